@@ -56,20 +56,20 @@ struct PeopleLoadTests {
 
     private let metadata = TestMetadata()
 
+    /// A collector with the routes that `add` gives it.
     private func application(
-        _ routes: [Route], perToken: Int = 16, people: PeopleExecutor = .shared
+        perToken: Int = 16, people: PeopleExecutor = .shared, _ add: (CollectorRouter) -> Void
     ) -> Application<CollectorResponder> {
         let registry = metadata.service
-        let responder = CollectorResponder(
-            routes: routes, registry: registry, certificates: .off,
+        let router = CollectorRouter(
+            registry: registry, certificates: .off,
             identity: CollectorIdentity(collector: registry.collectorID, incarnation: registry.incarnationID),
             metrics: CollectorTelemetry().metrics, rate: RequestRate(perSecond: 1000),
             shares: RequestShares(64, perToken: perToken),
             people: people, clock: { Harness.now })
-        return Application(responder: responder)
+        add(router)
+        return Application(responder: router.responder())
     }
-
-    private static let health = Route(.get, "/livez", .anyone) { _ in Response(status: .ok) }
 
     /// As many requests of a person as there are processors never give their thread back.
     @Test func whatIsAskedOnBehalfOfPeopleLeavesHealthItsThreads() async throws {
@@ -77,21 +77,23 @@ struct PeopleLoadTests {
         let (full, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let entered = Mutex(0)
         let isLate = Mutex(false)
-        let stall = Route(.get, "/stall", .person(.viewer)) { _ in
-            Self.stall {
-                if entered.withLock({ entered -> Bool in
-                    entered += 1
-                    return entered == threads
-                }) {
-                    full.signal()
+        let application = application(people: PeopleExecutor(threads: threads)) { router in
+            router.anyone.get("/livez") { _, _ in Response(status: .ok) }
+            router.people(.viewer).get("/stall") { _, _ in
+                Self.stall {
+                    if entered.withLock({ entered -> Bool in
+                        entered += 1
+                        return entered == threads
+                    }) {
+                        full.signal()
+                    }
+                    // Bounds a failing test only.
+                    if release.wait(timeout: .now() + 60) == .timedOut { isLate.withLock { $0 = true } }
                 }
-                // Bounds a failing test only.
-                if release.wait(timeout: .now() + 60) == .timedOut { isLate.withLock { $0 = true } }
+                return Response(status: .ok)
             }
-            return Response(status: .ok)
         }
-        try await application([stall, Self.health], people: PeopleExecutor(threads: threads)).test(.router) {
-            client in
+        try await application.test(.router) { client in
             try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
                 for _ in 0..<threads {
                     group.addTask { try await client.send(.get, "/stall", bearer: "viewer-default").status }
@@ -109,12 +111,15 @@ struct PeopleLoadTests {
 
     @Test func aTokenThatHasItsShareUnderWayIsRefusedAndAnotherIsNot() async throws {
         let gate = Gate()
-        let wait = Route(.get, "/wait", .person(.viewer)) { _ in
-            await gate.pass()
-            return Response(status: .ok)
+        let application = application(perToken: 2) { router in
+            router.people(.viewer)
+                .get("/wait") { _, _ in
+                    await gate.pass()
+                    return Response(status: .ok)
+                }
+                .get("/quick") { _, _ in Response(status: .ok) }
         }
-        let quick = Route(.get, "/quick", .person(.viewer)) { _ in Response(status: .ok) }
-        try await application([wait, quick], perToken: 2).test(.router) { client in
+        try await application.test(.router) { client in
             try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
                 for _ in 0..<2 {
                     group.addTask { try await client.send(.get, "/wait", bearer: "viewer-default").status }

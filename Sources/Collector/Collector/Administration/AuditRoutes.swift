@@ -9,13 +9,13 @@ import WireModel
 struct AuditRoutes: Sendable {
     let administration: MetadataService
 
-    var routes: [Route] { [Route(.get, "/api/v1/audit", .person(.administrator), handle: list)] }
+    func add(to router: CollectorRouter) { router.people(.administrator).get("/api/v1/audit", use: list) }
 
-    private func list(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["actor", "action", "from", "to", "limit", "cursor"])
+    private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["actor", "action", "from", "to", "limit", "cursor"])
         let page = try await administration.audit(
             AuditQuery(
-                organization: exchange.person.organization, actor: query.text("actor"),
+                organization: context.person.organization, actor: query.text("actor"),
                 action: try query.choice("action", AuditEntry.Action.allCases.map { ($0.rawValue, $0) }),
                 from: try query.time("from"),
                 to: try query.time("to")),

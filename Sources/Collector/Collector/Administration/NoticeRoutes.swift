@@ -9,12 +9,12 @@ import WireModel
 struct NoticeRoutes: Sendable {
     let archive: any LogArchive
 
-    var routes: [Route] { [Route(.get, "/api/v1/notices", .person(.viewer), handle: list)] }
+    func add(to router: CollectorRouter) { router.people(.viewer).get("/api/v1/notices", use: list) }
 
-    private func list(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["limit", "cursor"])
+    private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["limit", "cursor"])
         let page = try await archive.notices(
-            organization: exchange.person.organization, below: try query.numberCursor(), limit: try query.limit())
+            organization: context.person.organization, below: try query.numberCursor(), limit: try query.limit())
         return try Page(items: page.notices.map(NoticeView.init), next: page.next.map(NumberCursor.text)).response()
     }
 }

@@ -15,30 +15,29 @@ struct OrganizationRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/organizations", .person(.administrator), handle: list),
-            Route(.post, "/api/v1/organizations", .person(.administrator), handle: create),
-            Route(.get, "/api/v1/organizations/{organization}", .person(.administrator), handle: get),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.administrator)
+            .get("/api/v1/organizations", use: list)
+            .post("/api/v1/organizations", use: create)
+            .get("/api/v1/organizations/{organization}", use: get)
     }
 
     private func visible(_ person: Person) async throws -> [OrganizationRow] {
         try await administration.organizations().filter { person.organization ?? $0.name == $0.name }
     }
 
-    private func list(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["limit", "cursor"])
+    private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["limit", "cursor"])
         let (limit, after) = (try query.limit(), query.text("cursor") ?? "")
-        let rows = try await visible(exchange.person).filter { $0.name > after }
+        let rows = try await visible(context.person).filter { $0.name > after }
         let page = rows.prefix(limit)
         return try Page(items: page.map(OrganizationView.init), next: rows.count > limit ? page.last?.name : nil)
             .response()
     }
 
-    private func get(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        return try await view(exchange.parameters["organization"] ?? "", exchange.person).response()
+    private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        return try await view(try context.parameter("organization"), context.person).response()
     }
 
     private func view(_ name: String, _ person: Person) async throws -> OrganizationView {
@@ -48,15 +47,15 @@ struct OrganizationRoutes: Sendable {
         return OrganizationView(row)
     }
 
-    private func create(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let person = try exchange.person
+    private func create(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let person = context.person
         guard person.organization == nil else {
             throw Problem.forbidden(
                 "Making organizations needs an administrator of all of them; the token is of \(person.organization ?? "")."
             )
         }
-        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             var fields = try FieldReader(body: body)
             let name = try fields.text("name")
             try fields.finish()

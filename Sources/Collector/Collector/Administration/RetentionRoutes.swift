@@ -15,16 +15,15 @@ struct RetentionRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/retention", .person(.administrator), handle: status),
-            Route(.post, "/api/v1/retention/release", .person(.administrator), handle: release),
-            Route(.post, "/api/v1/records/purge", .person(.administrator), handle: purge),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.administrator)
+            .get("/api/v1/retention", use: status)
+            .post("/api/v1/retention/release", use: release)
+            .post("/api/v1/records/purge", use: purge)
     }
 
-    private func personOfAll(_ exchange: Exchange) throws -> Person {
-        let person = try exchange.person
+    private func personOfAll(_ context: PersonContext) throws -> Person {
+        let person = context.person
         guard person.organization == nil else {
             throw Problem.forbidden(
                 "Records of all organizations are kept, and go, by whole days together; the token is of \(person.organization ?? "")."
@@ -33,24 +32,24 @@ struct RetentionRoutes: Sendable {
         return person
     }
 
-    private func status(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        _ = try personOfAll(exchange)
+    private func status(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        _ = try personOfAll(context)
         return try RetentionView(try await administration.retention()).response()
     }
 
-    private func release(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let person = try personOfAll(exchange)
+    private func release(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let person = try personOfAll(context)
         let waited = try await administration.releaseRetention(by: AuditActor(person))
         if waited != nil { logger.notice("retention released", metadata: ["person": "\(person.name)"]) }
         return try ReleaseView(released: waited != nil, waited: waited).response()
     }
 
-    private func purge(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let person = try personOfAll(exchange)
-        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+    private func purge(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let person = try personOfAll(context)
+        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             var fields = try FieldReader(body: body)
             let days = try fields.integer("olderThanDays", Self.days)
             var streams: Set<StreamName> = []

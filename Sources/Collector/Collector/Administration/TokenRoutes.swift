@@ -15,16 +15,15 @@ struct TokenRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/tokens", .person(.administrator), handle: list),
-            Route(.post, "/api/v1/tokens", .person(.administrator), handle: create),
-            Route(.delete, "/api/v1/tokens/{token}", .person(.administrator), handle: revoke),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.administrator)
+            .get("/api/v1/tokens", use: list)
+            .post("/api/v1/tokens", use: create)
+            .delete("/api/v1/tokens/{token}", use: revoke)
     }
 
-    private func list(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["kind", "limit", "cursor"])
+    private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["kind", "limit", "cursor"])
         let kind = try query.choice("kind", TokenRow.Kind.allCases.map { ($0.name, $0) })
         var position: TokenPosition?
         if let text = query.text("cursor") {
@@ -34,15 +33,15 @@ struct TokenRoutes: Sendable {
             }
         }
         let page = try await administration.tokens(
-            organization: exchange.person.organization, kind: kind, after: position, limit: try query.limit())
-        return try Page(items: page.tokens.map { TokenView($0, now: exchange.now) }, next: page.next?.cursor).response()
+            organization: context.person.organization, kind: kind, after: position, limit: try query.limit())
+        return try Page(items: page.tokens.map { TokenView($0, now: context.now) }, next: page.next?.cursor).response()
     }
 
-    private func create(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let person = try exchange.person
-        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
-            let new = try TokenDocument(body, person: person, now: exchange.now).token
+    private func create(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let person = context.person
+        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+            let new = try TokenDocument(body, person: person, now: context.now).token
             let made: (row: TokenRow, secret: String)
             do throws(AdministrationError) {
                 made = try await administration.createToken(new, by: AuditActor(person))
@@ -55,7 +54,7 @@ struct TokenRoutes: Sendable {
                 metadata: [
                     "token.id": "\(made.row.id)", "token.kind": "\(made.row.kind.name)", "person": "\(person.name)",
                 ])
-            var view = TokenView(made.row, now: exchange.now)
+            var view = TokenView(made.row, now: context.now)
             view.token = made.secret
             var response = try view.response(status: .created)
             response.headers[.location] = "/api/v1/tokens/\(made.row.id)"
@@ -63,9 +62,9 @@ struct TokenRoutes: Sendable {
         }
     }
 
-    private func revoke(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let (id, person) = (exchange.parameters["token"] ?? "", try exchange.person)
+    private func revoke(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let (id, person) = (try context.parameter("token"), context.person)
         do throws(AdministrationError) {
             try await administration.revokeToken(id, organization: person.organization, by: AuditActor(person))
         } catch {

@@ -21,17 +21,17 @@ struct CommandRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/devices/{device}/commands", .person(.viewer), handle: list),
-            Route(.post, "/api/v1/devices/{device}/commands", .person(.operator), handle: issue),
-            Route(.get, "/api/v1/devices/{device}/commands/{command}", .person(.viewer), handle: get),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/devices/{device}/commands", use: list)
+            .get("/api/v1/devices/{device}/commands/{command}", use: get)
+        router.people(.operator)
+            .post("/api/v1/devices/{device}/commands", use: issue)
     }
 
-    private func list(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["limit", "cursor"])
-        let device = try await known(exchange)
+    private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["limit", "cursor"])
+        let device = try await known(context)
         let cursor = try query.cursor()
         var position: CommandPosition?
         if let cursor {
@@ -42,22 +42,22 @@ struct CommandRoutes: Sendable {
         }
         let page = try await commands.commands(of: device.id, below: position, limit: try query.limit())
         var items: [CommandAnswer] = []
-        for row in page.commands { items.append(try await view(row, now: exchange.now)) }
+        for row in page.commands { items.append(try await view(row, now: context.now)) }
         return try Page(
             items: items,
             next: page.next.map { PageCursor(device: device.id, before: $0.text).text }
         ).response()
     }
 
-    private func get(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let device = try await known(exchange)
-        guard let id = CommandID(exchange.parameters["command"] ?? ""),
+    private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let device = try await known(context)
+        guard let id = CommandID(try context.parameter("command")),
             let row = try await commands.command(id, of: device.id)
         else {
             throw Problem.notFound("The device has no such command.")
         }
-        return try await view(row, now: exchange.now).response()
+        return try await view(row, now: context.now).response()
     }
 
     /// With what has come of it, where it asks for logs.
@@ -72,17 +72,17 @@ struct CommandRoutes: Sendable {
         return view
     }
 
-    private func issue(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let device = try await known(exchange)
-        let person = try exchange.person
-        let key = exchange.request.headers[.idempotencyKey]
+    private func issue(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let device = try await known(context)
+        let person = context.person
+        let key = request.headers[.idempotencyKey]
         if let key, !Self.keyBytes.contains(key.utf8.count) {
             throw Problem.malformed(
                 "Idempotency-Key has \(key.utf8.count) bytes; expected 1 to \(Self.keyBytes.upperBound).")
         }
-        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
-            let document = try CommandDocument(body, now: exchange.now)
+        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+            let document = try CommandDocument(body, now: context.now)
             guard person.role >= document.role else {
                 throw Problem.forbidden(
                     "A wipe needs the role \(document.role); the token has the role \(person.role).")
@@ -95,7 +95,7 @@ struct CommandRoutes: Sendable {
             do throws(IssueError) { issued = try await commands.issue(new, organization: person.organization) } catch {
                 throw Problem.ofCommand(error)
             }
-            let view = try await view(issued.row, now: exchange.now)
+            let view = try await view(issued.row, now: context.now)
             if issued.isNew {
                 logger.notice(
                     "command issued",
@@ -111,7 +111,7 @@ struct CommandRoutes: Sendable {
         }
     }
 
-    private func known(_ exchange: Exchange) async throws -> DeviceRow { try await registry.known(exchange) }
+    private func known(_ context: PersonContext) async throws -> DeviceRow { try await registry.known(context) }
 }
 
 extension CommandPosition {

@@ -16,22 +16,22 @@ struct DeviceRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/devices", .person(.viewer), handle: list),
-            Route(.get, "/api/v1/devices/{device}", .person(.viewer), handle: get),
-            Route(.delete, "/api/v1/devices/{device}", .person(.administrator), handle: delete),
-            Route(.post, "/api/v1/devices/{device}/revoke", .person(.administrator), handle: revoke),
-            Route(.post, "/api/v1/devices/{device}/reinstate", .person(.administrator), handle: reinstate),
-            Route(.post, "/api/v1/devices/{device}/predecessor", .person(.administrator), handle: setPredecessor),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/devices", use: list)
+            .get("/api/v1/devices/{device}", use: get)
+        router.people(.administrator)
+            .delete("/api/v1/devices/{device}", use: delete)
+            .post("/api/v1/devices/{device}/revoke", use: revoke)
+            .post("/api/v1/devices/{device}/reinstate", use: reinstate)
+            .post("/api/v1/devices/{device}/predecessor", use: setPredecessor)
     }
 
-    private func list(_ exchange: Exchange) async throws -> Response {
+    private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
         let parameters = try QueryParameters(
-            exchange.request, known: DeviceQuery.parameters.union(["limit", "cursor", "organization"]))
+            request, known: DeviceQuery.parameters.union(["limit", "cursor", "organization"]))
         // Another organization has no devices that the person could see.
-        var query = try DeviceQuery(parameters, organization: exchange.person.organization)
+        var query = try DeviceQuery(parameters, organization: context.person.organization)
         if let named = parameters.text("organization") {
             guard query.organization ?? named == named else {
                 return try Page<DeviceView>(items: [], next: nil, total: 0).response()
@@ -47,40 +47,40 @@ struct DeviceRoutes: Sendable {
             position = cursor.position
         }
         let list = try await registry.devices(query, after: position, limit: try parameters.limit())
-        let role = try exchange.person.role
+        let role = context.person.role
         return try Page(
-            items: try list.devices.map { try DeviceView($0, for: role, now: exchange.now) },
+            items: try list.devices.map { try DeviceView($0, for: role, now: context.now) },
             next: list.next.map { DeviceCursor($0, of: query).text }, total: list.total
         ).response()
     }
 
-    private func get(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        return try await answer(try await registry.known(exchange), exchange)
+    private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        return try await answer(try await registry.known(context), context)
     }
 
-    private func answer(_ device: DeviceRow, _ exchange: Exchange) async throws -> Response {
+    private func answer(_ device: DeviceRow, _ context: PersonContext) async throws -> Response {
         try DeviceView(
-            device, for: try exchange.person.role, lineage: try await registry.lineage(of: device), now: exchange.now
+            device, for: context.person.role, lineage: try await registry.lineage(of: device), now: context.now
         ).response()
     }
 
-    private func revoke(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
+    private func revoke(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
         // Who wants nothing but the revocation sends no body.
-        guard exchange.request.headers[.contentType] != nil else {
-            return try await revoke(exchange, closingToken: false)
+        guard request.headers[.contentType] != nil else {
+            return try await revoke(context, closingToken: false)
         }
-        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             var fields = try FieldReader(body: body)
             let closesToken = try fields.flag("closeEnrollmentToken") ?? false
             try fields.finish()
-            return try await revoke(exchange, closingToken: closesToken)
+            return try await revoke(context, closingToken: closesToken)
         }
     }
 
-    private func revoke(_ exchange: Exchange, closingToken: Bool) async throws -> Response {
-        let (id, person) = (try await registry.known(exchange).id, try exchange.person)
+    private func revoke(_ context: PersonContext, closingToken: Bool) async throws -> Response {
+        let (id, person) = (try await registry.known(context).id, context.person)
         let revocation: DeviceRevocation
         do throws(AdministrationError) {
             revocation = try await administration.revokeDevice(
@@ -99,26 +99,26 @@ struct DeviceRoutes: Sendable {
             ])
         var view = try DeviceView(
             revocation.device, for: person.role, lineage: try await registry.lineage(of: revocation.device),
-            now: exchange.now)
-        view.token = revocation.token.map { TokenView($0, now: exchange.now) }
+            now: context.now)
+        view.token = revocation.token.map { TokenView($0, now: context.now) }
         return try view.response()
     }
 
-    private func reinstate(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let (id, person) = (try await registry.known(exchange).id, try exchange.person)
+    private func reinstate(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let (id, person) = (try await registry.known(context).id, context.person)
         let device: DeviceRow
         do throws(AdministrationError) {
             device = try await administration.reinstateDevice(
                 id, organization: person.organization, by: AuditActor(person))
         } catch { throw Problem.ofAdministration(error) }
         logger.notice("device reinstated", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
-        return try await answer(device, exchange)
+        return try await answer(device, context)
     }
 
-    private func delete(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["confirm"])
-        let (device, person) = (try await registry.known(exchange), try exchange.person)
+    private func delete(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["confirm"])
+        let (device, person) = (try await registry.known(context), context.person)
         let logs = try await archive.deletion(
             LogQuery(organization: person.organization, device: device.id, withTest: true))
         guard let confirmation = query.text("confirm") else {
@@ -135,10 +135,10 @@ struct DeviceRoutes: Sendable {
         return try DeviceDeletionView(device, logs: logs, isDone: true).response()
     }
 
-    private func setPredecessor(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let (id, person) = (try await registry.known(exchange).id, try exchange.person)
-        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+    private func setPredecessor(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let (id, person) = (try await registry.known(context).id, context.person)
+        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             var fields = try FieldReader(body: body)
             guard fields.names.contains("device") else {
                 throw Problem.invalidField("device", "is missing; null for none.")
@@ -167,7 +167,7 @@ struct DeviceRoutes: Sendable {
                     "device.id": "\(id)", "predecessor": "\(predecessor?.description ?? "")",
                     "person": "\(person.name)",
                 ])
-            return try await answer(device, exchange)
+            return try await answer(device, context)
         }
     }
 }
@@ -197,9 +197,9 @@ struct DeviceDeletionView: Encodable {
 
 extension MetadataService {
     /// The device in the path; another organization's is not there.
-    nonisolated func known(_ exchange: Exchange) async throws -> DeviceRow {
-        guard let id = DeviceID(exchange.parameters["device"] ?? ""),
-            let device = try await device(id, organization: exchange.person.organization)
+    nonisolated func known(_ context: PersonContext) async throws -> DeviceRow {
+        guard let id = DeviceID(try context.parameter("device")),
+            let device = try await device(id, organization: context.person.organization)
         else { throw Problem.noDevice }
         return device
     }

@@ -15,17 +15,16 @@ struct EnrollmentRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.post, WireNames.enrollPath, .enrollmentToken, handle: enroll),
-            Route(.post, WireNames.rotatePath, .device, handle: rotate),
-            Route(.post, WireNames.unenrollPath, .device, handle: unenroll),
-        ]
+    func add(to router: CollectorRouter) {
+        router.enrollment
+            .post(RouterPath(WireNames.enrollPath), use: enroll)
+        router.devices
+            .post(RouterPath(WireNames.rotatePath), use: rotate)
+            .post(RouterPath(WireNames.unenrollPath), use: unenroll)
     }
 
-    private func enroll(_ exchange: Exchange) async throws -> Response {
-        guard case .bearer(let token) = exchange.sender else { throw Exchange.RouteFault() }
-        return try await reader.read(exchange, limit: .small(Self.bodyBytes)) { body in
+    private func enroll(_ request: Request, _ context: EnrollmentContext) async throws -> Response {
+        try await reader.read(request, context, limit: .small(Self.bodyBytes)) { body in
             let request = try decode(WireEnrollRequest.self, body)
             guard request.deviceID.isEmpty || request.deviceID.count == 16 else {
                 throw Problem.malformed(
@@ -41,7 +40,9 @@ struct EnrollmentRoutes: Sendable {
             }
             let signing = try signingRequest(request.certificateSigningRequest)
             let result: EnrollResult
-            do throws(EnrollError) { result = try await registry.enroll(token: token, request: request) } catch {
+            do throws(EnrollError) {
+                result = try await registry.enroll(token: context.caller.text, request: request)
+            } catch {
                 throw Problem.ofEnrollment(error)
             }
             logger.info(
@@ -50,10 +51,10 @@ struct EnrollmentRoutes: Sendable {
                     "device.id": "\(result.deviceID)", "organization": "\(result.organization)",
                     "device.kept": "\(result.deviceKept)",
                 ])
-            var answer = answer(result, now: exchange.now)
+            var answer = answer(result, now: context.now)
             answer.certificate = try await certificate(
                 for: signing, device: result.deviceID, organization: result.organization, reason: "enrollment",
-                now: exchange.now)
+                now: context.now)
             return answer.response()
         }
     }
@@ -72,21 +73,21 @@ struct EnrollmentRoutes: Sendable {
         return answer
     }
 
-    private func rotate(_ exchange: Exchange) async throws -> Response {
+    private func rotate(_ request: Request, _ context: DeviceContext) async throws -> Response {
         // A device that wants nothing but a credential sends no body.
-        guard exchange.request.headers[.contentType] != nil else { return try await rotate(exchange, signing: nil) }
-        return try await reader.read(exchange, limit: .small(Self.bodyBytes)) { body in
+        guard request.headers[.contentType] != nil else { return try await rotate(context, signing: nil) }
+        return try await reader.read(request, context, limit: .small(Self.bodyBytes)) { body in
             let request = try decode(WireRotateRequest.self, body)
-            return try await rotate(exchange, signing: try signingRequest(request.certificateSigningRequest))
+            return try await rotate(context, signing: try signingRequest(request.certificateSigningRequest))
         }
     }
 
-    private func rotate(_ exchange: Exchange, signing: SigningRequest?) async throws -> Response {
-        let device = try exchange.device
+    private func rotate(_ context: DeviceContext, signing: SigningRequest?) async throws -> Response {
+        let device = context.device
         var answer = WireRotateAnswer()
         answer.credential = try await registry.rotateCredential(device: device.id)
         answer.certificate = try await certificate(
-            for: signing, device: device.id, organization: device.organization, reason: "renewal", now: exchange.now)
+            for: signing, device: device.id, organization: device.organization, reason: "renewal", now: context.now)
         return answer.response()
     }
 
@@ -115,8 +116,8 @@ struct EnrollmentRoutes: Sendable {
         return issued.chain
     }
 
-    private func unenroll(_ exchange: Exchange) async throws -> Response {
-        let device = try exchange.device
+    private func unenroll(_ request: Request, _ context: DeviceContext) async throws -> Response {
+        let device = context.device
         try await registry.unenroll(device: device.id)
         logger.info(
             "device unenrolled", metadata: ["device.id": "\(device.id)", "organization": "\(device.organization)"])

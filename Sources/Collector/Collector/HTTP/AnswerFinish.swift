@@ -11,15 +11,15 @@ import WireModel
 ///
 /// An answer whose size is known is in memory already; any other is compressed piece by piece as it is written, with a
 /// window of 256 KiB.
-struct AnswerFinish: Sendable {
+struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
     /// A shorter answer is sent as it is.
-    static let gzipBytes = 1024
+    private static var gzipBytes: Int { 1024 }
     /// Answers to people, not archives: a low level takes most of it at a third of the time.
-    private static let level = 3
+    private static var level: Int { 3 }
 
-    func finish(_ response: Response, to request: Request) async throws -> Response {
+    func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
+        var response = try await next(request, context)
         guard Self.isJSON(response.headers[.contentType]) else { return response }
-        var response = response
         if request.method == .get || request.method == .head, response.status == .ok, response.body.contentLength != nil
         {
             let bytes = try await Self.bytes(of: response.body)

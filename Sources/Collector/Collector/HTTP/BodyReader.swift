@@ -7,7 +7,7 @@ import NIOCore
 import WireModel
 
 /// Reads a request's body: checked before the first byte, capped and inflated while it streams, and counted against the
-/// budget all the time.
+/// budget all the time. Hummingbird bounds a body by its length as it travels only, and each body by itself.
 struct BodyReader: Sendable {
     struct Limit: Sendable {
         /// As it travels, bytes.
@@ -56,10 +56,10 @@ struct BodyReader: Sendable {
 
     /// Reads the body and runs `operation` with it. Its bytes count against the budget until `operation` ends.
     /// - Throws: `Problem` (413, 415, 400), `IngestBudget.Full`, and what `operation` throws.
-    func read<Result>(_ exchange: Exchange, limit kind: Kind, _ operation: (Data) async throws -> Result) async throws
-        -> Result
-    {
-        let request = exchange.request
+    func read<Result>(
+        _ request: Request, _ context: CallerContext<some Caller>, limit kind: Kind,
+        _ operation: (Data) async throws -> Result
+    ) async throws -> Result {
         let limit =
             switch kind {
             case .batch: batchLimit
@@ -75,7 +75,7 @@ struct BodyReader: Sendable {
         var source = BodySource(request.body)
         // Whoever announces a body and does not send it holds a connection, and no place.
         try await source.begin(Self.unplacedBytes)
-        return try await budget.withPlace(for: exchange.share) { place in
+        return try await budget.withPlace(for: context.caller.share) { place in
             let body: Data
             let received: Int
             switch encoding {
@@ -160,16 +160,6 @@ struct BodyReader: Sendable {
             return (data, decompressor.bytesIn)
         } catch let error as GzipError {
             throw Problem.ofGzip(error, limit: limit)
-        }
-    }
-}
-
-extension Exchange {
-    fileprivate var share: IngestBudget.Share {
-        switch sender {
-        case .device(let device): .device(device.id)
-        case .anyone, .bearer: .enrollment
-        case .person: .people
         }
     }
 }

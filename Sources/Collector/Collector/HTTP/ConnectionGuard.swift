@@ -6,7 +6,8 @@ import NIOHTTPTypesHTTP1
 import WireModel
 
 /// Performs what `ConnectionGuardStateMachine` decides, and gives every answer the collector's headers - also those the
-/// framework makes by itself, such as the one to a request that is not HTTP.
+/// framework makes by itself, such as the one to a request that is not HTTP. Middleware cannot do this: it runs when a
+/// request's header is complete, and sees neither slow senders nor answers that no route made.
 ///
 /// Belongs to one channel and runs on its event loop only.
 final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {

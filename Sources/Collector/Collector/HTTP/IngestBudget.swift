@@ -2,6 +2,7 @@ import Synchronization
 import WireModel
 
 /// How many bodies and how many of their bytes are in memory at a time. Full means 429, before more is read.
+/// Hummingbird bounds each body by itself, and not what all together take.
 ///
 /// Devices, enrollments and people each have places of their own: a fleet that sends all at once, or somebody who holds
 /// an enrollment token and makes devices with it, keeps no administrator out.

@@ -1,3 +1,4 @@
+import CollectorStore
 import Dispatch
 import Hummingbird
 import Logging
@@ -57,6 +58,16 @@ final class RequestRate<Key: Hashable & Sendable>: Sendable {
             due[key] = expected + spacing
             return nil
         }
+    }
+}
+
+/// Holds a device off that asks too often, before anything of its request's body is read.
+extension RequestRate: MiddlewareProtocol, RouterMiddleware where Key == DeviceID {
+    func handle(_ request: Request, context: DeviceContext, next: Next<DeviceContext>) async throws -> Response {
+        if let wait = admit(context.device.id, at: Uptime.microseconds()) {
+            throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
+        }
+        return try await next(request, context)
     }
 }
 

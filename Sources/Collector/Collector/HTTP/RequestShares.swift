@@ -86,11 +86,10 @@ package final class RequestShares: Sendable {
     }
 }
 
-extension Exchange {
+extension PersonContext {
     /// - Parameter what: of which there are so many places.
     /// - Throws: `Problem` `busy`.
     func takePlace(in limit: RequestShares, for what: String) throws -> RequestShares.Place {
-        let person = try person
         do throws(RequestShares.Full) { return try limit.take(for: person) } catch { throw Problem.ofFull(error, what) }
     }
 }

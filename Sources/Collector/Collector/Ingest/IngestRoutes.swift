@@ -20,18 +20,17 @@ struct IngestRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.post, WireNames.batchesPath, .device, handle: batches),
-            Route(.post, WireNames.closePath, .device, handle: close),
-            Route(.get, WireNames.commandsPath, .device, handle: commands),
-            Route(.get, WireNames.profilePath, .device, handle: profile),
-        ]
+    func add(to router: CollectorRouter) {
+        router.devices
+            .post(RouterPath(WireNames.batchesPath), use: batches)
+            .post(RouterPath(WireNames.closePath), use: close)
+            .get(RouterPath(WireNames.commandsPath), use: commands)
+            .get(RouterPath(WireNames.profilePath), use: profile)
     }
 
-    private func batches(_ exchange: Exchange) async throws -> Response {
-        let device = try exchange.device
-        return try await reader.read(exchange, limit: .batch) { body in
+    private func batches(_ request: Request, _ context: DeviceContext) async throws -> Response {
+        let device = context.device
+        return try await reader.read(request, context, limit: .batch) { body in
             guard let structure = BatchStructure(scanning: body) else {
                 throw Problem.malformed("The body of \(body.count) bytes is not a BatchRequest.")
             }
@@ -42,11 +41,11 @@ struct IngestRoutes: Sendable {
             }
             let batch = try IncomingBatch(request)
             do throws(Problem) {
-                try ProductionBound(created: device.created, now: exchange.now).check(batch.parts)
+                try ProductionBound(created: device.created, now: context.now).check(batch.parts)
             } catch {
                 throw refusing(error, of: device)
             }
-            let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: exchange.now))
+            let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: context.now))
             guard answers.contains(where: { $0.outcome != .unavailable }) else {
                 // A disk that is full does not have room in a moment, and all devices are told.
                 throw Problem.storeUnavailable(
@@ -57,18 +56,18 @@ struct IngestRoutes: Sendable {
             registry.seen(
                 device.id,
                 DeviceObservation(
-                    at: exchange.now, beacon: newest.beacon, identity: newest.identity,
+                    at: context.now, beacon: newest.beacon, identity: newest.identity,
                     expectedBeaconSeconds: Self.schedule(request, newest.beacon),
                     profileRevision: request.profileRevision > 0 ? request.profileRevision : nil,
                     newestRecordTime: newest.newestRecordTime))
             if !newest.commandResults.isEmpty {
-                commandRegistry.noteResults(newest.commandResults, of: device.id, at: exchange.now)
+                commandRegistry.noteResults(newest.commandResults, of: device.id, at: context.now)
             }
             var answer = WireBatchAnswer()
             answer.parts = answers.map(\.wire)
             answer.profileRevision = await newestProfileRevision(of: device)
-            answer.commands = commandRegistry.openCommands(of: device, at: exchange.now)
-            answer.serverTime = exchange.now
+            answer.commands = commandRegistry.openCommands(of: device, at: context.now)
+            answer.serverTime = context.now
             answer.durability = "fsync"
             return answer.response()
         }
@@ -90,27 +89,26 @@ struct IngestRoutes: Sendable {
         }
     }
 
-    private func commands(_ exchange: Exchange) async throws -> Response {
+    private func commands(_ request: Request, _ context: DeviceContext) async throws -> Response {
         var answer = WireCommandsAnswer()
-        let device = try exchange.device
-        answer.commands = commandRegistry.openCommands(of: device, at: exchange.now)
+        let device = context.device
+        answer.commands = commandRegistry.openCommands(of: device, at: context.now)
         answer.profileRevision = await newestProfileRevision(of: device)
-        answer.serverTime = exchange.now
+        answer.serverTime = context.now
         return answer.response()
     }
 
-    private func close(_ exchange: Exchange) async throws -> Response {
-        let device = try exchange.device
-        return try await reader.read(exchange, limit: .small(Self.closeBytes)) { body in
+    private func close(_ request: Request, _ context: DeviceContext) async throws -> Response {
+        let device = context.device
+        return try await reader.read(request, context, limit: .small(Self.closeBytes)) { body in
             let request = try EpochClose(try decode(WireCloseRequest.self, body), maximumPoints: Self.maximumPoints)
-            do throws(Problem) { try ProductionBound(created: device.created, now: exchange.now).check(request) } catch
-            {
+            do throws(Problem) { try ProductionBound(created: device.created, now: context.now).check(request) } catch {
                 throw refusing(error, of: device)
             }
             var answer = WireCloseAnswer()
             answer.epoch = request.epoch.data
             answer.streams = try await store.close(request, from: device.id).map(\.wire)
-            answer.serverTime = exchange.now
+            answer.serverTime = context.now
             return answer.response()
         }
     }
@@ -125,11 +123,11 @@ struct IngestRoutes: Sendable {
         return problem
     }
 
-    private func profile(_ exchange: Exchange) async throws -> Response {
-        let profile = try await profiles.deviceProfile(of: exchange.device.profileScope)
+    private func profile(_ request: Request, _ context: DeviceContext) async throws -> Response {
+        let profile = try await profiles.deviceProfile(of: context.device.profileScope)
         let tag = RevisionTag(profile.revision)
         var headers: HTTPFields = [.eTag: tag.text, .cacheControl: "private, no-cache"]
-        if let field = exchange.request.headers[.ifNoneMatch], tag.isAmong(field) {
+        if let field = request.headers[.ifNoneMatch], tag.isAmong(field) {
             return Response(status: .notModified, headers: headers)
         }
         headers[.contentType] = WireNames.protobuf

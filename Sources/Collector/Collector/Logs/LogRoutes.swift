@@ -16,41 +16,41 @@ struct LogRoutes: Sendable {
     let streams: RequestShares
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/logs", .person(.viewer), handle: list),
-            Route(.get, "/api/v1/logs/content", .person(.viewer), handle: content),
-            Route(.get, "/api/v1/logs/usage", .person(.viewer), handle: usage),
-            Route(.delete, "/api/v1/logs", .person(.operator), handle: delete),
-            Route(.get, "/api/v1/devices/{device}/uploads", .person(.viewer), handle: uploads),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/logs", use: list)
+            .get("/api/v1/logs/content", use: content)
+            .get("/api/v1/logs/usage", use: usage)
+            .get("/api/v1/devices/{device}/uploads", use: uploads)
+        router.people(.operator)
+            .delete("/api/v1/logs", use: delete)
     }
 
-    private func list(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: LogQuery.parameters.union(["limit", "cursor"]))
+    private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: LogQuery.parameters.union(["limit", "cursor"]))
         let page = try await archive.chunks(
-            try await logQuery(exchange, query), below: try query.numberCursor(), limit: try query.limit())
+            try await logQuery(context, query), below: try query.numberCursor(), limit: try query.limit())
         return try Page(items: page.chunks.map(ChunkView.init), next: page.next.map(NumberCursor.text)).response()
     }
 
-    private func usage(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
+    private func usage(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
         return try Page(
-            items: try await archive.usage(organization: exchange.person.organization).map(LogUsageView.init), next: nil
+            items: try await archive.usage(organization: context.person.organization).map(LogUsageView.init), next: nil
         )
         .response()
     }
 
-    private func uploads(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["limit"])
-        let device = try await registry.known(exchange)
+    private func uploads(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["limit"])
+        let device = try await registry.known(context)
         let rows = try await archive.uploads(of: device.id, command: nil, limit: try query.limit())
         return try Page(items: rows.map(UploadView.init), next: nil).response()
     }
 
     /// What is asked for, cut to the organization; a device's predecessors are asked for with it.
-    private func logQuery(_ exchange: Exchange, _ query: QueryParameters) async throws -> LogQuery {
-        let organization = try exchange.person.organization
+    private func logQuery(_ context: PersonContext, _ query: QueryParameters) async throws -> LogQuery {
+        let organization = context.person.organization
         var logs = try LogQuery(query, organization: organization)
         if let id = logs.device, let device = try await registry.device(id, organization: organization),
             device.predecessor != nil
@@ -62,10 +62,10 @@ struct LogRoutes: Sendable {
 
     // MARK: Content
 
-    private func content(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: LogQuery.parameters.union(["order", "label"]))
-        let logs = try await logQuery(exchange, query)
-        var form = LogForm(isCompressed: exchange.request.acceptsGzip)
+    private func content(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: LogQuery.parameters.union(["order", "label"]))
+        let logs = try await logQuery(context, query)
+        var form = LogForm(isCompressed: request.acceptsGzip)
         switch query.text("order") {
         case nil, "time": form.order = .time
         case "number": form.order = .number
@@ -76,7 +76,7 @@ struct LogRoutes: Sendable {
         case "device": form.namesDevices = true
         case .some(let text): throw Problem.invalidParameter("label", "is \(text); expected device.")
         }
-        let place = try exchange.takePlace(in: streams, for: "answers with logs")
+        let place = try context.takePlace(in: streams, for: "answers with logs")
         let lines = try await archive.content(logs, as: form)
         // What cannot be read is said while it still can be.
         let first = try await lines.next()
@@ -103,17 +103,17 @@ struct LogRoutes: Sendable {
 
     // MARK: Deleting
 
-    private func delete(_ exchange: Exchange) async throws -> Response {
+    private func delete(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(
-            exchange.request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]))
-        let person = try exchange.person
-        var logs = try await logQuery(exchange, query)
+            request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]))
+        let person = context.person
+        var logs = try await logQuery(context, query)
         if let text = query.text("olderThanDays") {
             guard let days = Int64(text), (1...36_500).contains(days) else {
                 throw Problem.invalidParameter("olderThanDays", "is \(text); expected 1 to 36500.")
             }
             // From midnight, so that a confirmation holds for more than an instant.
-            logs.receivedBefore = (exchange.now / Self.microsecondsPerDay - days) * Self.microsecondsPerDay
+            logs.receivedBefore = (context.now / Self.microsecondsPerDay - days) * Self.microsecondsPerDay
         }
         guard let confirmation = query.text("confirm") else {
             return try LogDeletionView(try await archive.deletion(logs), isDone: false).response()

@@ -17,19 +17,18 @@ struct UploadRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        let path = WireNames.uploadsPath + "/{upload}"
-        return [
-            Route(.put, path, .device, handle: begin),
-            Route(.get, path, .device, handle: standing),
-            Route(.put, path + "/chunks/{number}", .device, handle: chunk),
-            Route(.post, path + "/complete", .device, handle: complete),
-        ]
+    func add(to router: CollectorRouter) {
+        let upload = RouterPath(WireNames.uploadsPath + "/{upload}")
+        router.devices
+            .put(upload, use: begin)
+            .get(upload, use: standing)
+            .put(upload.appendingPath("chunks/{number}"), use: chunk)
+            .post(upload.appendingPath("complete"), use: complete)
     }
 
-    private func begin(_ exchange: Exchange) async throws -> Response {
-        let (device, upload) = (try exchange.device, try Self.upload(exchange))
-        return try await reader.read(exchange, limit: .small(Self.manifestBytes)) { body in
+    private func begin(_ request: Request, _ context: DeviceContext) async throws -> Response {
+        let (device, upload) = (context.device, try Self.upload(context))
+        return try await reader.read(request, context, limit: .small(Self.manifestBytes)) { body in
             let wire = try decode(WireUploadManifest.self, body)
             let manifest: UploadManifest
             do throws(WireError) { manifest = try UploadManifest(wire) } catch {
@@ -38,56 +37,56 @@ struct UploadRoutes: Sendable {
             guard manifest.upload == upload else {
                 throw Problem.invalidManifest("upload_id is another than that of the path, \(upload).")
             }
-            return try await answer(exchange) { () throws(UploadError) in
+            return try await answer(context) { () throws(UploadError) in
                 try await archive.begin(manifest, from: device)
             }
         }
     }
 
-    private func standing(_ exchange: Exchange) async throws -> Response {
-        let (device, upload) = (try exchange.device, try Self.upload(exchange))
-        return try await answer(exchange) { () throws(UploadError) in
+    private func standing(_ request: Request, _ context: DeviceContext) async throws -> Response {
+        let (device, upload) = (context.device, try Self.upload(context))
+        return try await answer(context) { () throws(UploadError) in
             try await archive.standing(of: upload, from: device.id)
         }
     }
 
-    private func chunk(_ exchange: Exchange) async throws -> Response {
-        let (device, upload) = (try exchange.device, try Self.upload(exchange))
-        guard let number = Int(exchange.parameters["number"] ?? ""), (1...UploadManifest.maximumChunks).contains(number)
+    private func chunk(_ request: Request, _ context: DeviceContext) async throws -> Response {
+        let (device, upload) = (context.device, try Self.upload(context))
+        guard let number = Int(try context.parameter("number")), (1...UploadManifest.maximumChunks).contains(number)
         else {
             throw Problem.ofUpload(.unknownChunk)
         }
-        return try await reader.read(exchange, limit: .gzip(Self.chunkBytes)) { body in
-            try await answer(exchange) { () throws(UploadError) in
+        return try await reader.read(request, context, limit: .gzip(Self.chunkBytes)) { body in
+            try await answer(context) { () throws(UploadError) in
                 try await archive.store(body, chunk: number, of: upload, from: device.id)
             }
         }
     }
 
-    private func complete(_ exchange: Exchange) async throws -> Response {
-        let (device, upload) = (try exchange.device, try Self.upload(exchange))
-        return try await reader.read(exchange, limit: .small(Self.completeBytes)) { body in
+    private func complete(_ request: Request, _ context: DeviceContext) async throws -> Response {
+        let (device, upload) = (context.device, try Self.upload(context))
+        return try await reader.read(request, context, limit: .small(Self.completeBytes)) { body in
             let wire = try decode(WireCompleteUpload.self, body)
             let gone = wire.gone.map {
                 UploadStanding.GoneChunk(number: Int($0.number), reason: DropReason(rawValue: $0.reason.rawValue))
             }
-            return try await answer(exchange) { () throws(UploadError) in
+            return try await answer(context) { () throws(UploadError) in
                 try await archive.complete(upload, gone: gone, from: device.id)
             }
         }
     }
 
-    private static func upload(_ exchange: Exchange) throws -> UploadID {
-        guard let upload = UploadID(exchange.parameters["upload"] ?? "") else {
+    private static func upload(_ context: DeviceContext) throws -> UploadID {
+        guard let upload = UploadID(try context.parameter("upload")) else {
             throw Problem.malformed("The upload's id in the path is not a UUID.")
         }
         return upload
     }
 
     private func answer(
-        _ exchange: Exchange, _ body: () async throws(UploadError) -> UploadStanding
+        _ context: DeviceContext, _ body: () async throws(UploadError) -> UploadStanding
     ) async throws -> Response {
-        do throws(UploadError) { return try await body().wire(now: exchange.now).response() } catch {
+        do throws(UploadError) { return try await body().wire(now: context.now).response() } catch {
             if case .store(let failure) = error {
                 logger.error("log chunk or manifest not kept", metadata: ["error": "\(failure)"])
             }

@@ -16,19 +16,18 @@ struct ProfileRevisionRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/profile-revisions/{organization}/diff", .person(.viewer), handle: diff),
-            Route(.get, "/api/v1/profile-revisions/{organization}/adoption", .person(.viewer), handle: adoption),
-            Route(.post, "/api/v1/profile-revisions/{organization}/validate", .person(.viewer), handle: validate),
-            Route(
-                .post, "/api/v1/profile-revisions/{organization}/rollback", .person(.administrator), handle: rollback),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/profile-revisions/{organization}/diff", use: diff)
+            .get("/api/v1/profile-revisions/{organization}/adoption", use: adoption)
+            .post("/api/v1/profile-revisions/{organization}/validate", use: validate)
+        router.people(.administrator)
+            .post("/api/v1/profile-revisions/{organization}/rollback", use: rollback)
     }
 
-    private func diff(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["application", "from", "to"])
-        let scope = ProfileScope(organization: try exchange.organization, application: query.text("application") ?? "")
+    private func diff(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["application", "from", "to"])
+        let scope = ProfileScope(organization: try context.organization, application: query.text("application") ?? "")
         guard let to = try await profiles.profile(scope, revision: try query.revision("to")) else {
             throw Problem.noProfile
         }
@@ -44,9 +43,9 @@ struct ProfileRevisionRoutes: Sendable {
         return try ProfileDiffView(from: from, to: to).response()
     }
 
-    private func adoption(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let organization = try exchange.organization
+    private func adoption(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let organization = try context.organization
         guard try await profiles.profile(ProfileScope(organization: organization), revision: nil) != nil else {
             throw Problem.noProfile
         }
@@ -60,9 +59,9 @@ struct ProfileRevisionRoutes: Sendable {
     }
 
     /// Changes nothing.
-    private func validate(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["application", "device"])
-        let scope = ProfileScope(organization: try exchange.organization, application: query.text("application") ?? "")
+    private func validate(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["application", "device"])
+        let scope = ProfileScope(organization: try context.organization, application: query.text("application") ?? "")
         var application = ""
         if let id = try query.device("device") {
             guard let device = try await registry.device(id, organization: scope.organization) else {
@@ -73,7 +72,7 @@ struct ProfileRevisionRoutes: Sendable {
             }
             application = device.application
         }
-        return try await reader.read(exchange, limit: .json(ProfileRoutes.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(ProfileRoutes.bodyBytes)) { body in
             let profile = try ProfileDocument.read(body)
             let effective: WireProfile
             do throws(ProfileError) {
@@ -85,10 +84,10 @@ struct ProfileRevisionRoutes: Sendable {
         }
     }
 
-    private func rollback(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let (organization, person) = (try exchange.organization, try exchange.person)
-        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+    private func rollback(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let (organization, person) = (try context.organization, context.person)
+        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             var fields = try FieldReader(body: body)
             let application = try fields.text("application") ?? ""
             let revision = try fields.integer("revision", 1...UInt64(Int64.max))
@@ -97,7 +96,7 @@ struct ProfileRevisionRoutes: Sendable {
                 throw Problem.invalidField("revision", "is missing: say which one is to be put again.")
             }
             let scope = ProfileScope(organization: organization, application: application)
-            let expected = try await profiles.expectedRevision(exchange, scope)
+            let expected = try await profiles.expectedRevision(request, scope)
             let former = try await profiles.profile(scope, revision: revision)
             let row: ProfileRow?
             do throws(ProfileError) {

@@ -17,21 +17,21 @@ struct ProfileRoutes: Sendable {
     let reader: BodyReader
     let logger: Logger
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/profiles/{organization}", .person(.viewer), handle: get),
-            Route(.put, "/api/v1/profiles/{organization}", .person(.administrator), handle: put),
-            Route(.patch, "/api/v1/profiles/{organization}", .person(.administrator), handle: patch),
-            Route(.get, "/api/v1/profiles/{organization}/{app}", .person(.viewer), handle: get),
-            Route(.put, "/api/v1/profiles/{organization}/{app}", .person(.administrator), handle: put),
-            Route(.patch, "/api/v1/profiles/{organization}/{app}", .person(.administrator), handle: patch),
-            Route(.get, "/api/v1/profile-revisions/{organization}", .person(.viewer), handle: revisions),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/profiles/{organization}", use: get)
+            .get("/api/v1/profiles/{organization}/{app}", use: get)
+            .get("/api/v1/profile-revisions/{organization}", use: revisions)
+        router.people(.administrator)
+            .put("/api/v1/profiles/{organization}", use: put)
+            .patch("/api/v1/profiles/{organization}", use: patch)
+            .put("/api/v1/profiles/{organization}/{app}", use: put)
+            .patch("/api/v1/profiles/{organization}/{app}", use: patch)
     }
 
-    private func get(_ exchange: Exchange) async throws -> Response {
-        let scope = try scope(exchange)
-        let query = try QueryParameters(exchange.request, known: ["revision", "effective"])
+    private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let scope = try scope(context)
+        let query = try QueryParameters(request, known: ["revision", "effective"])
         if try query.flag("effective") {
             guard query.text("revision") == nil else {
                 throw Problem.invalidParameter(
@@ -52,13 +52,13 @@ struct ProfileRoutes: Sendable {
         return response
     }
 
-    private func put(_ exchange: Exchange) async throws -> Response {
-        let scope = try scope(exchange)
-        _ = try QueryParameters(exchange.request, known: [])
-        let person = try exchange.person
-        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+    private func put(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let scope = try scope(context)
+        _ = try QueryParameters(request, known: [])
+        let person = context.person
+        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             let profile = try ProfileDocument.read(body)
-            let expected = try await profiles.expectedRevision(exchange, scope)
+            let expected = try await profiles.expectedRevision(request, scope)
             let row: ProfileRow
             do throws(ProfileError) {
                 try pins.check(profile)
@@ -75,15 +75,15 @@ struct ProfileRoutes: Sendable {
 
     /// Changes what it names, and leaves the rest as it is (RFC 7396). A scope without a profile gets one with what is
     /// named.
-    private func patch(_ exchange: Exchange) async throws -> Response {
-        let scope = try scope(exchange)
-        _ = try QueryParameters(exchange.request, known: [])
-        let person = try exchange.person
-        return try await reader.read(exchange, limit: .mergePatch(Self.bodyBytes)) { body in
+    private func patch(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let scope = try scope(context)
+        _ = try QueryParameters(request, known: [])
+        let person = context.person
+        return try await reader.read(request, context, limit: .mergePatch(Self.bodyBytes)) { body in
             let patch = try FieldReader.parse(body)
             // A misspelt name beside `null` would be nothing after the merge.
             _ = try ProfileDocument.read(FieldReader(patch))
-            let expected = try await profiles.expectedRevision(exchange, scope)
+            let expected = try await profiles.expectedRevision(request, scope)
             var attempt = 1
             while true {
                 let newest = try await profiles.profile(scope, revision: nil)
@@ -124,9 +124,9 @@ struct ProfileRoutes: Sendable {
         return response
     }
 
-    private func revisions(_ exchange: Exchange) async throws -> Response {
-        let scope = try scope(exchange)
-        let query = try QueryParameters(exchange.request, known: ["application", "limit", "cursor"])
+    private func revisions(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let scope = try scope(context)
+        let query = try QueryParameters(request, known: ["application", "limit", "cursor"])
         let page = try await profiles.profileRevisions(
             organization: scope.organization, application: query.text("application"),
             below: try query.revision("cursor"),
@@ -134,17 +134,17 @@ struct ProfileRoutes: Sendable {
         return try Page(items: try page.revisions.map(ProfileView.init), next: page.next.map { String($0) }).response()
     }
 
-    private func scope(_ exchange: Exchange) throws -> ProfileScope {
-        ProfileScope(organization: try exchange.organization, application: exchange.parameters["app"] ?? "")
+    private func scope(_ context: PersonContext) throws -> ProfileScope {
+        ProfileScope(organization: try context.organization, application: try context.parameter("app"))
     }
 }
 
-extension Exchange {
+extension PersonContext {
     /// The one in the path of a profile; another than the person's is not there.
     var organization: String {
         get throws {
-            let named = parameters["organization"] ?? ""
-            if let own = try person.organization, own != named { throw Problem.noProfile }
+            let named = try parameter("organization")
+            if let own = person.organization, own != named { throw Problem.noProfile }
             return named
         }
     }
@@ -152,8 +152,8 @@ extension Exchange {
 
 extension MetadataService {
     /// What `If-Match` and `If-None-Match` ask of the newest revision; `nil`: nothing.
-    nonisolated func expectedRevision(_ exchange: Exchange, _ scope: ProfileScope) async throws -> UInt64? {
-        let headers = exchange.request.headers
+    nonisolated func expectedRevision(_ request: Request, _ scope: ProfileScope) async throws -> UInt64? {
+        let headers = request.headers
         guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }
         let newest = try await profile(scope, revision: nil)?.revision ?? 0
         if let field = headers[.ifMatch], newest == 0 || !RevisionTag(newest).isAmong(field) {

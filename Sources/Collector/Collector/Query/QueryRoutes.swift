@@ -12,45 +12,45 @@ struct QueryRoutes: Sendable {
     let store: any RecordStore
     let registry: MetadataService
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/devices/{device}/beacons", .person(.viewer), handle: beacons),
-            Route(.get, "/api/v1/devices/{device}/samples", .person(.viewer), handle: samples),
-            Route(.get, "/api/v1/devices/{device}/balance", .person(.viewer), handle: balance),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/devices/{device}/beacons", use: beacons)
+            .get("/api/v1/devices/{device}/samples", use: samples)
+            .get("/api/v1/devices/{device}/balance", use: balance)
     }
 
-    private func balance(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        let device = try await known(exchange)
+    private func balance(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let device = try await known(context)
         let balances = try await store.balance(of: device.id)
         let missing = StreamName.allCases.flatMap { store.unreadableFiles(of: $0) }
         return try BalanceReport([(device.id, balances)], missing: missing).response().naming(missing: missing)
     }
 
-    private func known(_ exchange: Exchange) async throws -> DeviceRow { try await registry.known(exchange) }
+    private func known(_ context: PersonContext) async throws -> DeviceRow { try await registry.known(context) }
 
     // MARK: Records
 
-    private func beacons(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["from", "to", "limit", "cursor", "test"])
-        return try await list(query, exchange, stream: .status, kinds: [WireRecordKind.beacon.rawValue])
+    private func beacons(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["from", "to", "limit", "cursor", "test"])
+        return try await list(query, context, stream: .status, kinds: [WireRecordKind.beacon.rawValue])
     }
 
-    private func samples(_ exchange: Exchange) async throws -> Response {
+    private func samples(_ request: Request, _ context: PersonContext) async throws -> Response {
         // A metric or a step asks for series.
-        if try ["metric", "step"].contains(where: { try QueryParameters.names($0, in: exchange.request) }) {
-            return try await SeriesRoutes(store: store, registry: registry).series(exchange)
+        if try ["metric", "step"].contains(where: { try QueryParameters.names($0, in: request) }) {
+            return try await SeriesRoutes(store: store, registry: registry).series(request, context)
         }
         let query = try QueryParameters(
-            exchange.request, known: ["module", "application", "from", "to", "metrics", "limit", "cursor", "test"])
-        return try await list(query, exchange, stream: .sample, kinds: [], withMetrics: try query.flag("metrics"))
+            request, known: ["module", "application", "from", "to", "metrics", "limit", "cursor", "test"])
+        return try await list(query, context, stream: .sample, kinds: [], withMetrics: try query.flag("metrics"))
     }
 
     private func list(
-        _ query: QueryParameters, _ exchange: Exchange, stream: StreamName, kinds: Set<Int>, withMetrics: Bool = false
+        _ query: QueryParameters, _ context: PersonContext, stream: StreamName, kinds: Set<Int>,
+        withMetrics: Bool = false
     ) async throws -> Response {
-        let device = try await known(exchange)
+        let device = try await known(context)
         let withTest = try query.flag("test")
         let records = RecordQuery(
             withTest || !device.test ? .one(device.id) : .among([]), stream: stream, kinds: kinds,
@@ -59,7 +59,7 @@ struct QueryRoutes: Sendable {
             times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
             withTest: withTest)
         return try await RecordListing(
-            store: store, query: records, role: try exchange.person.role, limit: try query.limit(),
+            store: store, query: records, role: context.person.role, limit: try query.limit(),
             withMetrics: withMetrics,
             device: device.id
         ).response(from: try query.cursor())

@@ -79,46 +79,45 @@ package struct CollectorServer: Sendable {
             budget: settings.budget,
             metrics: telemetry.metrics)
         let scans = RequestShares(settings.fleetScans)
-        let routes =
-            EnrollmentRoutes(registry: metadata, certificates: certificates, reader: reader, logger: logger).routes
-            + IngestRoutes(
-                store: store, registry: metadata, profiles: metadata, commandRegistry: metadata, reader: reader,
-                logger: logger
-            ).routes
-            + ProfileRoutes(profiles: metadata, pins: pins, reader: reader, logger: logger).routes
-            + ProfileRevisionRoutes(profiles: metadata, pins: pins, registry: metadata, reader: reader, logger: logger)
-            .routes
-            + DeviceRoutes(
-                registry: metadata, administration: metadata, archive: archive, reader: reader, logger: logger
-            ).routes
-            + OrganizationRoutes(administration: metadata, reader: reader, logger: logger).routes
-            + TokenRoutes(administration: metadata, reader: reader, logger: logger).routes
-            + RetentionRoutes(administration: metadata, reader: reader, logger: logger).routes
-            + AuditRoutes(administration: metadata).routes
-            + CommandRoutes(registry: metadata, commands: metadata, archive: archive, reader: reader, logger: logger)
-            .routes
-            + LogRoutes(
-                archive: archive, registry: metadata, streams: RequestShares(settings.logStreams), logger: logger
-            ).routes
-            + UploadRoutes(archive: archive, reader: reader, logger: logger).routes
-            + NoticeRoutes(archive: archive).routes
-            + QueryRoutes(store: store, registry: metadata).routes
-            + SeriesRoutes(store: store, registry: metadata).routes
-            + EventRoutes(store: store, registry: metadata, scans: scans).routes
-            + FleetMetricRoutes(store: store, registry: metadata, scans: scans).routes
-            + HealthRoutes(store: store, registry: metadata, logger: logger).routes
-            + MetricsRoutes(
-                registry: telemetry.registry, devices: metadata, store: store, archive: archive,
-                budget: settings.budget,
-                certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority,
-                noticeCounts: noticeCounts
-            ).routes
-        responder = CollectorResponder(
-            routes: routes, registry: metadata, certificates: certificates, identity: identity,
-            metrics: telemetry.metrics,
+        let router = CollectorRouter(
+            registry: metadata, certificates: certificates, identity: identity, metrics: telemetry.metrics,
             rate: RequestRate(perSecond: settings.deviceRequestsPerSecond),
             shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken),
             people: settings.people, clock: clock)
+        EnrollmentRoutes(registry: metadata, certificates: certificates, reader: reader, logger: logger).add(to: router)
+        IngestRoutes(
+            store: store, registry: metadata, profiles: metadata, commandRegistry: metadata, reader: reader,
+            logger: logger
+        ).add(to: router)
+        ProfileRoutes(profiles: metadata, pins: pins, reader: reader, logger: logger).add(to: router)
+        ProfileRevisionRoutes(profiles: metadata, pins: pins, registry: metadata, reader: reader, logger: logger).add(
+            to: router)
+        DeviceRoutes(
+            registry: metadata, administration: metadata, archive: archive, reader: reader, logger: logger
+        ).add(to: router)
+        OrganizationRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
+        TokenRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
+        RetentionRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
+        AuditRoutes(administration: metadata).add(to: router)
+        CommandRoutes(registry: metadata, commands: metadata, archive: archive, reader: reader, logger: logger).add(
+            to: router)
+        LogRoutes(
+            archive: archive, registry: metadata, streams: RequestShares(settings.logStreams), logger: logger
+        ).add(to: router)
+        UploadRoutes(archive: archive, reader: reader, logger: logger).add(to: router)
+        NoticeRoutes(archive: archive).add(to: router)
+        QueryRoutes(store: store, registry: metadata).add(to: router)
+        SeriesRoutes(store: store, registry: metadata).add(to: router)
+        EventRoutes(store: store, registry: metadata, scans: scans).add(to: router)
+        FleetMetricRoutes(store: store, registry: metadata, scans: scans).add(to: router)
+        HealthRoutes(store: store, registry: metadata, logger: logger).add(to: router)
+        MetricsRoutes(
+            registry: telemetry.registry, devices: metadata, store: store, archive: archive,
+            budget: settings.budget,
+            certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority,
+            noticeCounts: noticeCounts
+        ).add(to: router)
+        responder = router.responder()
     }
 
     /// The server as a service: run it in a `ServiceGroup`, which also ends it.

@@ -20,19 +20,20 @@ struct HealthRoutes: Sendable {
 
     private struct Health: Encodable { var status: String }
 
-    var routes: [Route] {
-        [
-            Route(.get, "/livez", .anyone) { _ in try Health(status: "alive").response() },
-            Route(.get, "/readyz", .anyone) { _ in
-                for readiness in [await registry.readiness(), await store.readiness()] {
-                    guard case .notReady(let reason) = readiness else { continue }
-                    if logged.isNew(reason) { logger.error("not ready", metadata: ["reason": "\(reason)"]) }
-                    throw Problem.storeUnavailable("The collector cannot store records now; its log says why.")
-                }
-                if logged.isNew(nil) { logger.notice("ready again") }
-                return try Health(status: "ready").response()
-            },
-        ]
+    func add(to router: CollectorRouter) {
+        router.anyone
+            .get("/livez") { _, _ in try Health(status: "alive").response() }
+            .get("/readyz") { _, _ in try await readyz() }
+    }
+
+    private func readyz() async throws -> Response {
+        for readiness in [await registry.readiness(), await store.readiness()] {
+            guard case .notReady(let reason) = readiness else { continue }
+            if logged.isNew(reason) { logger.error("not ready", metadata: ["reason": "\(reason)"]) }
+            throw Problem.storeUnavailable("The collector cannot store records now; its log says why.")
+        }
+        if logged.isNew(nil) { logger.notice("ready again") }
+        return try Health(status: "ready").response()
     }
 }
 

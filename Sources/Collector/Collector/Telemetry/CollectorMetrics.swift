@@ -66,6 +66,8 @@ package struct CollectorMetrics: Sendable {
     ]
 
     private let factory: any MetricsFactory
+    private let requests: MetricSeries<RequestKey, Counter>
+    private let requestTimes: MetricSeries<RequestKey, Timer>
     private let compressed: Counter
     private let inflated: Counter
     private let parts: MetricSeries<PartKey, Counter>
@@ -73,6 +75,14 @@ package struct CollectorMetrics: Sendable {
     private let commitTimes: MetricSeries<StreamName, Timer>
     private let commitRequests: MetricSeries<StreamName, Recorder>
     let connections: Meter
+
+    private struct RequestKey: Hashable {
+        var route: String
+        var method: HTTPRequest.Method
+        var status = 0
+
+        var dimensions: [(String, String)] { [("method", method.rawValue), ("route", route)] }
+    }
 
     private struct PartKey: Hashable {
         var stream: StreamName
@@ -87,6 +97,13 @@ package struct CollectorMetrics: Sendable {
     /// - Parameter factory: a `PrometheusRegistry`, or any other of swift-metrics.
     package init(_ factory: any MetricsFactory) {
         self.factory = factory
+        requests = MetricSeries {
+            Counter(
+                label: "ws1_http_requests", dimensions: [("code", "\($0.status)")] + $0.dimensions, factory: factory)
+        }
+        requestTimes = MetricSeries {
+            Timer(label: "ws1_http_request_duration", dimensions: $0.dimensions, factory: factory)
+        }
         compressed = Counter(label: "ws1_ingest_body_bytes", dimensions: [("form", "compressed")], factory: factory)
         inflated = Counter(label: "ws1_ingest_body_bytes", dimensions: [("form", "inflated")], factory: factory)
         parts = MetricSeries {
@@ -131,8 +148,11 @@ package struct CollectorMetrics: Sendable {
 
     func connectionRefused() { count("ws1_http_connections_refused", []) }
 
-    func requests(of route: String, _ method: HTTPRequest.Method) -> RequestMetrics {
-        RequestMetrics(route, method, factory)
+    /// - Parameter route: the pattern of its path; `nil` for a request that is no route's.
+    func answered(_ method: HTTPRequest.Method, route: String?, status: Int, after duration: Duration) {
+        let key = RequestKey(route: route ?? "none", method: route == nil || method == .head ? .get : method)
+        requestTimes[key].record(duration: duration)
+        requests[RequestKey(route: key.route, method: key.method, status: status)].increment()
     }
 
     /// What is seldom counted.
@@ -168,26 +188,6 @@ extension PartOutcome {
         case .closed: "closed"
         default: "unknown"
         }
-    }
-}
-
-/// What is counted of one route. A route that nobody calls has no series. Safe from any thread.
-struct RequestMetrics: Sendable {
-    private let answers: MetricSeries<Int, Counter>
-    private let times: MetricSeries<Int, Timer>
-
-    init(_ route: String, _ method: HTTPRequest.Method, _ factory: any MetricsFactory) {
-        let dimensions = [("method", method.rawValue), ("route", route)]
-        answers = MetricSeries {
-            Counter(label: "ws1_http_requests", dimensions: [("code", "\($0)")] + dimensions, factory: factory)
-        }
-        times = MetricSeries { _ in Timer(label: "ws1_http_request_duration", dimensions: dimensions, factory: factory)
-        }
-    }
-
-    func answered(_ status: Int, after duration: Duration) {
-        answers[status].increment()
-        times[0].record(duration: duration)
     }
 }
 

@@ -17,11 +17,11 @@ struct MetricsRoutes: Sendable {
     let deviceAuthority: DeviceAuthority?
     let noticeCounts: @Sendable () async throws -> NoticeCounts?
 
-    var routes: [Route] { [Route(.get, "/metrics", .person(.viewer), handle: metrics)] }
+    func add(to router: CollectorRouter) { router.people(.viewer).get("/metrics", use: metrics) }
 
-    private func metrics(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        guard try exchange.person.organization == nil else {
+    private func metrics(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        guard context.person.organization == nil else {
             throw Problem.forbidden("Metrics are of the collector as a whole; the token is of one organization.")
         }
         var samples = ProcessFigures.samples()

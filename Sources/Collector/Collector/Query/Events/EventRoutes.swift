@@ -12,31 +12,30 @@ struct EventRoutes: Sendable {
     /// Numbers in one answer.
     private static let maximumValues = 1_100_000
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/events", .person(.viewer), handle: events),
-            Route(.get, "/api/v1/events/summary", .person(.viewer), handle: summary),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/events", use: events)
+            .get("/api/v1/events/summary", use: summary)
     }
 
     private static let parameters = EventFilter.parameters.union(["device", "application", "from", "to", "test"])
 
-    private func events(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: Self.parameters.union(["limit", "cursor"]))
+    private func events(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: Self.parameters.union(["limit", "cursor"]))
         let times = RecordTimes(from: try query.time("from"), to: try query.time("to"))
         let (limit, cursor, filter) = (try query.limit(), try query.cursor(), try EventFilter(query))
         let listing = RecordListing(
-            store: store, query: try await records(query, times, exchange), role: try exchange.person.role,
+            store: store, query: try await records(query, times, context), role: context.person.role,
             events: filter, limit: limit,
             device: try query.device("device"))
         return try await listing.response(from: cursor)
     }
 
-    private func summary(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: Self.parameters.union(["step", "by"]))
+    private func summary(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: Self.parameters.union(["step", "by"]))
         let filter = try EventFilter(query)
         let step = try SeriesQuery.step(query.text("step"))
-        let window = try SeriesWindow(query, step: step, now: exchange.now)
+        let window = try SeriesWindow(query, step: step, now: context.now)
         var grouping = EventSummary.Grouping.name
         if let text = query.text("by") {
             guard let found = EventSummary.Grouping(rawValue: text) else {
@@ -45,8 +44,8 @@ struct EventRoutes: Sendable {
             }
             grouping = found
         }
-        let records = try await records(query, RecordTimes(from: window.from, to: window.to), exchange)
-        let place = try exchange.takePlace(in: scans, for: "questions over the fleet")
+        let records = try await records(query, RecordTimes(from: window.from, to: window.to), context)
+        let place = try context.takePlace(in: scans, for: "questions over the fleet")
         defer { place.giveBack() }
         var summary = EventSummary(window: window, by: grouping)
         do {
@@ -66,11 +65,11 @@ struct EventRoutes: Sendable {
             missing: store.unreadableFiles(of: .event))
     }
 
-    private func records(_ query: QueryParameters, _ times: RecordTimes, _ exchange: Exchange) async throws
+    private func records(_ query: QueryParameters, _ times: RecordTimes, _ context: PersonContext) async throws
         -> RecordQuery
     {
         let withTest = try query.flag("test")
-        let organization = try exchange.person.organization
+        let organization = context.person.organization
         let devices: RecordQuery.Devices
         if let id = try query.device("device") {
             guard let device = try await registry.device(id, organization: organization) else { throw Problem.noDevice }

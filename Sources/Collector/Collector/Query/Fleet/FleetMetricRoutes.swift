@@ -16,21 +16,20 @@ struct FleetMetricRoutes: Sendable {
     private static let maximumValues = 2_000_000
     private static let maximumDistributions = 1000
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/metrics/latest", .person(.viewer), handle: latest),
-            Route(.get, "/api/v1/metrics/distribution", .person(.viewer), handle: distribution),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/metrics/latest", use: latest)
+            .get("/api/v1/metrics/distribution", use: distribution)
     }
 
     /// Devices in the order of their ids; the cursor is the last one that was looked at.
-    private func latest(_ exchange: Exchange) async throws -> Response {
+    private func latest(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(
-            exchange.request, known: LatestValues.parameters.union(["limit", "cursor"]),
+            request, known: LatestValues.parameters.union(["limit", "cursor"]),
             repeated: LatestValues.repeatedParameters)
         let (latest, limit) = (try LatestValues(query, store: store), try query.limit())
         let devices = try await registry.deviceIDs(
-            organization: exchange.person.organization, withTest: try query.flag("test"))
+            organization: context.person.organization, withTest: try query.flag("test"))
         var rest = devices[...]
         if let cursor = try query.cursor() {
             guard let last = cursor.device else { throw Problem.invalidParameter("cursor", "is of another list.") }
@@ -49,13 +48,13 @@ struct FleetMetricRoutes: Sendable {
         return try Page(items: items, next: next).response().naming(missing: store.unreadableFiles(of: .sample))
     }
 
-    private func distribution(_ exchange: Exchange) async throws -> Response {
+    private func distribution(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(
-            exchange.request, known: LatestValues.parameters, repeated: LatestValues.repeatedParameters)
+            request, known: LatestValues.parameters, repeated: LatestValues.repeatedParameters)
         let latest = try LatestValues(query, store: store)
         let devices = try await registry.deviceIDs(
-            organization: exchange.person.organization, withTest: try query.flag("test"))
-        let place = try exchange.takePlace(in: scans, for: "questions over the fleet")
+            organization: context.person.organization, withTest: try query.flag("test"))
+        let place = try context.takePlace(in: scans, for: "questions over the fleet")
         defer { place.giveBack() }
         var rest = devices[...]
         var values: [[String: String]: [Double]] = [:]

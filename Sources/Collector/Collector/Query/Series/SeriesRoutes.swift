@@ -15,18 +15,17 @@ struct SeriesRoutes: Sendable {
     /// Numbers in one answer.
     private static let maximumValues = 1_100_000
 
-    var routes: [Route] {
-        [
-            Route(.get, "/api/v1/devices/{device}/samples/series", .person(.viewer), handle: series),
-            Route(.get, "/api/v1/metrics-catalog", .person(.viewer), handle: catalog),
-        ]
+    func add(to router: CollectorRouter) {
+        router.people(.viewer)
+            .get("/api/v1/devices/{device}/samples/series", use: series)
+            .get("/api/v1/metrics-catalog", use: catalog)
     }
 
-    func series(_ exchange: Exchange) async throws -> Response {
+    func series(_ request: Request, _ context: PersonContext) async throws -> Response {
         let parameters = try QueryParameters(
-            exchange.request, known: SeriesQuery.parameters, repeated: SeriesQuery.repeatedParameters)
-        let device = try await registry.known(exchange)
-        let query = try SeriesQuery(parameters, now: exchange.now)
+            request, known: SeriesQuery.parameters, repeated: SeriesQuery.repeatedParameters)
+        let device = try await registry.known(context)
+        let query = try SeriesQuery(parameters, now: context.now)
         let accumulator = try await accumulate(query, of: device)
         let values = accumulator.series.count * query.window.buckets * query.aggregates.count
         guard values <= Self.maximumValues else {
@@ -64,8 +63,8 @@ struct SeriesRoutes: Sendable {
         return accumulator
     }
 
-    private func catalog(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
+    private func catalog(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
         return try Page(items: CatalogView.all, next: nil).response()
     }
 }

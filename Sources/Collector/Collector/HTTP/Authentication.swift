@@ -1,0 +1,98 @@
+import CollectorStore
+import HTTPTypes
+import Hummingbird
+import Logging
+import WireModel
+
+/// Finds out who sends a request, before anything of its body is read.
+struct Authentication: RouterMiddleware {
+    typealias Context = CollectorRequestContext
+
+    let caller: @Sendable (Request, Context) async throws -> any Caller
+
+    func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
+        var context = context
+        context.caller = try await caller(request, context)
+        return try await next(request, context)
+    }
+}
+
+/// Callers by their credentials.
+struct Callers: Sendable {
+    let registry: MetadataService
+    let certificates: DeviceCertificates
+    let peers: PeerLimits
+
+    func enrollment(_ request: Request, _: CollectorRequestContext) async throws -> EnrollmentToken {
+        let token = try request.bearer
+        do throws(EnrollError) { try await registry.checkEnrollmentToken(token) } catch {
+            throw Problem.ofEnrollment(error)
+        }
+        return EnrollmentToken(text: token)
+    }
+
+    func person(_ request: Request, _ least: PersonRole) async throws -> Person {
+        guard let person = try await registry.authenticatePerson(token: request.bearer) else {
+            throw Problem.tokenUnknown
+        }
+        guard person.role >= least else {
+            throw Problem.forbidden("This needs the role \(least); the token has the role \(person.role).")
+        }
+        return person
+    }
+
+    /// A device by its credential, and by what it showed in its handshake.
+    func device(_ request: Request, _ context: CollectorRequestContext) async throws -> DeviceRow {
+        let credential = try request.bearer
+        let verdict = try await certificateCheck(context)
+        switch try await registry.authenticateDevice(credential: credential, admits: { verdict($0).isAdmission }) {
+        case .device(let device):
+            switch verdict(device) {
+            case .admitted: break
+            case .admittedAnew(let fingerprint): try await registry.noteCertificateUse(fingerprint, device: device.id)
+            case .refused(let problem):
+                logRefusedCertificate(of: device.id, problem, context)
+                throw problem
+            }
+            return device
+        case .unknown: throw Problem.credentialUnknown
+        case .revoked: throw Problem.revoked
+        case .left: throw Problem.left
+        }
+    }
+
+    private func certificateCheck(
+        _ context: CollectorRequestContext
+    ) async throws -> @Sendable (DeviceRow) -> CertificateVerdict {
+        let isRequired: Bool
+        switch certificates {
+        case .off: return { _ in .admitted }
+        case .optional: isRequired = false
+        case .required: isRequired = true
+        }
+        let (shown, now) = (try await context.shownCertificate(), context.now)
+        return { CertificateVerdict(isRequired: isRequired, shown: shown, device: $0, at: now) }
+    }
+
+    /// One line a minute, for the device asks again by itself.
+    private func logRefusedCertificate(of device: DeviceID, _ problem: Problem, _ context: CollectorRequestContext) {
+        guard let unlogged = peers.certificateLine(device, at: Uptime.microseconds()) else { return }
+        var metadata: Logger.Metadata = ["device.id": "\(device)", "problem.code": "\(problem.code)"]
+        if unlogged > 0 { metadata["requests.unlogged"] = "\(unlogged)" }
+        context.logger.warning("a device's certificate is refused", metadata: metadata)
+    }
+}
+
+extension Request {
+    /// The token behind `Authorization: Bearer`, at most 512 characters.
+    fileprivate var bearer: String {
+        get throws {
+            guard let field = headers[.authorization] else { throw Problem.credentialMissing }
+            let words = field.split(separator: " ", omittingEmptySubsequences: true)
+            guard words.count == 2, words[0].lowercased() == "bearer", words[1].utf8.count <= 512 else {
+                throw Problem.credentialMissing
+            }
+            return String(words[1])
+        }
+    }
+}

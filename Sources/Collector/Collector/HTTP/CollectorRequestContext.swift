@@ -1,0 +1,76 @@
+import CollectorStore
+import Foundation
+import Hummingbird
+import NIOCore
+import NIOSSL
+import WireModel
+
+/// A request's context with its connection, for what only that knows.
+package struct CollectorRequestContext: RequestContext {
+    package var coreContext: CoreRequestContextStorage
+    private let channel: any Channel
+    /// The collector's clock when the request was found well formed, microseconds since 1970.
+    var now: Int64 = 0
+    /// `nil`: nobody has asked yet, or anyone may send it.
+    var caller: (any Caller)?
+
+    package init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
+    }
+
+    /// Where the connection comes from, as limits and log lines have it; `nil`: unknown.
+    var peer: String? { PeerLimits.name(of: channel.remoteAddress) }
+
+    /// The certificate that the client showed and the TLS library found good; `nil`: none, or a connection without TLS.
+    func shownCertificate() async throws -> ShownCertificate? {
+        let shown = try await channel.eventLoop.submit { [channel] in
+            try (try? channel.pipeline.syncOperations.nioSSL_peerCertificate())?.toDERBytes()
+        }.get()
+        return shown.map { ShownCertificate(der: $0) }
+    }
+}
+
+/// Who sends a request, known by a credential.
+protocol Caller: Sendable {
+    /// The share of the budget that the request's body takes from.
+    var share: IngestBudget.Share { get }
+}
+
+struct EnrollmentToken: Caller {
+    let text: String
+    var share: IngestBudget.Share { .enrollment }
+}
+
+extension DeviceRow: Caller { var share: IngestBudget.Share { .device(id) } }
+extension Person: Caller { var share: IngestBudget.Share { .people } }
+
+/// The context of a route that only such callers reach.
+struct CallerContext<Who: Caller>: ChildRequestContext {
+    var coreContext: CoreRequestContextStorage
+    let now: Int64
+    let caller: Who
+
+    /// - Throws: for a group whose authentication finds other callers: a fault of this program.
+    init(context: CollectorRequestContext) throws {
+        guard let caller = context.caller as? Who else { throw Problem.internalFault }
+        (coreContext, now, self.caller) = (context.coreContext, context.now, caller)
+    }
+}
+
+typealias EnrollmentContext = CallerContext<EnrollmentToken>
+typealias DeviceContext = CallerContext<DeviceRow>
+typealias PersonContext = CallerContext<Person>
+
+extension DeviceContext { var device: DeviceRow { caller } }
+extension PersonContext { var person: Person { caller } }
+
+extension RequestContext {
+    /// A parameter of the path, percent-decoded once, which Hummingbird leaves to the handler.
+    func parameter(_ name: String) throws -> String {
+        let given = parameters.get(name) ?? ""
+        let value = given.removingPercentEncoding ?? given
+        guard !value.hasControlCharacters else { throw Problem.invalidParameter(name, "has control characters.") }
+        return value
+    }
+}

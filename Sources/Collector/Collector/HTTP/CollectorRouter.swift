@@ -1,0 +1,143 @@
+import CollectorStore
+import HTTPTypes
+import Hummingbird
+import Synchronization
+import WireModel
+
+/// One route: what it is called and who may call it. `Schemas/api/openapi.yaml` is tested against the table of routes.
+package struct Route: Sendable {
+    package enum Access: Sendable, Equatable {
+        case anyone
+        /// Bearer is an enrollment token.
+        case enrollmentToken
+        case device
+        case person(PersonRole)
+    }
+
+    package let method: HTTPRequest.Method
+    /// Segments in braces are parameters: `/api/v1/devices/{device}`.
+    package var path: String { pattern.description }
+    package let access: Access
+    fileprivate let pattern: RouterPath
+}
+
+/// The routes served, in the order in which they were added. Hummingbird's router knows neither who may call a route
+/// nor which methods a path takes, which a refusal with 405 must tell (RFC 9110).
+final class RouteTable: Sendable {
+    private let added = Mutex<[Route]>([])
+
+    var routes: [Route] { added.withLock { $0 } }
+
+    func add(_ route: Route) { added.withLock { $0.append(route) } }
+
+    /// The methods that a path takes; none where it is no route's. HEAD is answered as GET, without the body.
+    func methods(at path: String) -> [String] {
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        return routes.filter { route in
+            route.pattern.count == segments.count
+                && zip(route.pattern, segments).allSatisfy { !$1.isEmpty && $0 ~= $1 }
+        }.flatMap { $0.method == .get ? ["GET", "HEAD"] : [$0.method.rawValue] }
+    }
+}
+
+/// Hummingbird's group of routes for one kind of caller. Each route that is added stands in the table too.
+struct AccessGroup<Context: RequestContext>: RouterMethods {
+    let access: Route.Access
+    let group: RouterGroup<Context>
+    let table: RouteTable
+
+    @discardableResult
+    func on<Responder: HTTPResponder>(
+        _ path: RouterPath, method: HTTPRequest.Method, responder: Responder
+    ) -> Self where Responder.Context == Context {
+        table.add(Route(method: method, access: access, pattern: path))
+        group.on(path, method: method, responder: responder)
+        // Hummingbird's own HEAD says `Content-Length: 0` for an answer whose length is not known yet.
+        if method == .get { group.on(path, method: .head, responder: responder) }
+        return self
+    }
+
+    func add(middleware: any MiddlewareProtocol<Request, Response, Context>) -> Self {
+        group.add(middleware: middleware)
+        return self
+    }
+}
+
+/// Hummingbird's router with the collector's middleware, and a group of routes for each kind of caller.
+///
+/// A request passes, in this order: its account (`RequestTelemetry`), the rendering of errors (`RefusalMiddleware`), the
+/// check of its form (`RequestCheck`), of its credential (`Authentication`), and the caller's rate or places. Nothing of
+/// the body is read before the route's handler runs.
+struct CollectorRouter {
+    private let router = Router(context: CollectorRequestContext.self)
+    private let table = RouteTable()
+    private let checked: RouterGroup<CollectorRequestContext>
+    private let callers: Callers
+    private let rate: RequestRate<DeviceID>
+    private let load: PeopleLoad
+
+    /// - Parameters:
+    ///   - rate: of each device's requests.
+    ///   - shares: of people's requests that are worked on at a time.
+    ///   - people: where people's requests are worked on.
+    init(
+        registry: MetadataService, certificates: DeviceCertificates, identity: CollectorIdentity,
+        metrics: CollectorMetrics, rate: RequestRate<DeviceID>, shares: RequestShares, people: PeopleExecutor,
+        clock: @escaping @Sendable () -> Int64
+    ) {
+        let (table, peers) = (table, PeerLimits())
+        router.addMiddleware {
+            RequestTelemetry(identity: identity, metrics: metrics)
+            RefusalMiddleware(table: table, peers: peers, metrics: metrics)
+        }
+        checked = router.group().add(middleware: RequestCheck(clock: clock))
+        callers = Callers(registry: registry, certificates: certificates, peers: peers)
+        self.rate = rate
+        load = PeopleLoad(shares: shares, executor: people)
+    }
+
+    var anyone: AccessGroup<CollectorRequestContext> {
+        AccessGroup(access: .anyone, group: checked.group().add(middleware: AnswerFinish()), table: table)
+    }
+
+    var enrollment: AccessGroup<EnrollmentContext> {
+        AccessGroup(access: .enrollmentToken, group: group(callers.enrollment), table: table)
+    }
+
+    var devices: AccessGroup<DeviceContext> {
+        AccessGroup(access: .device, group: group(callers.device).add(middleware: rate), table: table)
+    }
+
+    /// - Parameter least: the role that a person needs.
+    func people(_ least: PersonRole) -> AccessGroup<PersonContext> {
+        let callers = callers
+        let group = group { request, _ in try await callers.person(request, least) }
+        return AccessGroup(
+            access: .person(least), group: group.add(middleware: load).add(middleware: AnswerFinish()), table: table)
+    }
+
+    private func group<Who: Caller>(
+        _ caller: @escaping @Sendable (Request, CollectorRequestContext) async throws -> Who
+    ) -> RouterGroup<CallerContext<Who>> {
+        checked.group().add(middleware: Authentication(caller: caller)).group(context: CallerContext<Who>.self)
+    }
+
+    /// - Precondition: every route has been added.
+    func responder() -> CollectorResponder {
+        CollectorResponder(routes: table.routes, router: router.buildResponder())
+    }
+}
+
+/// Answers requests through the router.
+package struct CollectorResponder: HTTPResponder {
+    package let routes: [Route]
+    fileprivate let router: RouterResponder<CollectorRequestContext>
+
+    package func respond(to request: Request, context: CollectorRequestContext) async throws -> Response {
+        // A task keeps the memory that its frames once took for as long as it lives, and a connection's lives as long
+        // as the connection: ten kilobytes and more for each idle device. So a request has a task of its own. A
+        // middleware cannot do that: what it calls next must not leave its task.
+        async let response = router.respond(to: request, context: context)
+        return try await response
+    }
+}
