@@ -179,8 +179,8 @@ let package = Package(
         target(
             "CollectorCommands", in: .commands,
             [
-                "TelemetryBasics", "CommandKit", "Collector", "CollectorAPI", "CollectorStore", "FleetSimulator",
-                "WireModel",
+                "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "CollectorAPI", "CollectorStore",
+                "FleetSimulator", "WireModel",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,
                 argumentParser,

@@ -1,5 +1,6 @@
 import CommandKit
 import Foundation
+import HTTPConnection
 import NIOCore
 import NIOPosix
 import WireModel

@@ -3,6 +3,7 @@ import CollectorStore
 import CommandKit
 import FleetSimulator
 import Foundation
+import HTTPConnection
 import WireModel
 
 struct SimulateCommand: AsyncParsableCommand {

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Collector
 import CollectorStore
 import Foundation
+import HTTPConnection
 import NIOCore
 import NIOHTTP1
 import NIOSSL

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WireModel
+@testable import HTTPConnection
 
 @Suite struct LoopbackHostTests {
     @Test(arguments: [
