@@ -30,7 +30,10 @@ import WireModel
 
     @discardableResult
     private func takeBackup(to output: String? = nil) async throws -> StoreBackup.Report {
-        try await StoreBackup(directory: data, output: output ?? backup, clock: clock, logger: quietLogger).write()
+        try await StoreBackup(
+            of: SQLiteRecordStore.openReading(directory: data), directory: data, output: output ?? backup, clock: clock,
+            logger: quietLogger
+        ).write()
     }
 
     @discardableResult
@@ -38,8 +41,8 @@ import WireModel
         try StoreRestore(from: path ?? backup, to: restored, clock: clock).restore()
     }
 
-    private func expectWhole(_ path: String) throws {
-        let report = try StoreVerifier(directory: path).verify()
+    private func expectWhole(_ path: String) async throws {
+        let report = try await StoreVerifier(directory: path).verify()
         #expect(report.isWhole, "\(report.findings)")
     }
 
@@ -72,7 +75,10 @@ import WireModel
                 }
             }
             group.addTask {
-                _ = try await StoreBackup(directory: path, output: output, clock: clock, logger: quietLogger).write()
+                _ = try await StoreBackup(
+                    of: SQLiteRecordStore.openReading(directory: path), directory: path, output: output, clock: clock,
+                    logger: quietLogger
+                ).write()
                 return nil
             }
             var found: [ScriptedDevice] = []
@@ -87,7 +93,7 @@ import WireModel
         await registry.close()
 
         let report = try restore()
-        try expectWhole(restored)
+        try await expectWhole(restored)
         let (again, _) = try MetadataService.open(directory: restored, clock: clock, logger: quietLogger)
         #expect(again.collectorID == registry.collectorID && again.incarnationID == report.incarnation)
         #expect(again.incarnationID != registry.incarnationID)
@@ -113,7 +119,7 @@ import WireModel
             }
         }
         await revived.shutDown()
-        try expectWhole(restored)
+        try await expectWhole(restored)
     }
 
     @Test func whatIsDeletedMeanwhileIsThereOrIsNot() async throws {
@@ -125,7 +131,9 @@ import WireModel
         let (path, output, clock) = (data, backup, clock)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                let backup = try StoreBackup(directory: path, output: output, clock: clock, logger: quietLogger)
+                let backup = try StoreBackup(
+                    of: SQLiteRecordStore.openReading(directory: path), directory: path, output: output, clock: clock,
+                    logger: quietLogger)
                 #expect(try await backup.write().missingChunks == 0)
             }
             group.addTask {
@@ -139,7 +147,7 @@ import WireModel
         }
         await archive.shutDown()
         try restore()
-        try expectWhole(restored)
+        try await expectWhole(restored)
     }
 
     @Test func logsAreInItAndOneThatWasMissingIsTold() async throws {
@@ -153,7 +161,7 @@ import WireModel
         let report = try await takeBackup()
         #expect(report.missingChunks == 1, "it is kept by the catalog, and was missing before")
         try restore()
-        #expect(try StoreVerifier(directory: restored).verify().findings.map(\.code) == [.missing])
+        #expect(try await StoreVerifier(directory: restored).verify().findings.map(\.code) == [.missing])
         let again = try openArchive(restored)
         #expect(try await again.uploads(of: device.row.id, command: nil, limit: 10).map(\.upload).contains(kept))
         let content = try await again.content(LogQuery(), as: LogForm(order: .number))
@@ -200,11 +208,11 @@ import WireModel
             try await store.drain(&device)
             clock.advance(days: 1)
         }
-        try await store.dropPartition(day: try #require(UTCDay("2026-03-01")), stream: .sample)
+        try await store.drop(Partition(day: try #require(UTCDay("2026-03-01")), stream: .sample))
         try await takeBackup()
         await store.shutDown()
         try restore()
-        try expectWhole(restored)
+        try await expectWhole(restored)
         let again = try openStore(restored)
         #expect(try await again.balance(of: device.device).first?.storedRows == 30)
         device.produce(1)
@@ -240,7 +248,7 @@ import WireModel
         try good.write(to: URL(fileURLWithPath: file))
         try await takeBackup()
         try restore()
-        try expectWhole(restored)
+        try await expectWhole(restored)
     }
 
     @Test func aBackupThatIsNotWholeIsNotRestored() async throws {

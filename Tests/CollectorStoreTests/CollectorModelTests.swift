@@ -141,7 +141,7 @@ import WireModel
         }
         await store.shutDown()
         #expect(closures > 0 || !restore)
-        let report = try directory.verify()
+        let report = try await directory.verify()
         #expect(report.isWhole, "\(report.findings)")
     }
 }

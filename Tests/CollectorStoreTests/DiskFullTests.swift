@@ -38,7 +38,7 @@ import WireModel
         #expect(recovered.outcome == .stored && recovered.mark.stored == device.last)
         #expect(await store.readiness() == .ready)
         await store.shutDown()
-        let report = try directory.verify()
+        let report = try await directory.verify()
         #expect(report.isWhole && report.records == device.last, "\(report.findings)")
     }
 
@@ -79,14 +79,14 @@ import WireModel
         clock.advance(days: 2)
         try fill()
         await #expect {
-            try await store.dropPartition(day: UTCDay("2026-03-01") ?? UTCDay(number: 0), stream: .sample)
+            try await store.drop(Partition(day: UTCDay("2026-03-01") ?? UTCDay(number: 0), stream: .sample))
         } throws: {
             ($0 as? StoreError)?.code == .diskFull
         }
         unlink(directory.path + "/filler")
         await watch.look()
         try fill()
-        try await store.dropPartition(day: UTCDay("2026-03-01") ?? UTCDay(number: 0), stream: .sample)
+        try await store.drop(Partition(day: UTCDay("2026-03-01") ?? UTCDay(number: 0), stream: .sample))
         #expect(!FileManager.default.fileExists(atPath: directory.path + "/reserve"))
         unlink(directory.path + "/filler")
         await watch.look()
@@ -95,6 +95,6 @@ import WireModel
         #expect(try await delete()?.chunks == 1)
         await store.shutDown()
         await archive.shutDown()
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
     }
 }

@@ -25,18 +25,19 @@ import WireModel
 
     @Test func marksAndCountsSurviveTheFile() async throws {
         var (store, device) = try await filled()
-        try await store.dropPartition(day: try day("2026-03-01"), stream: .sample)
+        try await store.drop(Partition(day: try day("2026-03-01"), stream: .sample))
         #expect(directory.days == ["2026-03-02", "2026-03-03"])
         func check() async throws {
             let balance = try #require(try await store.balance(of: device.device).first)
             #expect(balance.storedRows == device.mark.stored && balance.mark == device.mark && balance.balance.closes)
-            #expect(try directory.verify().isWhole)
-            #expect(try StoreVerifier(directory: directory.path).balance().map(\.device) == [device.device])
+            #expect(try await directory.verify().isWhole)
+            let reading = try SQLiteRecordStore.openReading(directory: directory.path)
+            #expect(try await reading.balances().devices.map(\.device) == [device.device])
         }
         try await check()
         #expect(try await store.allRecords(of: device.device, stream: .sample).count == 20)
-        try await store.dropPartition(day: try day("2026-03-02"), stream: .sample)
-        try await store.dropPartition(day: try day("2026-03-03"), stream: .sample)
+        try await store.drop(Partition(day: try day("2026-03-02"), stream: .sample))
+        try await store.drop(Partition(day: try day("2026-03-03"), stream: .sample))
         #expect(directory.days.isEmpty)
         try await check()
         // Known from the baseline alone, also after a restart.
@@ -55,14 +56,14 @@ import WireModel
     @Test func aRemovedNameIsNeverUsedAgain() async throws {
         var (store, device) = try await filled()
         for name in ["2026-03-01", "2026-03-02", "2026-03-03"] {
-            try await store.dropPartition(day: try day(name), stream: .sample)
+            try await store.drop(Partition(day: try day(name), stream: .sample))
         }
         device.produce(1)
         try await store.drain(&device)
         #expect(directory.days == ["2026-03-04"])
         let removed = try day("2026-03-03")
         let running = store
-        await #expect(throws: StoreError.self) { try await running.dropPartition(day: removed, stream: .sample) }
+        await #expect(throws: StoreError.self) { try await running.drop(Partition(day: removed, stream: .sample)) }
         await store.shutDown()
         // Not by a process that has not seen it go either.
         try FileManager.default.removeItem(atPath: directory.path + "/records/2026-03-04")
@@ -77,7 +78,7 @@ import WireModel
         let (store, _) = try await filled()
         let middle = try day("2026-03-02")
         await #expect {
-            try await store.dropPartition(day: middle, stream: .sample)
+            try await store.drop(Partition(day: middle, stream: .sample))
         } throws: {
             ($0 as? StoreError)?.code == .conflict
         }
@@ -89,14 +90,15 @@ import WireModel
         let (store, device) = try await filled()
         let file = directory.recordFile("2026-03-01")
         let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
-        try await store.dropPartition(day: try day("2026-03-01"), stream: .sample)
+        try await store.drop(Partition(day: try day("2026-03-01"), stream: .sample))
         await store.shutDown()
         // As if the process had died between the baseline and the removal.
         try FileManager.default.createDirectory(
             atPath: directory.path + "/records/2026-03-01", withIntermediateDirectories: true)
         try bytes.write(to: URL(fileURLWithPath: file))
-        #expect(try directory.verify().isWhole)
-        #expect(try StoreVerifier(directory: directory.path).balance().first?.epochs.first?.storedRows == 30)
+        #expect(try await directory.verify().isWhole)
+        let reading = try SQLiteRecordStore.openReading(directory: directory.path)
+        #expect(try await reading.balances().devices.first?.epochs.first?.storedRows == 30)
         let again = try SQLiteRecordStore.open(directory, clock: clock)
         #expect(directory.days == ["2026-03-02", "2026-03-03"])
         #expect(try await again.balance(of: device.device).first?.storedRows == 30)
@@ -105,7 +107,7 @@ import WireModel
 
     @Test func aClosureSurvivesAndRemovedPointsAreUnknown() async throws {
         let (store, device) = try await filled()
-        try await store.dropPartition(day: try day("2026-03-01"), stream: .sample)
+        try await store.drop(Partition(day: try day("2026-03-01"), stream: .sample))
         func match(_ number: UInt64, link: ChainLink?) async throws -> ClosedStream.Match? {
             let points = [EpochClose.Point(number: number, link: link ?? .zero)]
             return try await store.close(
@@ -128,7 +130,9 @@ import WireModel
             try await match(17, link: device.links[17])
                 == .point(.init(number: 17, link: try #require(device.links[17]))))
         #expect(try await match(17, link: .zero) == ClosedStream.Match.none)
-        for name in ["2026-03-02", "2026-03-03"] { try await store.dropPartition(day: try day(name), stream: .sample) }
+        for name in ["2026-03-02", "2026-03-03"] {
+            try await store.drop(Partition(day: try day(name), stream: .sample))
+        }
         await store.shutDown()
         let again = try SQLiteRecordStore.open(directory, clock: clock)
         var late = device

@@ -20,7 +20,7 @@ import WireModel
         let standing = try await reopened.standing(of: upload, from: device.row.id)
         #expect(standing.storedChunks == 1 && standing.missing.isEmpty && standing.storedRawBytes == chunk.text.count)
         #expect(try await reopened.text() == chunk.text)
-        #expect(try copy.verify().isWhole && copy.verify().chunks == 1)
+        #expect(try await copy.verify().isWhole && copy.verify().chunks == 1)
         await reopened.shutDown()
         await archive.shutDown()
     }
@@ -154,7 +154,7 @@ import WireModel
             try await device.upload([try LogDevice.chunk(segment: UInt64(segment), 1...50)], to: archive)
         }
         await archive.shutDown()
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
         let files = directory.chunkFiles
         var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory.path)/chunks/\(files[0])"))
         bytes[bytes.count / 2] ^= 1
@@ -162,7 +162,7 @@ import WireModel
         try FileManager.default.removeItem(atPath: "\(directory.path)/chunks/\(files[1])")
         try directory.execute(
             "UPDATE log_usage SET raw_bytes = raw_bytes + 1", on: directory.path + "/collector.sqlite")
-        let report = try directory.verify()
+        let report = try await directory.verify()
         #expect(Set(report.findings.map(\.code)) == [.altered, .missing, .miscounted] && report.findings.count == 3)
         #expect(report.findings.first { $0.code == .altered }?.file == "chunks/\(files[0])")
         #expect(report.findings.first { $0.code == .missing }?.device == device.row.id.description)

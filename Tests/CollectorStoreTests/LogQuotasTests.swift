@@ -83,6 +83,6 @@ import WireModel
             try await archive.usage(organization: "default").map(\.application) == ["b", "c", "e"],
             "an empty name leaves nothing")
         await archive.shutDown()
-        #expect(try StoreVerifier(directory: directory.path).verify().isWhole)
+        #expect(try await StoreVerifier(directory: directory.path).verify().isWhole)
     }
 }

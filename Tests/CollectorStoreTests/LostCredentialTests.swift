@@ -20,8 +20,11 @@ import WireModel
     }
 
     private func takeBackup(of name: String, to output: String) async throws {
-        _ = try await StoreBackup(directory: path(name), output: path(output), clock: clock, logger: quietLogger)
-            .write()
+        _ = try await StoreBackup(
+            of: SQLiteRecordStore.openReading(directory: path(name)), directory: path(name), output: path(output),
+            clock: clock, logger: quietLogger
+        )
+        .write()
     }
 
     private func restore(_ name: String, from backup: String, newCredentialKey: Bool = false) throws

@@ -175,7 +175,7 @@ import WireModel
         try connection.close()
         await (try open(directory)).close()
         try FileManager.default.removeItem(atPath: file)
-        #expect(try directory.verify().findings.map(\.file) == ["records/2026-02-01/event.sqlite"])
+        #expect(try await directory.verify().findings.map(\.file) == ["records/2026-02-01/event.sqlite"])
     }
 
     /// Makes a file of version 6 one of version 5.

@@ -24,7 +24,7 @@ import WireModel
         let balance = try #require(try await store.balance(of: device.device).first)
         #expect(balance.storedRows == 20 && balance.mark.stored == 20 && balance.balance.closes)
 
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
         await store.shutDown()
     }
 
@@ -46,7 +46,7 @@ import WireModel
         #expect(try await again.drain(&device)?.mark.stored == 10)
         #expect(directory.days == ["2026-03-01", "2026-03-04"])
         await again.shutDown()
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
     }
 
     @Test func marksAreReadBackAfterARestart() async throws {
@@ -80,7 +80,7 @@ import WireModel
             try await store.drain(&device, parts: 4)
             if round == 3 { clock.advance(days: 1) }
             let copy = try directory.copy()
-            #expect(try copy.verify().isWhole)
+            #expect(try await copy.verify().isWhole)
             let revived = try SQLiteRecordStore.open(copy, clock: clock)
             let balance = try #require(try await revived.balance(of: device.device).first)
             #expect(balance.storedRows == UInt64(9 * round) && balance.mark == device.mark)
@@ -88,7 +88,7 @@ import WireModel
             next.produce(2)
             #expect(try await revived.drain(&next)?.mark.stored == UInt64(9 * round + 2))
             await revived.shutDown()
-            #expect(try copy.verify().isWhole)
+            #expect(try await copy.verify().isWhole)
         }
         await store.shutDown()
     }
@@ -104,7 +104,7 @@ import WireModel
         let answer = await store.append(try #require(device.part()), from: device.device)
         #expect(answer.outcome == .stored && answer.mark.stored == 2 && answer.mark.lostAtCollector == 4)
         await store.shutDown()
-        #expect(try directory.verify().lostAtCollector == 4)
+        #expect(try await directory.verify().lostAtCollector == 4)
     }
 
     @Test func aCorruptFileStopsNobody() async throws {
@@ -118,7 +118,7 @@ import WireModel
         clock.advance(days: 1)
         try Data(repeating: 0x5A, count: 20_000).write(to: URL(fileURLWithPath: directory.recordFile("2026-03-01")))
         #expect(
-            try directory.verify().findings.contains {
+            try await directory.verify().findings.contains {
                 $0.code == .unreadable && $0.file == "records/2026-03-01/sample.sqlite"
             })
         store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -132,7 +132,7 @@ import WireModel
         let answer = await store.append(try #require(device.part()), from: device.device)
         #expect(answer.outcome == .stored && answer.mark.stored == 1 && answer.mark.lostAtCollector == 3)
         await store.shutDown()
-        let report = try directory.verify()
+        let report = try await directory.verify()
         #expect(report.isWhole && report.lostAtCollector == 3, "\(report.findings)")
     }
 
@@ -147,13 +147,13 @@ import WireModel
         try FileManager.default.createDirectory(
             atPath: directory.path + "/records/2026-03-02", withIntermediateDirectories: true)
         #expect(FileManager.default.createFile(atPath: directory.recordFile("2026-03-02"), contents: Data()))
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
         clock.advance(days: 2)
         store = try SQLiteRecordStore.open(directory, clock: clock)
         device.produce(1)
         #expect(try await store.drain(&device)?.mark.stored == 4)
         await store.shutDown()
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
     }
 
     @Test func aNewerFileIsRefusedPolitely() async throws {

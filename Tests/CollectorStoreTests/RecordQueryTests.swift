@@ -115,7 +115,7 @@ import WireModel
             #expect(newest == Dictionary(fleet.expected(latest).map { ($0.device, $0) }) { first, _ in first })
         }
         await fleet.store.shutDown()
-        #expect(try fleet.directory.verify().isWhole)
+        #expect(try await fleet.directory.verify().isWhole)
     }
 
     @Test func whatLiesOutsideTheTimesIsNotRead() async throws {
@@ -176,6 +176,6 @@ import WireModel
                 limit: 10
             ).records.isEmpty)
         await fleet.store.shutDown()
-        #expect(try fleet.directory.verify().isWhole)
+        #expect(try await fleet.directory.verify().isWhole)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import SQLite
+import Synchronization
 import Testing
 import WireModel
 
@@ -55,7 +56,7 @@ import WireModel
             let device = try #require(devices.first { $0.stream == balance.stream })
             #expect(balance.storedRows == 50 && balance.mark == device.mark && balance.balance.closes)
         }
-        let report = try directory.verify()
+        let report = try await directory.verify()
         #expect(report.isWhole, "\(report.findings)")
     }
 
@@ -102,18 +103,22 @@ import WireModel
     @Test func aPurgeThatWasCutShortIsDoneByWhoeverComesNext() async throws {
         let (store, devices) = try await filled()
         await store.shutDown()
-        let purge = try RecordPurge(directory: directory.path, clock: clock, logger: quietLogger)
-        let events = try await purge.plan(olderThanDays: 1, streams: [.event])
-        let samples = try await purge.plan(olderThanDays: 1, streams: [.sample])
+        let purge = try RecordPurge(directory: directory.path, clock: clock)
+        let reading = try SQLiteRecordStore.openReading(directory: directory.path)
+        let events = try await purge.plan(of: reading, olderThanDays: 1, streams: [.event])
+        let samples = try await purge.plan(of: reading, olderThanDays: 1, streams: [.sample])
         let (registry, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(try await registry.purge(events, by: AuditActor(name: "ann")) != nil)
         #expect(try await registry.purge(samples, by: AuditActor(name: "ann")) == nil, "one at a time")
-        #expect(try await purge.remove(samples, by: .commandLine) == .removed(files: 4))
+        let outcome = try await purge.remove(samples, by: .commandLine) { () throws(StoreError) in
+            try SQLiteRecordStore.open(directory: directory.path, clock: clock, logger: quietLogger)
+        }
+        #expect(outcome == .removed(files: 4))
         #expect(days(.event) == ["2026-03-05"] && days(.sample) == ["2026-03-05"] && days(.status).count == 5)
         let rows = try await registry.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 10).rows.reversed()
         #expect(rows.map(\.entry.actor.name) == ["ann", "ann", "command line", "command line"])
         #expect(rows.map(\.entry.outcome) == [.begun, .done, .begun, .done])
-        #expect(try await registry.retention().purge?.removedFiles == 4)
+        #expect(try await registry.retention(of: reading).purge?.removedFiles == 4)
         await registry.close()
         let again = try SQLiteRecordStore.open(directory, clock: clock)
         try await expectBalances(devices, in: again)
@@ -143,7 +148,7 @@ import WireModel
             #expect(try await store.drain(&devices[place])?.mark.stored == 53)
         }
         #expect(directory.days == ["2026-09-21"])
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
         await store.shutDown()
     }
 
@@ -212,8 +217,8 @@ import WireModel
         clock.advance(seconds: 900)
         await retention.watchClock()
         #expect(try await service().counts()[.retentionWaiting].lasting == 1)
-        let purge = try RecordPurge(directory: directory.path, clock: clock, logger: quietLogger)
-        await #expect { try await purge.plan(olderThanDays: 1, streams: [.event]) } throws: {
+        let purge = try RecordPurge(directory: directory.path, clock: clock)
+        await #expect { try await purge.plan(of: store, olderThanDays: 1, streams: [.event]) } throws: {
             ($0 as? StoreError)?.code == .conflict
         }
         #expect {
@@ -326,7 +331,7 @@ import WireModel
                         #expect(balance.storedRows == balance.mark.stored && balance.balance.closes)
                     }
                 }
-                let report = try StoreVerifier(directory: path).verify()
+                let report = try await StoreVerifier(directory: path).verify()
                 #expect(report.isWhole, "\(report.findings)")
                 return nil
             }
@@ -336,7 +341,7 @@ import WireModel
         }
         for device in devices { #expect(device.held.isEmpty && device.mark.stored == 130) }
         #expect(directory.days == ["2026-03-05"])
-        let report = try directory.verify()
+        let report = try await directory.verify()
         #expect(report.isWhole, "\(report.findings)")
         await store.shutDown()
     }
@@ -347,24 +352,29 @@ import WireModel
         let (store, _) = try await filled()
         await store.shutDown()
         let data = DataDirectory(path: directory.path)
-        let baseline = Baseline(try CollectorDatabase.open(data))
-        var verifier = StoreVerifier(directory: directory.path)
-        var looks = 0
-        verifier.betweenLooks = {
-            looks += 1
-            guard looks < 3 else { return }
+        let looks = Mutex(0)
+        let (path, clock) = (directory.path, clock)
+        let inspector = RecordInspector(directory: data) {
+            guard
+                looks.withLock({
+                    $0 += 1; return $0
+                }) < 3
+            else { return }
             do {
+                let data = DataDirectory(path: path)
                 let oldest = try #require(try data.partitions().first { $0.stream == .event })
+                let baseline = Baseline(try CollectorDatabase.open(data))
                 try baseline.absorb(try #require(try RecordFile(reading: oldest, in: data)), at: clock.now())
                 try data.remove(oldest)
             } catch { Issue.record(error) }
         }
-        let report = try verifier.verify()
+        let report = try await inspector.verify()
         #expect(report.isWhole, "\(report.findings)")
-        #expect(looks == 3 && report.files == 13)
-        looks = 1
-        #expect(try verifier.balance().flatMap(\.epochs).allSatisfy { $0.storedRows == 50 && $0.balance.closes })
-        looks = 1
-        #expect(try verifier.harmedFiles().isEmpty)
+        #expect(looks.withLock { $0 } == 3 && report.files == 13)
+        looks.withLock { $0 = 1 }
+        let balances = try await inspector.balances().devices.flatMap(\.epochs)
+        #expect(balances.allSatisfy { $0.storedRows == 50 && $0.balance.closes })
+        looks.withLock { $0 = 1 }
+        #expect(try await inspector.harmedPartitions().isEmpty)
     }
 }

@@ -84,7 +84,7 @@ import WireModel
                     && UInt64(records.count) == balance.mark.stored, comment)
             for record in records { #expect(record.bytes == device.made[record.header.number], comment) }
         }
-        let report = try StoreVerifier(directory: path).verify()
+        let report = try await StoreVerifier(directory: path).verify()
         #expect(report.isWhole, "\(comment?.rawValue ?? ""): \(report.findings)")
         #expect(report.lostAtCollector == lost, comment)
         return lost
@@ -191,10 +191,9 @@ import WireModel
         let name = "records/\(Self.firstDay)/sample.sqlite"
         #expect(store.unreadableFiles(of: .sample) == (isShort ? [] : [name]))
         let watch = RecordFileWatch(
-            directory: directory.path,
+            store: store,
             notices: try NoticeService(directory: directory.path, clock: clock, logger: quietLogger),
-            logger: quietLogger
-        ) { store.noteDamage($0, $1) }
+            logger: quietLogger)
         await watch.look()
         #expect(await store.salvageDamaged(again: true) == (isShort ? 0 : 1))
         await watch.look()
@@ -240,7 +239,7 @@ import WireModel
                 balance.balance.closes && balance.storedRows == balance.mark.stored
                     && balance.mark.number == device.last)
         }
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
         #expect(kept(at: directory.path).count == 1)
         await store.shutDown()
     }
@@ -296,8 +295,8 @@ import WireModel
         let file = killed.recordFile(Self.firstDay)
         let wal = try Data(contentsOf: URL(fileURLWithPath: file + "-wal"))
         try cutToNothing(file)
-        #expect(try !StoreVerifier(directory: killed.path).verify().isWhole)
-        _ = try StoreVerifier(directory: killed.path).balances()
+        #expect(try await StoreVerifier(directory: killed.path).verify().isWhole == false)
+        _ = try await SQLiteRecordStore.openReading(directory: killed.path).balances()
         #expect(try Data(contentsOf: URL(fileURLWithPath: file + "-wal")) == wal, "who only looks changes nothing")
         let again = try SQLiteRecordStore.open(killed, clock: clock)
         #expect(try await expectAccount(of: devices, in: again, at: killed.path) == 0, "all of it is in the WAL")

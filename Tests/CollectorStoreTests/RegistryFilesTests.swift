@@ -94,21 +94,21 @@ import WireModel
 
     @Test func aRecordFileThatGoesOrIsEmptiedIsFoundEvenIfItIsTheOnlyOne() async throws {
         _ = try await filled()
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
         let file = directory.recordFile("2026-03-01")
         let gone = try directory.copy()
         try FileManager.default.removeItem(atPath: gone.recordFile("2026-03-01"))
-        let finding = try #require(try gone.verify().findings.first)
+        let finding = try #require(try await gone.verify().findings.first)
         #expect(
             finding.code == .missing && finding.file == "records/2026-03-01/sample.sqlite"
                 && finding.message.contains("3 slices"))
         try Data().write(to: URL(fileURLWithPath: file))
-        #expect(try directory.verify().findings.map(\.code) == [.missing])
+        #expect(try await directory.verify().findings.map(\.code) == [.missing])
     }
 
     @Test func rowsTakenOutTogetherWithTheirMarkAreFound() async throws {
         _ = try await filled()
         try directory.execute("DELETE FROM slice; DELETE FROM chain", on: directory.recordFile("2026-03-01"))
-        #expect(try directory.verify().findings.map(\.code) == [.missing])
+        #expect(try await directory.verify().findings.map(\.code) == [.missing])
     }
 }

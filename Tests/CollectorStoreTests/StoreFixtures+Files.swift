@@ -28,5 +28,5 @@ extension TemporaryDirectory {
         try connection.close()
     }
 
-    func verify() throws -> VerifyReport { try StoreVerifier(directory: path).verify() }
+    func verify() async throws -> VerifyReport { try await StoreVerifier(directory: path).verify() }
 }

@@ -37,7 +37,7 @@ import WireModel
     }
 
     @Test func aWholeStoreHasNoFindings() throws {
-        let report = try directory.verify()
+        let report = try await directory.verify()
         #expect(report.isWhole, "\(report.findings)")
         #expect(report.files == 1 && report.chains == 2 && report.rejected == 2 && report.lostAtCollector == 2)
         #expect(report.records == 4 + 5 + 2 + 5)
@@ -57,7 +57,7 @@ import WireModel
             #expect(await store.append([part], from: liar.device, receivedAt: 1).first?.outcome == .stored)
         }
         await store.shutDown()
-        let report = try directory.verify()
+        let report = try await directory.verify()
         #expect(report.lostAtCollector == .max && report.rejected == 7 && report.isWhole, "\(report.findings)")
         let mark = StreamMark(dropped: [.diskFull: .max, .byteCap: .max])
         #expect(mark.droppedCount == .max && mark.dropped.values.saturatingSum == .max)
@@ -69,20 +69,21 @@ import WireModel
             try? FileManager.default.removeItem(atPath: file)
         }
         if harm == "emptied" { try Data().write(to: URL(fileURLWithPath: database)) }
-        #expect(try directory.verify().findings.contains { $0.code == .missing && $0.file == "collector.sqlite" })
+        #expect(try await directory.verify().findings.contains { $0.code == .missing && $0.file == "collector.sqlite" })
     }
 
     @Test func aDirectoryOfSomethingElseIsNotProved() throws {
         let empty = try TemporaryDirectory()
-        #expect { try empty.verify() } throws: { ($0 as? StoreError)?.code == .notFound }
-        #expect { try StoreVerifier(directory: empty.path).balance() } throws: {
+        #expect { try await empty.verify() } throws: { ($0 as? StoreError)?.code == .notFound }
+        await #expect { try await SQLiteRecordStore.openReading(directory: empty.path).balances().devices } throws: {
             ($0 as? StoreError)?.code == .notFound
         }
     }
 
     @Test func aFileThatIsMissingOrCannotBeOpenedIsToldUntilItIsBack() async throws {
         let service = try NoticeService(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
-        let watch = RecordFileWatch(directory: directory.path, notices: service, logger: quietLogger)
+        let watch = RecordFileWatch(
+            store: try SQLiteRecordStore.openReading(directory: directory.path), notices: service, logger: quietLogger)
         func lasting() async throws -> [String] {
             let archive = try SQLiteLogArchive.open(
                 directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
@@ -114,7 +115,7 @@ import WireModel
             """
             UPDATE slice SET records = substr(records, 1, length(records) - 1) || x'00' WHERE chain = \(chain) AND first = 7
             """, on: file)
-        let report = try directory.verify()
+        let report = try await directory.verify()
         let finding = try #require(report.findings.first)
         #expect(report.findings.count == 1)
         #expect(finding.code == .altered && finding.file == "records/2026-03-01/sample.sqlite")
@@ -160,7 +161,7 @@ import WireModel
         for (sql, code) in alterations {
             let copy = try directory.copy()
             try copy.execute(sql, on: copy.recordFile("2026-03-01"))
-            let report = try copy.verify()
+            let report = try await copy.verify()
             #expect(report.findings.contains { $0.code == code }, "\(sql): \(report.findings)")
         }
     }
@@ -173,9 +174,9 @@ import WireModel
         next.produce(3)
         try await store.drain(&next)
         await store.shutDown()
-        #expect(try directory.verify().isWhole)
+        #expect(try await directory.verify().isWhole)
         try FileManager.default.removeItem(atPath: file)
-        let findings = try directory.verify().findings
+        let findings = try await directory.verify().findings
         #expect(findings.first?.code == .missing && findings.first?.file == "records/2026-03-01/sample.sqlite")
         let finding = try #require(findings.last)
         #expect(finding.code == .missing && finding.file == "records/2026-03-02/sample.sqlite")
@@ -197,9 +198,9 @@ import WireModel
             }
             for _ in 0..<10 {
                 group.addTask {
-                    let report = try StoreVerifier(directory: path).verify()
+                    let report = try await StoreVerifier(directory: path).verify()
                     #expect(report.isWhole, "\(report.findings)")
-                    for device in try StoreVerifier(directory: path).balance() {
+                    for device in try await SQLiteRecordStore.openReading(directory: path).balances().devices {
                         #expect(device.epochs.allSatisfy { $0.balance.closes && $0.storedRows == $0.mark.stored })
                     }
                 }
@@ -209,8 +210,8 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aDirectoryThatIsNotThereIsATypedError() {
-        #expect { try StoreVerifier(directory: directory.path + "/none").verify() } throws: {
+    @Test func aDirectoryThatIsNotThereIsATypedError() async {
+        await #expect { try await StoreVerifier(directory: directory.path + "/none").verify() } throws: {
             ($0 as? StoreError)?.code == .notFound
         }
     }

@@ -119,7 +119,7 @@ import WireModel
         try await deleteAnother()
         #expect(try remembered() == 3, "its records are still there")
         #expect(try await registry.authenticateDevice(credential: first.credential) == .revoked)
-        try await store.dropPartition(day: UTCDay(microseconds: ManualStoreClock.start), stream: .sample)
+        try await store.drop(Partition(day: UTCDay(microseconds: ManualStoreClock.start), stream: .sample))
         try await deleteAnother()
         #expect(try remembered() == 2, "the last two")
         #expect(try await registry.authenticateDevice(credential: first.credential) == .unknown, "refused all the same")

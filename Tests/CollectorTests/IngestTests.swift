@@ -5,6 +5,7 @@ import Gzip
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -146,7 +147,7 @@ struct IngestTests {
     @Test func aStoreThatCannotDecideIs503WithATimeToComeBack() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
-        harness.store.fail("no space left on \(Self.secretPath)")
+        harness.store.fail(StoreError(.io, "no space left on \(Self.secretPath)"))
         var events = ChainBuilder(stream: .event)
         let request = [events.events(["a"])].request
         try await harness.route { client in

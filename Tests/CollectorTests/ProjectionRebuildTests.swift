@@ -45,7 +45,9 @@ import WireModel
 
         func rebuild() async throws -> ProjectionRebuild.Report {
             let (registry, _) = try MetadataService.open(directory: directory, clock: clock, logger: KeptData.logger)
-            let report = try await ProjectionRebuild(directory: directory, registry: registry).run()
+            let report = try await ProjectionRebuild(
+                of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, registry: registry
+            ).run()
             await registry.close()
             return report
         }
@@ -184,7 +186,10 @@ import WireModel
         func state(after seconds: Int64) async throws -> ReportingState? {
             let (registry, _) = try MetadataService.open(
                 directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
-            _ = try await ProjectionRebuild(directory: scene.directory, registry: registry).catchUp()
+            _ = try await ProjectionRebuild(
+                of: try SQLiteRecordStore.openReading(directory: scene.directory), directory: scene.directory,
+                registry: registry
+            ).catchUp()
             scene.clock.advance(seconds: seconds)
             let devices = try await registry.devices(organization: nil, after: nil, limit: 10).devices
             await registry.close()
@@ -205,15 +210,16 @@ import WireModel
         try await play(scene) { store in
             // Of the third device's beacons and events nothing is left.
             for stream in StreamName.allCases {
-                for partition in try store.partitions().filter({ $0.stream == stream }).dropLast() {
-                    try await store.dropPartition(day: partition.day, stream: stream)
+                let kept = try await store.partitions().kept.map(\.partition).filter { $0.stream == stream }
+                for partition in kept.dropLast() {
+                    try await store.drop(partition)
                 }
             }
         }
         let before = try scene.states()
         _ = try await scene.rebuild()
         #expect(try scene.states() == before)
-        #expect(try StoreVerifier(directory: scene.directory).verify().isWhole)
+        #expect(try await StoreVerifier(directory: scene.directory).verify().isWhole)
     }
 
     @Test func aStartCatchesUpWithWhatAKilledProcessHadNotWritten() async throws {
@@ -229,7 +235,10 @@ import WireModel
             """)
         let (registry, _) = try MetadataService.open(
             directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
-        let report = try await ProjectionRebuild(directory: scene.directory, registry: registry).catchUp()
+        let report = try await ProjectionRebuild(
+            of: try SQLiteRecordStore.openReading(directory: scene.directory), directory: scene.directory,
+            registry: registry
+        ).catchUp()
         await registry.close()
         #expect(report.devices == 1 && report.records < 20)
         let after = try scene.states()

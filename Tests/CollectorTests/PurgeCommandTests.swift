@@ -43,7 +43,7 @@ struct PurgeCommandTests {
             "purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
         #expect(purged.status == 0 && purged.text.hasSuffix("4 files removed.\n"), "\(purged.errors)")
         #expect(try StreamName.allCases.map { try data.files($0) } == [4, 0, 4])
-        try data.expectBalance()
+        try await data.expectBalance()
         let again = try await data.ws1collector(
             "purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
         #expect(again.status == 0 && again.text == "No whole day of records is older than 10 days.\n")
@@ -79,7 +79,7 @@ struct PurgeCommandTests {
         #expect(try StreamName.allCases.map { try data.files($0) } == [0, 4, 4])
         #expect(try await Self.trail(data).map(\.entry.outcome) == [.begun, .done])
         await store.shutDown()
-        try data.expectBalance()
+        try await data.expectBalance()
     }
 
     /// Oldest first.
@@ -112,7 +112,7 @@ struct PurgeCommandTests {
                 purged.status == 0 && purged.text.contains("1 chunks of 1 devices, 40 lines"),
                 "\(purged.text)\(purged.errors)")
             #expect(try await scene.harness.archive.usage(organization: nil).first?.chunks == 0)
-            #expect(try StoreVerifier(directory: scene.harness.directory).verify().isWhole)
+            #expect(try await StoreVerifier(directory: scene.harness.directory).verify().isWhole)
         }
     }
 }

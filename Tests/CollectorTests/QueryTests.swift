@@ -1,8 +1,10 @@
 import Collector
+import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -34,7 +36,7 @@ struct QueryTests {
     @Test func aFaultOfTheDiskIsToldWithoutTheNamesOfFiles() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
-        harness.store.fail("read failed on /srv/ws1collector/records/2026-11-21/event.sqlite")
+        harness.store.fail(StoreError(.io, "read failed on /srv/ws1collector/records/2026-11-21/event.sqlite"))
         try await harness.route { client in
             let response = try await client.send(.get, "/api/v1/devices/\(device.id)/balance", bearer: "viewer-default")
             #expect(response.status == .serviceUnavailable)

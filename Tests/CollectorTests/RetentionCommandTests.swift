@@ -15,12 +15,14 @@ struct RetentionCommandTests {
             lives += 1
             try #require(lives < 60, "nothing more is removed")
             try await data.serveAndKill(after: seconds)
-            try data.expectBalance()
+            try await data.expectBalance()
             // Short lives first; longer ones, so that it ends on a busy machine too.
             seconds *= 1.3
         }
-        try data.expectBalance()
-        #expect(try RetentionService(directory: data.path).status().streams.map(\.removedFiles) == [20, 20, 20])
+        try await data.expectBalance()
+        let store = try SQLiteRecordStore.openReading(directory: data.path)
+        let status = try await RetentionService(directory: data.path).status(of: store)
+        #expect(status.streams.map(\.removedFiles) == [20, 20, 20])
         let shown = try await data.ws1collector("retention", "status", "--json")
         #expect(shown.status == 0 && shown.text.contains(#""removedFiles" : 20"#))
     }

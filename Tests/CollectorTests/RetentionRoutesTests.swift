@@ -36,7 +36,7 @@ struct RetentionRoutesTests {
         await store.shutDown()
         await registry.close()
         try result.get()
-        try data.expectBalance()
+        try await data.expectBalance()
     }
 
     private static func retention(_ data: KeptData, _ store: SQLiteRecordStore) throws -> RecordRetention {

@@ -68,7 +68,7 @@ final class CrashingMemoryStore: CrashingStore {
     private let memory: InMemoryRecordStore
     var store: any RecordStore { memory }
 
-    init(brokenRule: InMemoryRecordStore.BrokenRule? = nil) { memory = InMemoryRecordStore(brokenRule: brokenRule) }
+    init(bug: InMemoryRecordStore.PlantedBug? = nil) { memory = InMemoryRecordStore(bug: bug) }
 
     func crash() { memory.crash() }
     func dayPasses() {}

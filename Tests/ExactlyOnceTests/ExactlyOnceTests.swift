@@ -59,9 +59,9 @@ import WireModel
         #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(), nil) } == nil)
     }
 
-    @Test(arguments: InMemoryRecordStore.BrokenRule.allCases)
-    func aBrokenRuleOfTheCollectorIsCaught(rule: InMemoryRecordStore.BrokenRule) async throws {
-        #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(brokenRule: rule), nil) } != nil)
+    @Test(arguments: InMemoryRecordStore.PlantedBug.ofExactlyOnce)
+    func aBrokenRuleOfTheCollectorIsCaught(rule: InMemoryRecordStore.PlantedBug) async throws {
+        #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(bug: rule), nil) } != nil)
     }
 
     @Test(arguments: BrokenDeviceRule.allCases)

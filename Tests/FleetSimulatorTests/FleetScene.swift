@@ -72,7 +72,7 @@ struct FleetScene {
         await store.shutDown()
         await archive.shutDown()
         await registry.close()
-        #expect(try StoreVerifier(directory: directory).verify().isWhole)
+        #expect(try await StoreVerifier(directory: directory).verify().isWhole)
         return reports
     }
 }

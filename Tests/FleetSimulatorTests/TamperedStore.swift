@@ -66,6 +66,31 @@ final class TamperedStore: RecordStore {
         try await store.newestRecords(of: devices, query)
     }
 
+    func unreadableFiles(of stream: StreamName) -> [String] { store.unreadableFiles(of: stream) }
+
+    func scan(_ query: RecordQuery, after: String?) async throws(StoreError) -> RecordPage {
+        try await store.scan(query, after: after)
+    }
+
+    func balances() async throws(StoreError) -> FleetBalances { try await store.balances() }
+    func verify() async throws(StoreError) -> VerifyReport { try await store.verify() }
+
+    func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm] {
+        try await store.harmedPartitions()
+    }
+
+    func backup(to directory: String) async throws(StoreError) -> [BackupManifest.File]? {
+        try await store.backup(to: directory)
+    }
+
+    func partitions() async throws(StoreError) -> PartitionList { try await store.partitions() }
+
+    func newestReceipt(in partition: Partition) async throws(StoreError) -> Int64? {
+        try await store.newestReceipt(in: partition)
+    }
+
+    func drop(_ partition: Partition) async throws(StoreError) { try await store.drop(partition) }
+    func reclaim() async throws(StoreError) { try await store.reclaim() }
     func readiness() async -> StoreReadiness { await store.readiness() }
     func figures() async -> StoreFigures { await store.figures() }
     func shutDown() async { await store.shutDown() }

@@ -28,8 +28,10 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
         let logger = Logger.ofCommand
+        let directory = try data.directory()
         let backup = try StoreBackup(
-            directory: try data.directory(), output: output, clock: SystemStoreClock(), logger: logger)
+            of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, output: output,
+            clock: SystemStoreClock(), logger: logger)
         let report = try await backup.write()
         if json {
             try Output.json(BackupView(report))

@@ -50,58 +50,71 @@ struct ExportCommand: AsyncParsableCommand {
 
     func run() async throws {
         let directory = try data.directory()
-        let filter = try filter()
-        try MetadataSnapshot(directory: directory).require(organization: organization, device: filter.device)
-        let scan = try RecordScan(directory: directory, filter: filter)
+        let queries = try queries()
+        let registry = MetadataSnapshot(directory: directory)
+        let only = try id()
+        try registry.require(organization: organization, device: only)
+        let owners = try registry.owners(organization: organization)
+        let store = try SQLiteRecordStore.openReading(directory: directory)
         let descriptor = try target()
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var piece = Data()
-        while let entries = try scan.next() {
-            for entry in entries {
-                piece.append(try encoder.encode(try ExportLine(entry)).escapingHiddenCharactersInJSON)
-                piece.append(UInt8(ascii: "\n"))
+        var unreadable: [String] = []
+        for var query in queries {
+            query.devices = only.map { .one($0) } ?? .among(Set(owners.keys))
+            try await store.forEachPage(of: query) { records in
+                for record in records {
+                    guard let organization = owners[record.device] else { continue }
+                    let line = try ExportLine(record, of: query.stream, organization: organization)
+                    piece.append(try encoder.encode(line).escapingHiddenCharactersInJSON)
+                    piece.append(UInt8(ascii: "\n"))
+                }
+                if piece.count >= Self.pieceBytes {
+                    try write(piece, to: descriptor)
+                    piece.removeAll(keepingCapacity: true)
+                }
             }
-            if piece.count >= Self.pieceBytes {
-                try write(piece, to: descriptor)
-                piece.removeAll(keepingCapacity: true)
-            }
+            unreadable += store.unreadableFiles(of: query.stream)
         }
         try write(piece, to: descriptor)
         if output != nil, fsync(descriptor) != 0 || close(descriptor) != 0 { throw failure() }
-        if !scan.unreadableFiles.isEmpty {
+        if !unreadable.isEmpty {
             throw CommandError(
                 .failed,
-                "Everything else is written, but records are missing of: \(scan.unreadableFiles.joined(separator: ", ")). "
+                "Everything else is written, but records are missing of: \(unreadable.joined(separator: ", ")). "
                     + CommandError.damageRemedy)
         }
     }
 
-    private func filter() throws(CommandError) -> RecordScan.Filter {
-        var filter = RecordScan.Filter(streams: try named.streams(), module: module, organization: organization)
+    /// One for each stream, of all devices.
+    private func queries() throws(CommandError) -> [RecordQuery] {
+        let streams = try named.streams()
+        var kinds: Set<Int> = []
         if let kind {
-            filter.kind = RecordKindName.kind(kind)
-            guard filter.kind != nil else {
+            guard let number = RecordKindName.kind(kind) else {
                 throw CommandError(.usage, "--kind is \(kind); expected a kind such as beacon or sample-system.")
             }
-            if let stream = filter.kind.flatMap(RecordKindName.stream(of:)) {
-                try named.check(kind, isIn: stream, "--kind")
-            }
+            if let stream = RecordKindName.stream(of: number) { try named.check(kind, isIn: stream, "--kind") }
+            kinds = [number]
         }
         if let module { try named.check(module, isIn: .sample, "--module") }
-        if let device {
-            filter.device = DeviceID(device)
-            guard filter.device != nil else {
-                throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).")
-            }
-        }
-        filter.from = try time(from, "--from")
-        filter.to = try time(to, "--to")
-        if let from = filter.from, let to = filter.to, from >= to {
+        let times = RecordTimes(from: try time(from, "--from"), to: try time(to, "--to"))
+        if let from = times.from, let to = times.to, from >= to {
             throw CommandError(
                 .usage, "--from \(self.from ?? "") is not before --to \(self.to ?? ""): nothing is between them.")
         }
-        return filter
+        return streams.sorted().map {
+            RecordQuery(.among([]), stream: $0, kinds: kinds, module: module, times: times)
+        }
+    }
+
+    private func id() throws(CommandError) -> DeviceID? {
+        guard let device else { return nil }
+        guard let id = DeviceID(device) else {
+            throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).")
+        }
+        return id
     }
 
     private func time(_ text: String?, _ flag: String) throws(CommandError) -> Int64? {

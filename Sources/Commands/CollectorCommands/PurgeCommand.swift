@@ -93,15 +93,20 @@ struct PurgeCommand: AsyncParsableCommand {
 
     private func purgeRecords(_ directory: String, days: Int, logger: Logger) async throws {
         let streams = try named.streams()
-        let purge = try RecordPurge(directory: directory, clock: SystemStoreClock(), logger: logger)
-        let plan = try await purge.plan(olderThanDays: days, streams: streams)
+        let clock = SystemStoreClock()
+        let purge = try RecordPurge(directory: directory, clock: clock)
+        let plan = try await purge.plan(
+            of: try SQLiteRecordStore.openReading(directory: directory), olderThanDays: days, streams: streams)
         guard !plan.files.isEmpty else { return try Output.line("No whole day of records is older than \(days) days.") }
         for stream in plan.streams {
             try Output.line(
                 "\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
         }
         try confirm("Remove these records of all organizations?")
-        switch try await purge.remove(plan, by: .commandLine) {
+        let outcome = try await purge.remove(plan, by: .commandLine) { () throws(StoreError) in
+            try SQLiteRecordStore.open(directory: directory, clock: clock, logger: logger)
+        }
+        switch outcome {
         case .removed(let count): try Output.line("\(count) files removed.")
         case .asked(let ticket): try await wait(for: ticket, of: purge)
         }

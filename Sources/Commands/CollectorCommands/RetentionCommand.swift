@@ -30,7 +30,9 @@ struct RetentionCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let status = try RetentionService(directory: try data.directory()).status()
+            let directory = try data.directory()
+            let status = try await RetentionService(directory: directory).status(
+                of: try SQLiteRecordStore.openReading(directory: directory))
             if json { return try Output.json(RetentionView(status)) }
             try Output.table(
                 [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]

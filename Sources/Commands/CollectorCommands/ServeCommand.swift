@@ -52,7 +52,7 @@ struct ServeCommand: ServiceCommand {
         let store = try SQLiteRecordStore.open(
             directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
             observer: telemetry.metrics)
-        await Self.catchUp(settings.data, registry, logger: logger)
+        await Self.catchUp(store, settings.data, registry, logger: logger)
         var logs = SQLiteLogArchive.Configuration()
         logs.quotas = settings.logQuotas
         let archive = try SQLiteLogArchive.open(
@@ -88,9 +88,7 @@ struct ServeCommand: ServiceCommand {
                 retention: retention,
                 disk: DiskWatch(
                     directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
-                files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger) {
-                    store.noteDamage($0, $1)
-                },
+                files: RecordFileWatch(store: store, notices: notices, logger: logger),
                 certificates: CertificateWatch(notices: notices, clock: clock) {
                     (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
                 },
@@ -119,9 +117,11 @@ struct ServeCommand: ServiceCommand {
     }
 
     /// A file that cannot be read is the matter of the devices in it, and no reason not to serve.
-    private static func catchUp(_ directory: String, _ registry: MetadataService, logger: Logger) async {
+    private static func catchUp(
+        _ store: any RecordStore, _ directory: String, _ registry: MetadataService, logger: Logger
+    ) async {
         do {
-            let report = try await ProjectionRebuild(directory: directory, registry: registry).catchUp()
+            let report = try await ProjectionRebuild(of: store, directory: directory, registry: registry).catchUp()
             logger.debug("device states caught up", metadata: ["records": "\(report.records)"])
             if !report.unreadableFiles.isEmpty {
                 logger.warning(

@@ -24,7 +24,7 @@ struct VerifyCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let report = try StoreVerifier(directory: try data.directory()).verify()
+        let report = try await StoreVerifier(directory: try data.directory()).verify()
         if json {
             try Output.json(report)
         } else {
@@ -61,7 +61,8 @@ struct RebuildCommand: AsyncParsableCommand {
     func run() async throws {
         let directory = try data.directory()
         let report = try await TokenCommand.withRegistry(data, exclusive: true) { registry in
-            try await ProjectionRebuild(directory: directory, registry: registry).run()
+            let store = try SQLiteRecordStore.openReading(directory: directory)
+            return try await ProjectionRebuild(of: store, directory: directory, registry: registry).run()
         }
         try Output.line("\(report.devices) devices, from \(report.records) records.")
         if !report.unreadableFiles.isEmpty {

@@ -8,6 +8,7 @@ import HummingbirdTesting
 import Logging
 import NIOCore
 import SwiftProtobuf
+import TelemetryTestKit
 import Testing
 import WireModel
 

@@ -88,14 +88,16 @@ final class KeptData: Sendable {
     }
 
     func files(_ stream: StreamName) throws -> Int {
-        try RetentionService(directory: path).status().streams.first { $0.stream == stream }?.files ?? 0
+        try FileManager.default.subpathsOfDirectory(atPath: path + "/records").count {
+            $0.hasSuffix("/\(stream).sqlite")
+        }
     }
 
     /// Every record is accounted for, whatever files there are, and what is there is whole.
-    func expectBalance() throws {
-        let report = try StoreVerifier(directory: path).verify()
+    func expectBalance() async throws {
+        let report = try await StoreVerifier(directory: path).verify()
         #expect(report.isWhole, "\(report.findings)")
-        let balances = try StoreVerifier(directory: path).balance()
+        let balances = try await SQLiteRecordStore.openReading(directory: path).balances().devices
         #expect(Set(balances.map(\.device)) == Set(devices))
         for balance in balances.flatMap(\.epochs) {
             #expect(balance.balance.closes && balance.storedRows == records && balance.mark.stored == records)

@@ -3,6 +3,7 @@ import CollectorStore
 import Foundation
 import Hummingbird
 import HummingbirdTesting
+import TelemetryTestKit
 import Testing
 import Logging
 import Synchronization

@@ -12,6 +12,7 @@ struct RetentionRoutes: Sendable {
     static let days = 1...36_500
 
     let administration: MetadataService
+    let store: any RecordStore
     let reader: BodyReader
     let logger: Logger
 
@@ -35,7 +36,7 @@ struct RetentionRoutes: Sendable {
     private func status(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         _ = try personOfAll(context)
-        return try RetentionView(try await administration.retention()).response()
+        return try RetentionView(try await administration.retention(of: store)).response()
     }
 
     private func release(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -65,7 +66,7 @@ struct RetentionRoutes: Sendable {
                 throw Problem.invalidField("olderThanDays", "is missing: say how old records are to be.")
             }
             let plan = try await administration.purgePlan(
-                olderThanDays: days, streams: streams.isEmpty ? Set(StreamName.allCases) : streams)
+                of: store, olderThanDays: days, streams: streams.isEmpty ? Set(StreamName.allCases) : streams)
             guard let confirmation else { return try PurgeView(plan).response() }
             guard confirmation == plan.confirmation else { throw Problem.confirmationOutdated }
             guard let purge = try await administration.purge(plan, by: AuditActor(person)) else {

@@ -14,6 +14,7 @@ package struct ProjectionRebuild {
         package var unreadableFiles: [String] = []
     }
 
+    private let store: any RecordStore
     private let registry: MetadataService
     private let directory: String
 
@@ -24,40 +25,42 @@ package struct ProjectionRebuild {
 
     /// - Parameter registry: opened exclusively: what a running collector hears meanwhile must not be overtaken by what
     ///   is older.
-    package init(directory: String, registry: MetadataService) {
+    package init(of store: any RecordStore, directory: String, registry: MetadataService) {
+        self.store = store
         self.directory = directory
         self.registry = registry
     }
 
     /// Of all that is stored.
     package func run() async throws -> Report {
-        try await derive(try RecordScan(directory: directory), resets: true)
+        try await derive(resets: true)
     }
 
     /// Of what came since the state was last written: a process that was killed had not written the last seconds.
     package func catchUp() async throws -> Report {
         guard let time = try await registry.newestSight() else { return Report() }
-        return try await derive(
-            try RecordScan(
-                directory: directory, filter: RecordScan.Filter(receivedSince: time - Self.marginMicroseconds)),
-            resets: false)
+        return try await derive(since: time - Self.marginMicroseconds, resets: false)
     }
 
-    private func derive(_ scan: RecordScan, resets: Bool) async throws -> Report {
+    private func derive(since: Int64? = nil, resets: Bool) async throws -> Report {
         var report = Report()
         var sights: [DeviceID: DeviceObservation] = [:]
         var known: Set<DeviceID> = []
-        while let entries = try scan.next() {
-            for entry in entries {
-                report.records += 1
-                let sight = DeviceObservation(entry.record)
-                if sights[entry.device]?.merge(sight) == nil { sights[entry.device] = sight }
+        let devices = Set(try MetadataSnapshot(directory: directory).owners().keys)
+        for stream in StreamName.allCases {
+            let query = RecordQuery(.among(devices), stream: stream, receivedSince: since)
+            try await store.forEachPage(of: query) { records in
+                report.records += records.count
+                for record in records {
+                    let sight = DeviceObservation(record)
+                    if sights[record.device]?.merge(sight) == nil { sights[record.device] = sight }
+                }
+                if sights.count >= Self.gatheredDevices { try await write(&sights, &known, resets: resets) }
             }
-            if sights.count >= Self.gatheredDevices { try await write(&sights, &known, resets: resets) }
+            report.unreadableFiles += store.unreadableFiles(of: stream)
         }
         try await write(&sights, &known, resets: resets)
         report.devices = known.count
-        report.unreadableFiles = scan.unreadableFiles
         return report
     }
 

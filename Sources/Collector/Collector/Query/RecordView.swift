@@ -113,11 +113,11 @@ package struct ExportLine: Encodable {
     private enum Key: CodingKey { case stream, kind, organization }
 
     /// Hides nothing: whoever runs `export` can read the data directory anyway.
-    package init(_ entry: RecordScan.Entry) throws {
-        stream = "\(entry.stream)"
-        kind = RecordKindName.text(entry.record.header.kind)
-        organization = entry.organization
-        record = try RecordView(entry.record, for: .administrator)
+    package init(_ stored: StoredRecord, of stream: StreamName, organization: String) throws {
+        self.stream = "\(stream)"
+        kind = RecordKindName.text(stored.header.kind)
+        self.organization = organization
+        record = try RecordView(stored, for: .administrator)
     }
 
     package func encode(to encoder: any Encoder) throws {

@@ -97,7 +97,7 @@ package struct CollectorServer: Sendable {
         ).add(to: router)
         OrganizationRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
         TokenRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
-        RetentionRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
+        RetentionRoutes(administration: metadata, store: store, reader: reader, logger: logger).add(to: router)
         AuditRoutes(administration: metadata).add(to: router)
         CommandRoutes(registry: metadata, commands: metadata, archive: archive, reader: reader, logger: logger).add(
             to: router)

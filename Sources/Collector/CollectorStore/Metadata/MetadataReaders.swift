@@ -90,6 +90,18 @@ package struct MetadataSnapshot {
         }
     }
 
+    /// Every device there is, with its organization; not those that were deleted.
+    /// - Parameter organization: `nil` for all.
+    /// - Throws: as `organizations`.
+    package func owners(organization: String? = nil) throws(StoreError) -> [DeviceID: String] {
+        let rows = try read { connection throws(SQLiteError) in
+            try connection.rows(
+                "SELECT id, organization FROM device WHERE ?1 IS NULL OR organization = ?1", organization
+            ) { row in DeviceID(row.data(0)).map { ($0, row.string(1)) } }
+        }
+        return Dictionary(uniqueKeysWithValues: rows)
+    }
+
     private func read<Value>(_ body: (Connection) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         return try StoreError.mapping { () throws(SQLiteError) in try body(connection) }

@@ -5,9 +5,9 @@ import WireModel
 /// so all of it is of the collector as a whole.
 extension MetadataService {
     /// What is kept of the records, whether retention waits, and what has become of the last purge.
-    package func retention() throws(StoreError) -> RetentionService.Status {
-        try requireInPlace()
-        return try RetentionService(directory: directory.path).status()
+    package nonisolated func retention(of store: any RecordStore) async throws(StoreError) -> RetentionService.Status {
+        try await requireInPlace()
+        return try await RetentionService(directory: directory.path).status(of: store)
     }
 
     /// An administrator says that the clock is right: retention goes on at its next pass, within the hour.
@@ -22,10 +22,10 @@ extension MetadataService {
     /// The whole days of records that came so many days ago or earlier; never today.
     /// - Parameter days: 1 or more.
     package nonisolated func purgePlan(
-        olderThanDays days: Int, streams: Set<StreamName>
+        of store: any RecordStore, olderThanDays days: Int, streams: Set<StreamName>
     ) async throws(StoreError) -> PurgePlan {
-        try await RecordPurge(directory: directory.path, clock: clock, logger: logger)
-            .plan(olderThanDays: days, streams: streams)
+        try await RecordPurge(directory: directory.path, clock: clock)
+            .plan(of: store, olderThanDays: days, streams: streams)
     }
 
     /// Asks for these files to be removed. The collector that serves the records does it within ten seconds, or at its

@@ -3,15 +3,17 @@ import SQLite
 import WireModel
 
 /// What the collector knows of one chain: what stands in its row in the newest day's file (or in the baseline), nothing
-/// derived.
-struct ChainState: Equatable, Sendable {
-    var mark = StreamMark.none
-    var totals = DeviceTotals()
+/// derived. What follows from it is pure, and the same in every engine.
+package struct ChainState: Equatable, Sendable {
+    package var mark = StreamMark.none
+    package var totals = DeviceTotals()
     /// Set once, for good.
-    var closed: Closure?
+    package internal(set) var closed: Closure?
+
+    package init() {}
 
     /// The epoch was closed: what it has between the mark and `last` counts under `reason`.
-    struct Closure: Equatable, Sendable {
+    package struct Closure: Equatable, Sendable {
         var last: UInt64
         var reason: DropReason
         /// The collector's clock, microseconds since 1970.
@@ -19,7 +21,7 @@ struct ChainState: Equatable, Sendable {
     }
 
     /// The first closure of an epoch stands; later ones change nothing.
-    mutating func close(_ request: EpochClose.Stream, at time: Int64) {
+    package mutating func close(_ request: EpochClose.Stream, at time: Int64) {
         if closed == nil { closed = Closure(last: request.last, reason: request.reason, at: time) }
         if let last = request.totals { totals.sent = totals.sent.told(also: last) }
     }
@@ -32,12 +34,41 @@ struct ChainState: Equatable, Sendable {
         return state
     }
 
+    /// The greatest of the points that is in the chain's history, up to its mark.
+    ///
+    /// A point at which the links were removed ends the search with `unknown`: every lower one is in the history or not
+    /// whatever that one is (number 0 always is), and taking it for the greatest would make the device send again what
+    /// may be stored.
+    /// - Parameters:
+    ///   - removedUpTo: the chain's mark in what was dropped; `nil`: nothing of it was.
+    ///   - link: at a number between the two marks; `nil`: none is there, inside a gap or a lost range.
+    package func match(
+        _ points: [EpochClose.Point], removedUpTo: StreamMark?,
+        link: (UInt64) throws(StoreError) -> ChainLink?
+    ) throws(StoreError) -> ClosedStream.Match {
+        for point in points.sorted(by: { $0.number > $1.number }) where point.number <= mark.number {
+            let found: ChainLink?
+            if point.number == 0 {
+                found = .zero
+            } else if point.number == mark.number {
+                found = mark.link
+            } else if let removedUpTo, point.number <= removedUpTo.number {
+                guard point.number == removedUpTo.number else { return .unknown }
+                found = removedUpTo.link
+            } else {
+                found = try link(point.number)
+            }
+            if found == point.link { return .point(point) }
+        }
+        return .none
+    }
+
     /// The balance, given what was counted from rows.
     ///
     /// Produced is the device's word (or the mark, where that is higher); waiting is what the device's totals say is
     /// above the mark. Of a closed epoch nothing waits: what it had between the mark and its last number counts under
     /// the closure's reason.
-    func balance(storedRows: UInt64) -> StreamBalance {
+    package func balance(storedRows: UInt64) -> StreamBalance {
         var dropped = mark.dropped
         let unnumbered = totals.sent.droppedUnnumbered
         for (reason, count) in unnumbered { dropped[reason, default: 0].addSaturating(count) }
@@ -63,8 +94,8 @@ struct ChainState: Equatable, Sendable {
 }
 
 /// A device's totals as its newest part carried them, and what of them lay above that part.
-struct DeviceTotals: Equatable, Sendable {
-    var sent = StreamTotals()
+package struct DeviceTotals: Equatable, Sendable {
+    package var sent = StreamTotals()
     /// The part's last number.
     var partLast: UInt64 = 0
     /// Rows above the part, those kept apart included.
@@ -74,7 +105,7 @@ struct DeviceTotals: Equatable, Sendable {
 
     init() {}
 
-    init(of part: BatchPart) {
+    package init(of part: BatchPart) {
         sent = part.totals
         partLast = part.last
         waitingAbovePart = sent.waiting.subtractingSaturating(UInt64(part.records.count))
@@ -102,6 +133,11 @@ struct DeviceTotals: Equatable, Sendable {
 package struct ChainKey: Hashable, Sendable {
     package let device: DeviceID
     package let epoch: EpochID
+
+    package init(device: DeviceID, epoch: EpochID) {
+        self.device = device
+        self.epoch = epoch
+    }
 }
 
 /// A chain's state as columns, the same in a day's file and in the baseline: `mark, totals, part_last, above_part,
@@ -159,20 +195,14 @@ struct ChainCounts {
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin(.deferred) }
         defer { file.connection.rollback() }
         if let device {
-            try add(try file.chains(of: device), in: file)
+            for chain in try file.chains(of: device) { try add(chain, in: file) }
         } else {
-            var last: Int64 = 0
-            while true {
-                let chains = try file.chains(after: last, limit: 512)
-                guard let newest = chains.last else { break }
-                try add(chains, in: file)
-                last = newest.id
-            }
+            try file.forEachChain { chain throws(StoreError) in try add(chain, in: file) }
         }
     }
 
-    private mutating func add(_ chains: [RecordFile.ChainRow], in file: RecordFile) throws(StoreError) {
-        for chain in chains { add(chain.key, chain.state, rows: try file.countRecords(chain: chain.id)) }
+    private mutating func add(_ chain: RecordFile.ChainRow, in file: RecordFile) throws(StoreError) {
+        add(chain.key, chain.state, rows: try file.countRecords(chain: chain.id))
     }
 
     private mutating func add(_ key: ChainKey, _ state: ChainState, rows: UInt64) {

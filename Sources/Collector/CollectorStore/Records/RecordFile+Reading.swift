@@ -31,8 +31,8 @@ extension RecordFile {
         return try rows(statement, limit: .max)
     }
 
-    /// Up to `limit` chains with ids above `id`, ascending: for those who go over all of them in bounded memory.
-    func chains(after id: Int64, limit: Int) throws(StoreError) -> [ChainRow] {
+    /// Up to `limit` chains with ids above `id`, ascending.
+    private func chains(after id: Int64, limit: Int) throws(StoreError) -> [ChainRow] {
         let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE id > ? ORDER BY id LIMIT ?", id, limit)
         return try rows(statement, limit: limit)
     }
@@ -119,9 +119,7 @@ extension RecordFile {
         let statement = try prepared(
             "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first <= ? ORDER BY first DESC LIMIT 1", chain,
             number)
-        guard let slice = try next(statement, chain: chain) else { return nil }
-        statement.reset()
-        return slice
+        return try next(statement, chain: chain)
     }
 
     /// The slice that starts at or above a number: going up from `last + 1` visits all in order.
@@ -129,9 +127,7 @@ extension RecordFile {
         let statement = try prepared(
             "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first >= ? ORDER BY first LIMIT 1", chain,
             number)
-        let slice = try next(statement, chain: chain)
-        statement.reset()
-        return slice
+        return try next(statement, chain: chain)
     }
 
     /// A slice's records alone, for those who do not ask for its place in the chain.
@@ -195,44 +191,27 @@ extension RecordFile {
         }
     }
 
-    /// A slice by its row, and by its place in its order: its id, or among those of one chain its first number.
-    struct SlicePlace {
-        var id: Int64
-        var chain: Int64
-        var position: Int64
-    }
-
-    /// Slices after a position, ascending, that may hold records of a kind and of device times from `from` to before
-    /// `to`.
-    /// - Parameter chain: `nil` for all.
-    func places(
-        after position: Int64, chain: Int64?, kindBit: UInt64?, from: Int64?, to: Int64?, limit: Int
-    ) throws(StoreError) -> [SlicePlace] {
-        let order = chain == nil ? "id" : "first"
+    /// Up to `limit` slices above an id, ascending, that may hold what is asked for, by their columns alone.
+    func slices(
+        after id: Int64, _ query: RecordQuery, limit: Int
+    ) throws(StoreError) -> [(id: Int64, chain: Int64)] {
+        var device: DeviceID?
+        if case .one(let one) = query.devices { device = one }
+        let ofDevice = device == nil ? "?6 IS NULL" : "chain IN (SELECT id FROM chain WHERE device = ?6)"
         return try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.rows(
                 """
-                SELECT id, chain, \(order) FROM slice WHERE \(chain == nil ? "" : "chain = ?1 AND ")\(order) > ?2 AND record_count > 0
-                AND (?3 IS NULL OR kinds & ?3 != 0) AND (?4 IS NULL OR latest >= ?4) AND (?5 IS NULL OR earliest < ?5)
-                ORDER BY \(order) LIMIT ?6
-                """)
-            defer { statement.reset() }
-            if let chain { try statement.bind(chain, at: 1) }
-            try statement.bind(position, at: 2)
-            if let kindBit { try statement.bind(kindBit, at: 3) }
-            if let from { try statement.bind(from, at: 4) }
-            if let to { try statement.bind(to, at: 5) }
-            try statement.bind(limit, at: 6)
-            var found: [SlicePlace] = []
-            while try statement.step() {
-                found.append(
-                    SlicePlace(id: statement.int64(0), chain: statement.int64(1), position: statement.int64(2)))
-            }
-            return found
+                SELECT id, chain FROM slice WHERE id > ?1 AND record_count > 0 AND (?2 IS NULL OR kinds & ?2 != 0)
+                AND (?3 IS NULL OR latest >= ?3) AND (?4 IS NULL OR earliest < ?4) AND \(ofDevice) ORDER BY id LIMIT ?5
+                """, id, query.kindBits, query.times.from, query.times.to, limit, device?.data
+            ) { ($0.int64(0), $0.int64(1)) }
         }
     }
 
+    /// The slice of the statement's next row. Resets the statement also where the row is damaged: an open statement
+    /// would hold its snapshot.
     private func next(_ statement: Statement, chain: Int64) throws(StoreError) -> StoredSlice? {
+        defer { statement.reset() }
         guard try step(statement) else { return nil }
         guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)),
             statement.int64(1) >= 1,

@@ -36,7 +36,7 @@ import WireModel
 ///   chains that the newer ones do not know.
 /// - *No number twice.* The decision skips what the mark has; `UNIQUE (chain, first)` is the second line.
 /// - *What is here can be proved.* For every chain the slices tile from `entry_number` to the mark, holes are
-///   `lost_before`, and the chain recomputed over bytes, gaps and rejections meets every link (`StoreVerifier`).
+///   `lost_before`, and the chain recomputed over bytes, gaps and rejections meets every link (`StreamVerification`).
 ///
 /// ## Argued against
 ///

@@ -19,10 +19,13 @@ package struct RecordQuery: Equatable, Sendable {
     package var times: RecordTimes
     /// Whether test data is among them.
     package var withTest: Bool
+    /// Of a `scan`: where it begins, by the collector's clock; `nil`: at the oldest. A few older ones may come with
+    /// them.
+    package var receivedSince: Int64?
 
     package init(
         _ devices: Devices, stream: StreamName, kinds: Set<Int> = [], module: String? = nil, application: String? = nil,
-        times: RecordTimes = .all, withTest: Bool = true
+        times: RecordTimes = .all, withTest: Bool = true, receivedSince: Int64? = nil
     ) {
         self.devices = devices
         self.stream = stream
@@ -31,6 +34,7 @@ package struct RecordQuery: Equatable, Sendable {
         self.application = application
         self.times = times
         self.withTest = withTest
+        self.receivedSince = receivedSince
     }
 
     /// Whether a record is one of them, its device apart.
@@ -110,7 +114,7 @@ struct RecordBounds: Equatable, Sendable {
     }
 }
 
-/// A position in the order of receipt: everything before it in a list is newer. Opaque to those who carry it.
+/// A position in the order of receipt. Opaque to those who carry it.
 struct RecordCursor: Equatable {
     var day: UTCDay
     /// The slice's row; `.max` before the day's newest.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Reads beside the writers, on a queue and connections of its own.
@@ -9,7 +10,8 @@ import WireModel
 actor RecordReader {
     private let directory: DataDirectory
     private let damaged: DamagedFiles
-    private let baselineConnection: Connection
+    /// `nil` where there is no `collector.sqlite`.
+    private let database: Connection?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.reader")
     private var files: [Partition: RecordFile] = [:]
     /// Files about to be removed; the baseline has their marks already.
@@ -31,7 +33,62 @@ actor RecordReader {
     init(directory: DataDirectory, damaged: DamagedFiles) throws(StoreError) {
         self.directory = directory
         self.damaged = damaged
-        baselineConnection = try CollectorDatabase.open(directory)
+        database = try CollectorDatabase.openReading(directory)
+    }
+
+    private func baseline() throws(StoreError) -> Baseline {
+        guard let database else { throw .noCollector(directory.path) }
+        return Baseline(database)
+    }
+
+    /// In the order of receipt.
+    /// - Parameter after: from the beginning without it. Its number does not count: a page ends behind a slice.
+    func scan(_ query: RecordQuery, after: RecordCursor?) throws(StoreError) -> RecordPage {
+        var page = RecordPageBuilder(query: query, limit: .max, isForward: true)
+        // A file's day is that of a receipt in it or a later one, unless a clock was set back in between: hence a day
+        // before.
+        let firstDay = query.receivedSince.map { UTCDay(microseconds: $0 - 86_400_000_000) }
+        let first = [after?.day, firstDay].compactMap { $0 }.max() ?? UTCDay(number: 0)
+        let partitions = try partitions(of: query.stream)
+        for partition in partitions where partition.day >= first {
+            // What the disk cannot read now is no damage: the caller asks again.
+            let isFull = try passingOver(partition, [.corrupt]) { () throws(StoreError) in
+                guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else {
+                    return false
+                }
+                return try add(file, after: after?.day == partition.day ? after?.slice : nil, to: &page)
+            }
+            if isFull == true { return page.page }
+        }
+        return page.page
+    }
+
+    private static let slicesPerLook = 512
+
+    /// - Returns: whether the page is full.
+    private func add(
+        _ file: RecordFile, after start: Int64?, to page: inout RecordPageBuilder
+    ) throws(StoreError) -> Bool {
+        var position = start ?? 0
+        if start == nil, let time = page.query.receivedSince { position = try file.lastSlice(before: time) }
+        var keys: [Int64: ChainKey] = [:]
+        while true {
+            let slices = try file.slices(after: position, page.query, limit: Self.slicesPerLook)
+            if slices.isEmpty { return false }
+            for (id, chain) in slices {
+                position = id
+                page.work -= 1
+                _ = try passingOverRows(of: file) { () throws(StoreError) in
+                    if keys[chain] == nil { keys[chain] = try file.key(ofChain: chain) }
+                    guard let key = keys[chain], page.query.admits(key.device) else { return false }
+                    return try page.add(slice: id, of: key, in: file, below: .max)
+                }
+                if page.isLongEnoughForScan {
+                    page.next = RecordCursor(day: file.partition.day, slice: id, number: 0)
+                    return true
+                }
+            }
+        }
     }
 
     func records(_ query: RecordQuery, before: RecordCursor?, limit: Int) throws(StoreError) -> RecordPage {
@@ -63,18 +120,20 @@ actor RecordReader {
                 page.next = RecordCursor(day: day, slice: id, number: below)
                 return true
             }
-            if try addProvable(slice: id, of: key, in: file, below: below, to: &page) { return true }
+            let isFull = try passingOverRows(of: file) { () throws(StoreError) in
+                try page.add(slice: id, of: key, in: file, below: below)
+            }
+            if isFull { return true }
             position = RecordCursor(day: day, slice: id - 1, number: .max)
         }
         return false
     }
 
-    /// A slice whose bytes make no records is passed over.
-    private func addProvable(
-        slice id: Int64, of key: ChainKey, in file: RecordFile, below: UInt64, to page: inout RecordPageBuilder
-    ) throws(StoreError) -> Bool {
-        do throws(StoreError) { return try page.add(slice: id, of: key, in: file, below: below) } catch {
-            // SQLite's own word is of the file, not of the slice.
+    /// A row that says what cannot be is passed over.
+    private func passingOverRows(of file: RecordFile, _ body: () throws(StoreError) -> Bool) throws(StoreError) -> Bool
+    {
+        do throws(StoreError) { return try body() } catch {
+            // SQLite's own word is of the file, not of the row.
             guard error.code == .corrupt, error.cause == nil else { throw error }
             damaged.settle(file.partition, error.message)
             return false
@@ -83,9 +142,11 @@ actor RecordReader {
 
     /// What cannot be read is passed over and noted, so that one file does not keep the others from being asked.
     /// - Returns: `nil` where it was passed over.
-    private func passingOver<T>(_ partition: Partition, _ body: () throws(StoreError) -> T) throws(StoreError) -> T? {
+    private func passingOver<T>(
+        _ partition: Partition, _ codes: Set<StoreError.Code> = [.corrupt, .io], _ body: () throws(StoreError) -> T
+    ) throws(StoreError) -> T? {
         do throws(StoreError) { return try body() } catch {
-            guard error.code == .corrupt || error.code == .io else { throw error }
+            guard codes.contains(error.code) else { throw error }
             files[partition] = nil
             damaged.note(partition, error.message)
             return nil
@@ -114,7 +175,10 @@ actor RecordReader {
                     while page.records.isEmpty, let (id, key) = try walk.newest(atMost: position, work: &page.work),
                         let key
                     {
-                        if try addProvable(slice: id, of: key, in: file, below: .max, to: &page) { break }
+                        let isFull = try passingOverRows(of: file) { () throws(StoreError) in
+                            try page.add(slice: id, of: key, in: file, below: .max)
+                        }
+                        if isFull { break }
                         position = id - 1
                     }
                     let left = page.work / RecordPageBuilder.workPerSlice
@@ -128,10 +192,10 @@ actor RecordReader {
 
     func balance(of device: DeviceID) throws(StoreError) -> [EpochBalance] {
         var balances: [EpochBalance] = []
-        let baseline = Baseline(baselineConnection)
+        let baseline = try baseline()
         // At one moment of it: what retention takes over meanwhile is counted once, in the file or in the baseline.
-        try StoreError.mapping { () throws(SQLiteError) in try baselineConnection.begin(.deferred) }
-        defer { baselineConnection.rollback() }
+        try StoreError.mapping { () throws(SQLiteError) in try database?.begin(.deferred) }
+        defer { database?.rollback() }
         for stream in StreamName.allCases {
             var counted = ChainCounts()
             for entry in try baseline.entries(of: device, stream: stream) { counted.add(entry) }
@@ -145,7 +209,7 @@ actor RecordReader {
             }
             balances += counted.balances(stream: stream).map(\.balance)
         }
-        return balances.sorted { ($0.epoch.description, $0.stream) < ($1.epoch.description, $1.stream) }
+        return balances.sorted()
     }
 
     /// Closes what is open of a file that is about to be removed, and asks it no more.
@@ -163,7 +227,7 @@ actor RecordReader {
 
     private func partitions(of stream: StreamName) throws(StoreError) -> [Partition] {
         if isShutDown { throw StoreError(.shuttingDown, "the store is closed.") }
-        let removed = Set(try Baseline(baselineConnection).removedPartitions())
+        let removed = Set(try baseline().removedPartitions())
         return try directory.partitions().filter {
             $0.stream == stream && !removed.contains($0) && !retired.contains($0)
         }
@@ -194,10 +258,15 @@ actor RecordReader {
             files[oldest] = nil
             lastUse[oldest] = nil
         }
-        let file = try RecordFile(reading: partition, in: directory)
-        files[partition] = file
+        do throws(StoreError) { files[partition] = try RecordFile(reading: partition, in: directory) } catch {
+            // Retention of a collector beside us may have removed it.
+            guard !Paths.exists(directory.path(of: partition)),
+                try baseline().removedPartitions().contains(partition)
+            else { throw error }
+            return nil
+        }
         lastUse[partition] = uses
-        return file
+        return files[partition]
     }
 }
 
@@ -205,6 +274,8 @@ actor RecordReader {
 struct RecordPageBuilder {
     let query: RecordQuery
     let limit: Int
+    /// Oldest first.
+    let isForward: Bool
     private(set) var records: [StoredRecord] = []
     var next: RecordCursor?
     /// What may still be done for this page: a slice that is read costs `workPerSlice`, one that is passed over 1.
@@ -215,14 +286,18 @@ struct RecordPageBuilder {
     /// Bytes of slices that are read for one page; the one that goes beyond is still read.
     private static let maximumBytes = 8 << 20
 
-    init(query: RecordQuery, limit: Int) {
+    init(query: RecordQuery, limit: Int, isForward: Bool = false) {
         self.query = query
         self.limit = limit
+        self.isForward = isForward
     }
 
     var page: RecordPage { RecordPage(records: records, next: next?.text) }
 
-    /// Takes from a slice what the query admits, newest first.
+    /// A page of a scan ends behind a slice, so that no slice is read twice.
+    var isLongEnoughForScan: Bool { records.count >= 1000 || bytes >= Self.maximumBytes || work <= 0 }
+
+    /// Takes from a slice what the query admits, in the order of the page.
     /// - Parameter below: only numbers below this.
     /// - Returns: whether the page is full; `next` is then where it goes on.
     mutating func add(
@@ -235,7 +310,7 @@ struct RecordPageBuilder {
             throw file.corrupt("slice \(id) is not packed records")
         }
         var last = below
-        for range in ranges.reversed() {
+        for range in isForward ? ranges : ranges.reversed() {
             let packed = slice.records.slice(range)
             guard let header = RecordHeader(scanning: packed) else {
                 throw file.corrupt("a record of slice \(id) has no envelope")

@@ -3,11 +3,32 @@ import WireModel
 
 /// What a collector keeps of its devices' streams: the port that every storage engine implements.
 ///
-/// A call of `append` or `close` returns once what it says is on synced disk, or says `unavailable`. An answer that
-/// stored nothing needs no sync of its own: what it read was synced before. Safe to call from any number of tasks; one
-/// writer per stream decides, so two parts of one stream never race.
+/// Everything about records goes through it: ingest, queries, retention, purge, verify, rebuild, export and backup. No
+/// other code opens an engine's files. `RecordStoreConformance` holds every engine to what is said here.
+///
+/// ## Terms
+///
+/// A *chain* is one stream of one epoch of a device. Its *mark* says up to which number the collector has it. A
+/// *partition* holds what came for one stream on one day. It is dropped as a whole.
+///
+/// ## Promises
+///
+/// - **Durability.** `append`, `close` and `drop` return once what they say survives a crash, or say that they could
+///   not. An answer that stored nothing needs no sync of its own: what it read was synced before.
+/// - **Order.** One writer per stream decides, so two parts of a chain never race. Records have one order of receipt,
+///   which `records` goes through backwards and `scan` forwards.
+/// - **Retry.** Whoever does not know what became of a call may repeat it. A repeated part is answered `already`, a
+///   repeated close or drop changes nothing.
+/// - **Distance.** No call assumes that the engine is on this machine or fast. Lists come in pages with opaque cursors,
+///   and a cursor is good after a restart.
+/// - **Errors.** `StoreError.code` says what to do: `.overloaded`, `.shuttingDown`, `.diskFull` and `.io` may pass,
+///   so try again; `.invalid`, `.conflict` and `.notFound` are the caller's; `.corrupt` needs repair.
+///
+/// Safe to call from any number of tasks.
 package protocol RecordStore: Sendable {
-    /// Decides every part against its stream's mark, in order, and stores what lies above it.
+    // MARK: What devices send
+
+    /// Decides every part against its chain's mark, in order, and stores what lies above it.
     ///
     /// Never throws: a part that cannot be decided now (disk full, I/O error, shutting down, too many requests waiting)
     /// answers `.unavailable` with the mark as last known on disk and the reason in `detail`.
@@ -20,7 +41,9 @@ package protocol RecordStore: Sendable {
     /// `StreamTotals.told(also:)` says.
     func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream]
 
-    /// Counts rows and marks of one device.
+    // MARK: What people ask
+
+    /// Counts rows and marks of one device, sorted by epoch and stream. Dropped rows count as stored.
     func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance]
 
     /// Records of one stream, newest first by position of receipt: of one device, or of many in one order.
@@ -30,18 +53,66 @@ package protocol RecordStore: Sendable {
     /// - Parameters:
     ///   - before: an opaque position from an earlier page's `next`, of the same query; `nil` from the newest.
     ///   - limit: 1 to 1,000.
+    /// - Throws: `.invalid` for a cursor that is not the store's, or another limit.
     func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage
 
     /// The newest record of each device, by position of receipt, that the query admits. Devices without one are not in
     /// the answer.
     ///
-    /// Each device is looked up by itself, in its newest files first, so the cost is that of the devices asked for.
+    /// Each device is looked up by itself, in its newest partitions first, so the cost is that of the devices asked
+    /// for.
     func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID:
         StoredRecord]
 
-    /// Record files of a stream that answers pass over, because they cannot be read; by name, oldest first. Empty where
+    /// Partitions of a stream that answers pass over, because they cannot be read; by name, oldest first. Empty where
     /// all are read.
     func unreadableFiles(of stream: StreamName) -> [String]
+
+    // MARK: All that is stored
+
+    /// Records of one stream in the order of their receipt: for export and for whatever is derived from records.
+    ///
+    /// The store chooses the size of a page; it may hold no record and still have a `next`. What arrives during a scan
+    /// is in it or not. Partitions that cannot be read are passed over (`unreadableFiles`).
+    /// - Parameter after: an earlier page's `next`, of the same query; `nil` from the oldest.
+    func scan(_ query: RecordQuery, after: String?) async throws(StoreError) -> RecordPage
+
+    /// The balance of every device, as far as the partitions can be read.
+    func balances() async throws(StoreError) -> FleetBalances
+
+    /// Proves that every chain is whole and unaltered, and counts what is there. Reads everything.
+    /// - Throws: where nothing can be read at all; what is wrong with one partition is a finding.
+    func verify() async throws(StoreError) -> VerifyReport
+
+    /// Partitions that are missing without having been dropped, and those that cannot be opened. Quick, where `verify`
+    /// reads everything.
+    func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm]
+
+    /// Copies all records below a directory, each partition as it is at one moment, and syncs the copies.
+    ///
+    /// The copy of the metadata is there already. Every chain in the backup is whole: records that came since the
+    /// metadata was copied are in it or not.
+    /// - Returns: the copied files; `nil` where a partition was dropped since the metadata was copied: begin anew.
+    func backup(to directory: String) async throws(StoreError) -> [BackupManifest.File]?
+
+    // MARK: Partitions
+
+    /// What is kept, without what was dropped.
+    func partitions() async throws(StoreError) -> PartitionList
+
+    /// When the newest record of a partition came, microseconds since 1970; `nil`: it has none.
+    func newestReceipt(in partition: Partition) async throws(StoreError) -> Int64?
+
+    /// Removes a partition for good. Its marks and counts stay: balances go on to count its records, and what devices
+    /// send again of them is answered `already`.
+    /// - Throws: `.notFound`; `.conflict` unless it is the oldest of its stream; what the disk says. Where it throws,
+    ///   the partition is whole or dropped, never in part.
+    func drop(_ partition: Partition) async throws(StoreError)
+
+    /// Gives back the space of dropped partitions whose removal was cut short. Retention calls it at each pass.
+    func reclaim() async throws(StoreError)
+
+    // MARK: Condition
 
     /// Whether an append could succeed now; the reason where it could not.
     func readiness() async -> StoreReadiness
@@ -54,8 +125,6 @@ package protocol RecordStore: Sendable {
 }
 
 extension RecordStore {
-    package func unreadableFiles(of stream: StreamName) -> [String] { [] }
-
     /// Records of one stream of a device.
     /// - Parameter kind: raw value of a record kind, `nil` for all.
     package func records(
@@ -64,6 +133,99 @@ extension RecordStore {
         try await records(
             RecordQuery(.one(device), stream: stream, kinds: kind.map { [$0] } ?? [], module: module), before: before,
             limit: limit)
+    }
+
+    /// Goes over a scan, page by page.
+    package func forEachPage(of query: RecordQuery, _ body: ([StoredRecord]) async throws -> Void) async throws {
+        var cursor: String?
+        repeat {
+            let page = try await scan(query, after: cursor)
+            try await body(page.records)
+            cursor = page.next
+        } while cursor != nil
+    }
+
+    /// When the newest record of any stream came, microseconds since 1970; `nil`: there is none.
+    func newestReceipt() async throws(StoreError) -> Int64? {
+        let kept = try await partitions().kept
+        var newest: Int64?
+        for stream in StreamName.allCases {
+            guard let last = kept.last(where: { $0.partition.stream == stream }),
+                let time = try await newestReceipt(in: last.partition)
+            else { continue }
+            newest = max(newest ?? time, time)
+        }
+        return newest
+    }
+
+    /// Which partitions of a stream are over the limits, oldest first.
+    ///
+    /// When a partition's newest record came is asked only where that could make it go: were it from the very beginning
+    /// of its day.
+    func removals(
+        of stream: StreamName, at now: Int64, limits: RetentionLimits.Stream
+    ) async throws(StoreError) -> [RetentionPlan.Removal] {
+        var files = try await partitions().kept.filter { $0.partition.stream == stream }.map {
+            RetentionPlan.File(
+                day: $0.partition.day, bytes: $0.bytes, newestReceipt: $0.partition.day.start)
+        }
+        for removal in RetentionPlan.removals(of: files, at: now, limits: limits) {
+            guard let place = files.firstIndex(where: { $0.day == removal.file.day }) else { continue }
+            files[place].newestReceipt = try await newestReceipt(
+                in: Partition(day: removal.file.day, stream: stream))
+        }
+        return RetentionPlan.removals(of: files, at: now, limits: limits)
+    }
+}
+
+/// The partitions of a store.
+package struct PartitionList: Equatable, Sendable {
+    package struct Item: Equatable, Sendable {
+        package var partition: Partition
+        /// On disk.
+        package var bytes: Int64
+
+        package init(partition: Partition, bytes: Int64) {
+            self.partition = partition
+            self.bytes = bytes
+        }
+    }
+
+    /// Oldest first.
+    package var kept: [Item]
+    /// How many were dropped so far.
+    package var dropped: [StreamName: Int]
+
+    package init(kept: [Item], dropped: [StreamName: Int]) {
+        self.kept = kept
+        self.dropped = dropped
+    }
+}
+
+/// What is wrong with a partition.
+package struct PartitionHarm: Equatable, Sendable {
+    package var isMissing = false
+    package var message: String
+}
+
+/// Every device's balances.
+package struct FleetBalances: Equatable, Sendable {
+    /// One device's, one for each epoch and stream.
+    package struct Device: Equatable, Sendable {
+        package var device: DeviceID
+        package var epochs: [EpochBalance]
+    }
+
+    /// By device, epoch and stream.
+    package var devices: [Device]
+    /// Names of partitions that cannot be read and were passed over.
+    package var unreadableFiles: [String]
+
+    package init(_ balances: [(device: DeviceID, balance: EpochBalance)], unreadableFiles: [String] = []) {
+        devices = Dictionary(grouping: balances, by: \.device).map { device, balances in
+            Device(device: device, epochs: balances.map(\.balance).sorted())
+        }.sorted { $0.device.description < $1.device.description }
+        self.unreadableFiles = unreadableFiles
     }
 }
 
@@ -160,7 +322,7 @@ package struct ClosedStream: Equatable, Sendable {
 }
 
 /// One stream of one epoch of a device, counted at the collector.
-package struct EpochBalance: Equatable, Sendable {
+package struct EpochBalance: Equatable, Comparable, Sendable {
     package var epoch: EpochID
     package var stream: StreamName
     package var mark: StreamMark
@@ -184,6 +346,10 @@ package struct EpochBalance: Equatable, Sendable {
         self.totals = totals
         self.closed = closed
         self.balance = balance
+    }
+
+    package static func < (left: Self, right: Self) -> Bool {
+        (left.epoch.description, left.stream) < (right.epoch.description, right.stream)
     }
 }
 

@@ -5,7 +5,9 @@ import TelemetryBasics
 import WireModel
 
 /// The record store over SQLite: one file per day and stream (`RecordFile` tells its story), one writer per stream,
-/// readers beside them.
+/// readers beside them. Marks and counts of dropped files are in `collector.sqlite` (`Baseline`).
+///
+/// What only this engine has are damaged files, and what replaces them (`salvageDamaged`).
 package final class SQLiteRecordStore: RecordStore {
     package struct Configuration: Sendable {
         /// Bytes of parts that may wait for one stream's disk, or be on their way to it; more is answered unavailable
@@ -26,11 +28,18 @@ package final class SQLiteRecordStore: RecordStore {
     let directory: DataDirectory
     private let configuration: Configuration
     let clock: any StoreClock
-    private let lock: FileLock
-    let reader: RecordReader
-    let writers: [StreamName: StreamWriter]
-    let keeper: PartitionKeeper
+    private let reader: RecordReader
+    private let inspector: RecordInspector
     let damaged: DamagedFiles
+    /// `nil` where the store is open to read only.
+    private let held: Held?
+
+    /// What a store has that alone holds its directory.
+    private struct Held {
+        let lock: FileLock
+        let writers: [StreamName: StreamWriter]
+        let keeper: PartitionKeeper
+    }
 
     /// Opens the store, making what is missing, and finishes what an earlier process left: salvages that were begun,
     /// files whose marks are in the baseline are removed, logs of earlier days are moved into their files.
@@ -56,23 +65,7 @@ package final class SQLiteRecordStore: RecordStore {
                 recover(partition, DamageCheck(directory: directory, baseline: baseline), clock: clock, logger: logger)
             }
         }
-        return try SQLiteRecordStore(
-            directory: directory, lock: lock, clock: clock, configuration: configuration, incidents: incidents,
-            logger: logger, observer: observer)
-    }
-
-    private init(
-        directory: DataDirectory, lock: FileLock, clock: any StoreClock, configuration: Configuration,
-        incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger, observer: (any StoreObserver)?
-    ) throws(StoreError) {
-        self.directory = directory
-        self.lock = lock
-        self.configuration = configuration
-        self.clock = clock
         let damaged = DamagedFiles()
-        self.damaged = damaged
-        reader = try RecordReader(directory: directory, damaged: damaged)
-        keeper = try PartitionKeeper(directory: directory, damaged: damaged)
         var limits = WriterPipeline.Limits()
         limits.bytes = configuration.pipelineBytes
         limits.parts = configuration.pipelineParts
@@ -83,7 +76,39 @@ package final class SQLiteRecordStore: RecordStore {
                 stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks,
                 clock: clock, damaged: damaged, incidents: incidents, logger: logger, observer: observer)
         }
-        self.writers = writers
+        let keeper = try PartitionKeeper(directory: directory, damaged: damaged)
+        return try SQLiteRecordStore(
+            directory, clock: clock, configuration: configuration, damaged: damaged,
+            held: Held(lock: lock, writers: writers, keeper: keeper))
+    }
+
+    /// Opens the store beside a collector that may hold it, or in a directory that cannot be written. It answers every
+    /// question; `append`, `close` and `drop` say that the store is closed. Nothing is made or locked.
+    /// - Throws: what is wrong with `collector.sqlite`. Where there is no collector's data, the first question says so.
+    package static func openReading(directory: String) throws(StoreError) -> SQLiteRecordStore {
+        try SQLiteRecordStore(
+            DataDirectory(path: directory), clock: SystemStoreClock(), configuration: Configuration(),
+            damaged: DamagedFiles(), held: nil)
+    }
+
+    private init(
+        _ directory: DataDirectory, clock: any StoreClock, configuration: Configuration, damaged: DamagedFiles,
+        held: Held?
+    ) throws(StoreError) {
+        self.directory = directory
+        self.clock = clock
+        self.configuration = configuration
+        self.damaged = damaged
+        self.held = held
+        reader = try RecordReader(directory: directory, damaged: damaged)
+        inspector = RecordInspector(directory: directory, damaged: damaged)
+    }
+
+    private func writer(of stream: StreamName) throws(StoreError) -> StreamWriter {
+        guard let writer = held?.writers[stream] else {
+            throw StoreError(.shuttingDown, "the store is open to read only.")
+        }
+        return writer
     }
 
     /// Syncs what a killed process left in a log, or salvages the file where it or its log is damaged: SQLite would
@@ -109,7 +134,7 @@ package final class SQLiteRecordStore: RecordStore {
         var answers = [PartAnswer?](repeating: nil, count: parts.count)
         await withTaskGroup(of: (StreamName, WriterJob.Outcome).self) { group in
             for (stream, places) in positions {
-                guard let writer = writers[stream] else { continue }
+                guard let writer = held?.writers[stream] else { continue }
                 let job = WriterJob(device: device, receivedAt: receivedAt, work: .append(places.map { parts[$0] }))
                 group.addTask { (stream, await writer.perform(job)) }
             }
@@ -128,7 +153,7 @@ package final class SQLiteRecordStore: RecordStore {
     package func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream] {
         var closed: [ClosedStream] = []
         for stream in request.streams {
-            guard let writer = writers[stream.stream] else { continue }
+            let writer = try writer(of: stream.stream)
             let job = WriterJob(device: device, receivedAt: clock.now(), work: .close(epoch: request.epoch, stream))
             guard case .closed(let result) = await writer.perform(job) else { continue }
             closed.append(try result.get())
@@ -142,12 +167,15 @@ package final class SQLiteRecordStore: RecordStore {
 
     package func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {
         guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
-        var cursor: RecordCursor?
-        if let before {
-            cursor = RecordCursor(before)
-            guard cursor != nil else { throw StoreError(.invalid, "the cursor is not one of this store's.") }
+        return try await reader.records(query, before: try Self.cursor(before), limit: limit)
+    }
+
+    private static func cursor(_ text: String?) throws(StoreError) -> RecordCursor? {
+        guard let text else { return nil }
+        guard let cursor = RecordCursor(text) else {
+            throw StoreError(.invalid, "the cursor is not one of this store's.")
         }
-        return try await reader.records(query, before: cursor, limit: limit)
+        return cursor
     }
 
     package func newestRecords(
@@ -169,7 +197,9 @@ package final class SQLiteRecordStore: RecordStore {
                 "\(free) bytes are free for \(directory.recordsPath), \(configuration.readyFreeBytes) are wanted.")
         }
         for stream in StreamName.allCases {
-            if let error = await writers[stream]?.fault() { return .notReady("\(stream) stream: \(error)") }
+            do throws(StoreError) { if let error = try await writer(of: stream).fault() { throw error } } catch {
+                return .notReady("\(stream) stream: \(error)")
+            }
         }
         return .ready
     }
@@ -177,7 +207,7 @@ package final class SQLiteRecordStore: RecordStore {
     /// Whether what devices sent last was stored. Nothing is tried out, unlike for `readiness`, which makes the day's
     /// files where there are none.
     package func isTakingRecords() async -> Bool {
-        for writer in writers.values where await writer.isInTrouble { return false }
+        for writer in (held?.writers ?? [:]).values where await writer.isInTrouble { return false }
         return true
     }
 
@@ -185,7 +215,7 @@ package final class SQLiteRecordStore: RecordStore {
         var streams: [StoreFigures.Stream] = []
         let partitions = (try? directory.partitions()) ?? []
         for stream in StreamName.allCases {
-            guard let pipeline = writers[stream]?.pipeline else { continue }
+            guard let pipeline = held?.writers[stream]?.pipeline else { continue }
             let files = partitions.filter { $0.stream == stream }
             streams.append(
                 StoreFigures.Stream(
@@ -196,53 +226,57 @@ package final class SQLiteRecordStore: RecordStore {
         return StoreFigures(streams: streams, disk: directory.disk)
     }
 
-    /// Every record file there is, oldest first.
-    package func partitions() throws(StoreError) -> [Partition] {
-        try directory.partitions()
-    }
-
     package func shutDown() async {
-        for writer in writers.values { await writer.shutDown() }
+        for writer in (held?.writers ?? [:]).values { await writer.shutDown() }
         await reader.shutDown()
-        lock.release()
+        held?.lock.release()
     }
 }
 
+/// All that is stored.
 extension SQLiteRecordStore {
-    /// Which of a stream's files are over the limits, oldest first.
-    package func removals(
-        of stream: StreamName, at now: Int64, limits: RetentionLimits.Stream
-    ) async throws(StoreError) -> [RetentionPlan.Removal] {
-        try await keeper.removals(of: stream, at: now, limits: limits)
+    package func scan(_ query: RecordQuery, after: String?) async throws(StoreError) -> RecordPage {
+        try await reader.scan(query, after: try Self.cursor(after))
     }
 
-    /// When the newest record of any stream came, by the collector's clock.
-    package func newestReceipt() async throws(StoreError) -> Int64? {
-        try await keeper.newestReceipt()
+    package func balances() async throws(StoreError) -> FleetBalances { try await inspector.balances() }
+
+    package func verify() async throws(StoreError) -> VerifyReport { try await inspector.verify() }
+
+    package func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm] {
+        try await inspector.harmedPartitions()
     }
 
-    /// Removes files whose marks are in the baseline already.
-    package func removeLeftovers() async throws(StoreError) {
-        try await keeper.removeLeftovers()
+    package func backup(to directory: String) async throws(StoreError) -> [BackupManifest.File]? {
+        try await inspector.backup(to: DataDirectory(path: directory))
+    }
+}
+
+/// Partitions: the record files.
+extension SQLiteRecordStore {
+    package func partitions() async throws(StoreError) -> PartitionList { try await inspector.partitions() }
+
+    package func newestReceipt(in partition: Partition) async throws(StoreError) -> Int64? {
+        try await inspector.newestReceipt(in: partition)
     }
 
-    /// Removes one stream's file of one day for good: its marks and counts go into the baseline, synced, first.
-    ///
-    /// Only the oldest file of a stream can go. The writer is asked twice, shortly: to write to it no more, and to
-    /// forget it. Counting and removing happen beside it. A crash in between is finished at the next opening.
-    /// - Throws: `.notFound`, `.conflict` where older ones are left, or what the disk says.
-    package func dropPartition(day: UTCDay, stream: StreamName) async throws(StoreError) {
-        guard let writer = writers[stream] else { return }
-        let partition = Partition(day: day, stream: stream)
-        try await writer.beginRetiring(day)
+    /// Marks and counts go into the baseline, synced, before the file goes. The writer is asked twice, shortly: to
+    /// write to it no more, and to forget it. Counting and removing happen beside it. A crash in between is finished at
+    /// the next opening.
+    package func drop(_ partition: Partition) async throws(StoreError) {
+        let writer = try writer(of: partition.stream)
+        guard let keeper = held?.keeper else { return }
+        try await writer.beginRetiring(partition.day)
         do throws(StoreError) { try await keeper.absorb(partition, at: clock.now()) } catch {
             guard DiskReserve(directory: directory).giveUp(for: error) else { throw error }
             try await keeper.absorb(partition, at: clock.now())
         }
-        await writer.endRetiring(day)
+        await writer.endRetiring(partition.day)
         await reader.forget(partition)
         try await keeper.remove(partition)
     }
+
+    package func reclaim() async throws(StoreError) { try await held?.keeper.removeLeftovers() }
 }
 
 extension SQLiteRecordStore {
@@ -258,7 +292,8 @@ extension SQLiteRecordStore {
     package func salvageDamaged(again: Bool = false) async -> Int {
         if again { damaged.lookAgain() }
         var count = 0
-        for partition in damaged.suspects where await writers[partition.stream]?.salvage(partition.day) == true {
+        for partition in damaged.suspects
+        where await held?.writers[partition.stream]?.salvage(partition.day) == true {
             count += 1
         }
         return count

@@ -108,38 +108,20 @@ final class StreamFiles {
         return found
     }
 
-    /// The greatest of the points that is in the chain's history, up to its mark.
-    ///
-    /// A point in a removed file ends the search with `unknown`: every lower one is in the history or not whatever that
-    /// one is (number 0 always is), and taking it for the greatest would make the device send again what may be stored.
+    /// The greatest of the points that is in the chain's history.
     func match(_ points: [EpochClose.Point], key: ChainKey, state: ChainState) throws(StoreError) -> ClosedStream.Match
     {
-        let removedUpTo = try baseline.entry(key, stream: stream)?.state.mark
-        for point in points.sorted(by: { $0.number > $1.number }) where point.number <= state.mark.number {
-            switch try link(at: point.number, key: key, state: state, removedUpTo: removedUpTo) {
-            case .some(.some(let link)): if link == point.link { return .point(point) }
-            case .some(.none): continue
-            case .none: return .unknown
-            }
+        try state.match(points, removedUpTo: try baseline.entry(key, stream: stream)?.state.mark) {
+            number throws(StoreError) in try link(at: number, key: key)
         }
-        return .none
     }
 
-    /// The link of the chain at a number; an inner `nil` where none is there (inside a gap or a lost range), an outer
-    /// one where what could tell was removed.
-    private func link(
-        at number: UInt64, key: ChainKey, state: ChainState, removedUpTo: StreamMark?
-    ) throws(StoreError) -> ChainLink?? {
-        if number == 0 { return .some(.zero) }
-        if number == state.mark.number { return .some(state.mark.link) }
-        if let removed = removedUpTo {
-            if number == removed.number { return .some(removed.link) }
-            if number < removed.number { return .none }
-        }
+    /// The link of the chain at a number; `nil` where none is there: inside a gap or a lost range.
+    private func link(at number: UInt64, key: ChainKey) throws(StoreError) -> ChainLink? {
         for day in days.reversed() {
             guard let (file, row) = try chain(key, on: day), row.entryNumber < number else { continue }
             guard let slice = try file.slice(chain: row.id, holding: number), number <= slice.last else {
-                return .some(.none)
+                return nil
             }
             var found: ChainLink?
             do {
@@ -148,9 +130,9 @@ final class StreamFiles {
                 throw file.corrupt(
                     "slice \(slice.first)...\(slice.last) of chain \(row.id), at \(error.number): \(error.message)")
             }
-            return .some(found)
+            return found
         }
-        return .some(.none)
+        return nil
     }
 
     /// Whether a day's file is on its way out.

@@ -21,12 +21,18 @@ package enum BackupManifest {
         var at: Int64
     }
 
-    struct File: Codable, Equatable {
+    package struct File: Codable, Equatable, Sendable {
         /// Below the data directory.
-        var path: String
+        package var path: String
         var bytes: Int64
         /// Hexadecimal.
         var sha256: String
+
+        init(path: String, _ digest: FileDigest) {
+            self.path = path
+            bytes = digest.bytes
+            sha256 = digest.sha256.hexadecimal
+        }
     }
 
     package struct Summary: Codable, Equatable, Sendable {
@@ -62,10 +68,10 @@ struct BackupManifestWriter: ~Copyable {
 
     func write(_ head: BackupManifest.Head) throws(StoreError) { try write(line: head) }
 
-    mutating func add(_ path: String, _ digest: FileDigest) throws(StoreError) {
-        try write(line: BackupManifest.File(path: path, bytes: digest.bytes, sha256: digest.sha256.hexadecimal))
+    mutating func add(_ file: BackupManifest.File) throws(StoreError) {
+        try write(line: file)
         summary.files += 1
-        summary.bytes += digest.bytes
+        summary.bytes += file.bytes
     }
 
     /// Everything else is on disk.

@@ -19,6 +19,7 @@ package struct StoreBackup: Sendable {
         package var missingChunks: Int
     }
 
+    private let records: any RecordStore
     private let directory: DataDirectory
     private let output: DataDirectory
     private let clock: any StoreClock
@@ -27,7 +28,10 @@ package struct StoreBackup: Sendable {
     private static let attempts = 5
 
     /// - Throws: `.notFound` where there is no collector's data.
-    package init(directory path: String, output: String, clock: any StoreClock, logger: Logger) throws(StoreError) {
+    package init(
+        of records: any RecordStore, directory path: String, output: String, clock: any StoreClock, logger: Logger
+    ) throws(StoreError) {
+        self.records = records
         directory = DataDirectory(path: path)
         self.output = DataDirectory(path: output)
         self.clock = clock
@@ -67,23 +71,16 @@ package struct StoreBackup: Sendable {
         let at = clock.now()
         // One step is one moment, and keeps no writer waiting.
         try StoreError.mapping { () throws(SQLiteError) in try live.backup(to: output.databasePath, pagesPerStep: 0) }
-        let removed = try removedPartitions(in: output)
         try manifest.write(try head(at: at))
-        guard try copyRecords(but: removed, &manifest), try removedPartitions(in: directory) == removed else {
-            return nil
-        }
+        guard let files = try await records.backup(to: output.path) else { return nil }
+        for file in files { try manifest.add(file) }
         let gone = try copyChunks(&manifest)
         let missing = try await forget(gone, live)
         guard let digest = try FileDigest.of(output.databasePath) else { throw .noCollector(output.path) }
-        try manifest.add("collector.sqlite", digest)
+        try manifest.add(BackupManifest.File(path: "collector.sqlite", digest))
         try Files<StoreError>.sync(directory: output.path)
         try manifest.finish(in: output.path)
         return Report(summary: manifest.summary, missingChunks: missing)
-    }
-
-    private func removedPartitions(in directory: DataDirectory) throws(StoreError) -> Set<Partition> {
-        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        return Set(try Baseline(connection).removedPartitions())
     }
 
     private func head(at time: Int64) throws(StoreError) -> BackupManifest.Head {
@@ -94,33 +91,6 @@ package struct StoreBackup: Sendable {
         return BackupManifest.Head(
             format: BackupManifest.format, collector: try id("collector_id"), incarnation: try id("incarnation_id"),
             at: time)
-    }
-
-    // MARK: Records
-
-    /// Files that are listed at one moment: of a stream only the newest is still written, and the others are whole.
-    /// - Returns: whether all of them were there.
-    private func copyRecords(
-        but removed: Set<Partition>, _ manifest: inout BackupManifestWriter
-    ) throws(StoreError) -> Bool {
-        for partition in try directory.partitions() where !removed.contains(partition) {
-            let target = output.path(of: partition)
-            do throws(StoreError) {
-                guard let file = try RecordFile(reading: partition, in: directory) else { continue }
-                try output.makeDay(partition.day)
-                try StoreError.mapping { () throws(SQLiteError) in
-                    try file.connection.backup(to: target, pagesPerStep: 0)
-                }
-            } catch {
-                if !Paths.exists(directory.path(of: partition)) { return false }
-                throw error
-            }
-            guard let digest = try FileDigest.of(target) else { throw StoreError(FileError("reading", target)) }
-            try manifest.add(partition.name, digest)
-            try Files<StoreError>.sync(directory: output.dayPath(partition.day))
-        }
-        try Files<StoreError>.sync(directory: output.recordsPath)
-        return true
     }
 
     // MARK: Chunks
@@ -149,7 +119,7 @@ package struct StoreBackup: Sendable {
                     try Files<StoreError>.makeDirectory("\(output.path)/\(parent)", syncing: true)
                 }
                 if let digest = try FileDigest.copying("\(self.directory.path)/\(path)", to: "\(output.path)/\(path)") {
-                    try manifest.add(path, digest)
+                    try manifest.add(BackupManifest.File(path: path, digest))
                 } else {
                     gone.append(chunk.row)
                 }

@@ -21,7 +21,9 @@ package struct VerifyReport: Equatable, Sendable, Codable {
 
     private static let limit = 1000
 
-    mutating func add(_ finding: Finding) {
+    package init() {}
+
+    package mutating func add(_ finding: Finding) {
         if findings.count < Self.limit { findings.append(finding) } else { furtherFindings += 1 }
     }
 
@@ -50,11 +52,19 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         package var last: UInt64?
         /// What it means.
         package var message: String
-    }
-}
 
-/// A device's balances, one for each epoch and stream.
-package struct DeviceBalance: Equatable, Sendable {
-    package var device: DeviceID
-    package var epochs: [EpochBalance]
+        package init(
+            code: Code, file: String, device: String? = nil, epoch: String? = nil, stream: String? = nil,
+            first: UInt64? = nil, last: UInt64? = nil, message: String
+        ) {
+            self.code = code
+            self.file = file
+            self.device = device
+            self.epoch = epoch
+            self.stream = stream
+            self.first = first
+            self.last = last
+            self.message = message
+        }
+    }
 }

@@ -1,6 +1,5 @@
 import Crypto
 import FoundationEssentials
-import Logging
 import SQLite
 import TelemetryBasics
 import WireModel
@@ -15,25 +14,24 @@ package struct RecordPurge: Sendable {
 
     private let directory: DataDirectory
     private let clock: any StoreClock
-    private let logger: Logger
 
     /// - Throws: `.notFound` where there is no collector's data.
-    package init(directory path: String, clock: any StoreClock, logger: Logger) throws(StoreError) {
+    package init(directory path: String, clock: any StoreClock) throws(StoreError) {
         directory = DataDirectory(path: path)
         self.clock = clock
-        self.logger = logger
         guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
     }
 
     /// Whole days whose newest record is older; never the present day.
     /// - Parameter days: 1 or more.
     /// - Throws: `.conflict` while the clock is in doubt.
-    package func plan(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> PurgePlan {
+    package func plan(
+        of store: any RecordStore, olderThanDays days: Int, streams: Set<StreamName>
+    ) async throws(StoreError) -> PurgePlan {
         try RetentionService(directory: directory.path).requireTrustedClock()
-        let keeper = try PartitionKeeper(directory: directory)
         var plan = PurgePlan(files: [])
         for stream in streams.sorted() {
-            for removal in try await keeper.removals(
+            for removal in try await store.removals(
                 of: stream, at: clock.now(), limits: RetentionLimits.Stream(days: days))
             {
                 plan.files.append(
@@ -46,13 +44,14 @@ package struct RecordPurge: Sendable {
 
     /// Removes these files, or asks the collector that holds the directory to. The audit trail is told before and
     /// after.
+    /// - Parameter open: opens the store; throws `.inUse` where a collector holds it.
     /// - Throws: `.inUse` where it has not done yet what it was asked before.
-    package func remove(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> Outcome {
+    package func remove(
+        _ plan: PurgePlan, by actor: AuditActor, opening open: () throws(StoreError) -> any RecordStore
+    ) async throws(StoreError) -> Outcome {
         let request = PurgeRequest(files: plan.files.map { PurgeRequest.File($0.partition) }, actor: actor)
-        let store: SQLiteRecordStore
-        do throws(StoreError) {
-            store = try SQLiteRecordStore.open(directory: directory.path, clock: clock, logger: logger)
-        } catch {
+        let store: any RecordStore
+        do throws(StoreError) { store = try open() } catch {
             guard error.code == .inUse else { throw error }
             try ask(request)
             return .asked(PurgeTicket(id: request.id))
@@ -78,9 +77,9 @@ package struct RecordPurge: Sendable {
     }
 
     private func carryOut(
-        _ request: PurgeRequest, _ store: SQLiteRecordStore
+        _ request: PurgeRequest, _ store: any RecordStore
     ) async throws(StoreError) -> PurgeRequest.Answer {
-        let answer = try await store.carryOut(request)
+        let answer = try await request.carryOut(in: store)
         try withState { state throws(SQLiteError) in try state.answer(answer, to: request, at: clock.now()) }
         return answer
     }
@@ -127,27 +126,6 @@ extension StoreError {
         .inUse,
         "records are about to be purged already; the collector does that within ten seconds. Look what is left after that."
     )
-}
-
-extension SQLiteRecordStore {
-    /// Removes the files of a request, oldest first in each stream; those that are gone already count as removed.
-    /// - Throws: `.shuttingDown` alone: it is asked again by the next process. What else fails is in the answer.
-    func carryOut(_ request: PurgeRequest) async throws(StoreError) -> PurgeRequest.Answer {
-        var answer = PurgeRequest.Answer(id: request.id, removedFiles: 0)
-        for partition in request.files.map(\.partition) {
-            do throws(StoreError) {
-                try await dropPartition(day: partition.day, stream: partition.stream)
-            } catch {
-                if error.code == .shuttingDown { throw error }
-                guard error.code == .notFound else {
-                    answer.failure = error.message
-                    break
-                }
-            }
-            answer.removedFiles += 1
-        }
-        return answer
-    }
 }
 
 /// Which record files a purge would remove.
@@ -223,6 +201,23 @@ struct PurgeRequest: Equatable, Codable {
     var files: [File]
     /// Who asks.
     var actor: AuditActor
+
+    /// Removes the files, oldest first in each stream; those that are gone already count as removed.
+    /// - Throws: `.shuttingDown` alone: it is asked again by the next process. What else fails is in the answer.
+    func carryOut(in store: any RecordStore) async throws(StoreError) -> Answer {
+        var answer = Answer(id: id, removedFiles: 0)
+        for partition in files.map(\.partition) {
+            do throws(StoreError) { try await store.drop(partition) } catch {
+                if error.code == .shuttingDown { throw error }
+                guard error.code == .notFound else {
+                    answer.failure = error.message
+                    break
+                }
+            }
+            answer.removedFiles += 1
+        }
+        return answer
+    }
 
     /// As people are told it.
     var idText: String { id.uuidString.lowercased() }

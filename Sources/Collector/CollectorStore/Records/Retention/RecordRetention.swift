@@ -12,7 +12,7 @@ import WireModel
 /// Marks and counts of what it removes stay in the baseline. Cut short anywhere, the next pass or the next start goes
 /// on.
 package actor RecordRetention {
-    private let store: SQLiteRecordStore
+    private let store: any RecordStore
     private var limits: RetentionLimits
     private let notices: NoticeService
     private let connection: Connection
@@ -43,7 +43,7 @@ package actor RecordRetention {
 
     /// - Parameter deviceClocks: what devices say of the clock; `nil`: nobody listens to them.
     package init(
-        store: SQLiteRecordStore, directory: String, limits: RetentionLimits, notices: NoticeService,
+        store: any RecordStore, directory: String, limits: RetentionLimits, notices: NoticeService,
         clock: any StoreClock,
         bootClock: any BootClock = SystemBootClock(), deviceClocks: DeviceClocks? = nil, logger: Logger
     ) throws(StoreError) {
@@ -86,7 +86,7 @@ package actor RecordRetention {
                     "retention waits an hour for what devices say of the clock: no record came for more than a day")
                 return []
             }
-            try await store.removeLeftovers()
+            try await store.reclaim()
         } catch {
             log("retention could not begin", error)
             return []
@@ -96,8 +96,8 @@ package actor RecordRetention {
                 for removal in try await store.removals(of: stream, at: clock.now(), limits: limits[stream]) {
                     // A step of the clock while files go ends it.
                     guard try await !isWaiting() else { return removed }
-                    try await store.dropPartition(day: removal.file.day, stream: stream)
                     let partition = Partition(day: removal.file.day, stream: stream)
+                    try await store.drop(partition)
                     removed.append(Removed(partition: partition, bytes: removal.file.bytes, reason: removal.reason))
                     logger.notice(
                         "record file removed",
@@ -123,7 +123,7 @@ package actor RecordRetention {
             guard let request = try StoreError.mapping({ () throws(SQLiteError) in try state.request() }) else {
                 return
             }
-            let answer = try await store.carryOut(request)
+            let answer = try await request.carryOut(in: store)
             logger.notice(
                 "record files purged",
                 metadata: ["purge.files": "\(answer.removedFiles)", "purge.failure": "\(answer.failure ?? "")"])

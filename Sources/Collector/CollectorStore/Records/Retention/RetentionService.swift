@@ -46,20 +46,19 @@ package struct RetentionService {
 
     /// Reads only, takes no lock.
     /// - Throws: `.notFound` where there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
-    package func status() throws(StoreError) -> Status {
+    package func status(of store: any RecordStore) async throws(StoreError) -> Status {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let removed = try Baseline(connection).removedPartitions()
         let state = RetentionState(connection: connection)
         let (waiting, purge) = try StoreError.mapping { () throws(SQLiteError) in
             (try state.waiting(), try state.purge())
         }
-        let partitions = try directory.partitions().filter { !removed.contains($0) }
+        let partitions = try await store.partitions()
         let streams = StreamName.allCases.map { stream in
-            let files = partitions.filter { $0.stream == stream }
+            let kept = partitions.kept.filter { $0.partition.stream == stream }
             return Status.Stream(
-                stream: stream, files: files.count, bytes: files.reduce(0) { $0 + directory.bytes(of: $1) },
-                oldest: files.first?.day,
-                newest: files.last?.day, removedFiles: removed.count { $0.stream == stream })
+                stream: stream, files: kept.count, bytes: kept.reduce(0) { $0 + $1.bytes },
+                oldest: kept.first?.partition.day, newest: kept.last?.partition.day,
+                removedFiles: partitions.dropped[stream] ?? 0)
         }
         return Status(streams: streams, waiting: waiting?.message, waitingSince: waiting?.since, purge: purge)
     }

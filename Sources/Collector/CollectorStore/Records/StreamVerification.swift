@@ -36,13 +36,7 @@ struct StreamVerification {
                 .init(code: .unreadable, file: file.partition.name, stream: "\(stream)", message: "SQLite: \(fault)"))
         }
         let before = (slices: report.slices, rejected: report.rejected)
-        var last: Int64 = 0
-        while true {
-            let rows = try file.chains(after: last, limit: 512)
-            guard let newest = rows.last else { break }
-            for row in rows { try check(row, in: file, &report) }
-            last = newest.id
-        }
+        try file.forEachChain { row throws(StoreError) in try check(row, in: file, &report) }
         let (slices, rejected) = try file.rowCounts()
         if slices != report.slices - before.slices || UInt64(rejected) != report.rejected - before.rejected {
             report.add(

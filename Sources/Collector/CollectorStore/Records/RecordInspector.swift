@@ -1,0 +1,257 @@
+import SQLite
+import TelemetryBasics
+import WireModel
+
+/// Looks at record files as a whole: what there is, whether it proves, what it adds up to, and a copy of it. Reads
+/// only, takes no lock, works beside a running collector: each file is read at one moment, the newest last. On a queue
+/// of its own, since it may take long.
+actor RecordInspector {
+    private let directory: DataDirectory
+    private let damaged: DamagedFiles
+    /// Called after the baseline was read and before the files are listed, for tests.
+    private let betweenLooks: @Sendable () -> Void
+    private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.inspector")
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// - Parameter damaged: told of files that cannot be read.
+    init(
+        directory: DataDirectory, damaged: DamagedFiles = DamagedFiles(),
+        betweenLooks: @escaping @Sendable () -> Void = {}
+    ) {
+        self.directory = directory
+        self.damaged = damaged
+        self.betweenLooks = betweenLooks
+    }
+
+    // MARK: Partitions
+
+    func partitions() throws(StoreError) -> PartitionList {
+        let removed = try removedPartitions()
+        let kept = try directory.partitions().filter { !removed.contains($0) }.map {
+            PartitionList.Item(partition: $0, bytes: directory.bytes(of: $0))
+        }
+        return PartitionList(kept: kept, dropped: Dictionary(grouping: removed, by: \.stream).mapValues(\.count))
+    }
+
+    func newestReceipt(in partition: Partition) throws(StoreError) -> Int64? {
+        do throws(StoreError) { return try RecordFile(reading: partition, in: directory)?.newestReceipt() } catch {
+            if error.code == .corrupt { damaged.note(partition, error.message) }
+            throw error
+        }
+    }
+
+    /// Record files that are not there without retention's doing, and those that cannot be opened, with what is wrong.
+    func harmedPartitions() throws(StoreError) -> [Partition: PartitionHarm] {
+        let listing = try listing(withBaseline: false)
+        var harmed: [Partition: PartitionHarm] = [:]
+        for entry in listing.missing {
+            harmed[entry.partition] = PartitionHarm(
+                isMissing: true, message: "is not there, and retention has not removed it")
+        }
+        for partition in listing.partitions {
+            var message: String?
+            do throws(StoreError) {
+                if try RecordFile(reading: partition, in: directory) == nil, listing.slices[partition] != nil {
+                    message = "cannot be read: it is empty"
+                }
+            } catch {
+                if Paths.exists(directory.path(of: partition)) {
+                    message = "cannot be read: \(error.message)"
+                }
+            }
+            guard let message else { continue }
+            harmed[partition] = PartitionHarm(message: message)
+            damaged.note(partition, message)
+        }
+        return harmed
+    }
+
+    // MARK: Proof and counts
+
+    /// Goes over every file: SQLite's own check, then for every chain that its slices tile from 1 (or from what
+    /// retention left in the baseline) to the mark, that the chain recomputed over bytes and gaps meets every link, and
+    /// that rows and counts agree.
+    /// - Throws: where the directory or its `collector.sqlite` cannot be read at all.
+    func verify() throws(StoreError) -> VerifyReport {
+        try retryingWhenFilesGo { listing throws(StoreError) in
+            var report = VerifyReport()
+            for stream in StreamName.allCases { try verify(stream, listing, &report) }
+            for partition in try SalvageArea.unfinished(in: directory)
+            where SalvageArea(partition, in: directory).isBuilt {
+                report.add(
+                    .init(
+                        code: .unreadable, file: partition.name, stream: "\(partition.stream)",
+                        message:
+                            "a damaged file is being replaced, and counts in later files are not yet those of the new "
+                            + "one. A running collector finishes that by itself, another one when it starts: verify again then."
+                    ))
+            }
+            return report
+        }
+    }
+
+    private func verify(_ stream: StreamName, _ listing: Listing, _ report: inout VerifyReport) throws(StoreError) {
+        var verification = StreamVerification(stream: stream, baseline: listing.baseline[stream] ?? [])
+        for entry in listing.missing where entry.partition.stream == stream {
+            report.add(
+                .init(
+                    code: .missing, file: entry.partition.name, stream: "\(stream)",
+                    message:
+                        "the file is not there and retention has not removed it; it had at least \(entry.slices) slices."
+                ))
+        }
+        for partition in listing.partitions where partition.stream == stream {
+            let leastSlices = listing.slices[partition]
+            do throws(StoreError) {
+                var found: Int?
+                if let file = try RecordFile(reading: partition, in: directory) {
+                    report.files += 1
+                    try verification.check(file, &report)
+                    found = try file.rowCounts().slices
+                }
+                // One without a schema that was never in use is one whose making was cut short.
+                if let leastSlices, found ?? -1 < leastSlices {
+                    report.add(
+                        .init(
+                            code: .missing, file: partition.name, stream: "\(stream)",
+                            message: "the file has \(found ?? 0) slices; when it was last closed it had \(leastSlices)."
+                        ))
+                }
+            } catch {
+                if !Paths.exists(directory.path(of: partition)) { throw error }
+                verification.isIncomplete = true
+                report.add(
+                    .init(code: .unreadable, file: partition.name, stream: "\(stream)", message: error.message))
+            }
+        }
+        verification.finish(&report)
+    }
+
+    func balances() throws(StoreError) -> FleetBalances {
+        try retryingWhenFilesGo { listing throws(StoreError) in
+            var balances: [(device: DeviceID, balance: EpochBalance)] = []
+            var unreadable: [String] = []
+            for stream in StreamName.allCases {
+                var counts = ChainCounts()
+                for entry in listing.baseline[stream] ?? [] { counts.add(entry) }
+                for partition in listing.partitions where partition.stream == stream {
+                    do throws(StoreError) {
+                        var added = counts
+                        if let file = try RecordFile(reading: partition, in: directory) { try added.add(file, of: nil) }
+                        counts = added
+                    } catch  where error.code == .corrupt {
+                        unreadable.append(partition.name)
+                    }
+                }
+                balances += counts.balances(stream: stream)
+            }
+            return FleetBalances(balances, unreadableFiles: unreadable)
+        }
+    }
+
+    // MARK: Backup
+
+    /// Of a stream only the newest file is still written, and the others are whole. So files that are listed at one
+    /// moment make whole chains. A file that goes meanwhile would have its marks neither in a copied file nor in the
+    /// copied baseline.
+    func backup(to output: DataDirectory) throws(StoreError) -> [BackupManifest.File]? {
+        guard let copy = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
+        let removed = Set(try Baseline(copy).removedPartitions())
+        var files: [BackupManifest.File] = []
+        for partition in try directory.partitions() where !removed.contains(partition) {
+            let target = output.path(of: partition)
+            do throws(StoreError) {
+                guard let file = try RecordFile(reading: partition, in: directory) else { continue }
+                try output.makeDay(partition.day)
+                // One step is one moment, and keeps no writer waiting.
+                try StoreError.mapping { () throws(SQLiteError) in
+                    try file.connection.backup(to: target, pagesPerStep: 0)
+                }
+            } catch {
+                if !Paths.exists(directory.path(of: partition)) { return nil }
+                throw error
+            }
+            guard let digest = try FileDigest.of(target) else { throw StoreError(FileError("reading", target)) }
+            files.append(BackupManifest.File(path: partition.name, digest))
+            try Files<StoreError>.sync(directory: output.dayPath(partition.day))
+        }
+        try Files<StoreError>.sync(directory: output.recordsPath)
+        return try removedPartitions() == removed ? files : nil
+    }
+
+    // MARK: Listing
+
+    private struct Listing {
+        var baseline: [StreamName: [Baseline.Entry]] = [:]
+        /// What each file has at least, where that is known.
+        var slices: [Partition: Int] = [:]
+        /// Files that should be there and are not.
+        var missing: [RecordFileList.Entry] = []
+        /// Ascending.
+        var partitions: [Partition] = []
+        /// Files the baseline stands for.
+        var removed: Set<Partition> = []
+    }
+
+    /// The baseline and the files it does not stand for.
+    ///
+    /// The two are read one after the other. A file that retention takes into the baseline and removes in between would
+    /// be in neither: then both are read anew. That ends, since each time another file has gone.
+    /// - Parameter withBaseline: it has a row for each chain of the fleet, which who asks for files alone does not
+    ///   want.
+    private func listing(withBaseline: Bool = true) throws(StoreError) -> Listing {
+        while true {
+            let listing = try look(withBaseline: withBaseline)
+            if try removedPartitions() == listing.removed { return listing }
+        }
+    }
+
+    private func look(withBaseline: Bool) throws(StoreError) -> Listing {
+        guard Paths.exists(directory.path) else {
+            throw StoreError(.notFound, "there is no data directory \(directory.path).")
+        }
+        // With records and no registry there is something to look at; with neither there is no collector's data.
+        let partitions = try directory.partitions()
+        guard !partitions.isEmpty || Paths.exists(directory.databasePath) else {
+            throw .noCollector(directory.path)
+        }
+        var listing = Listing()
+        if let connection = try CollectorDatabase.openReading(directory) {
+            try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.deferred) }
+            defer { connection.rollback() }
+            let baseline = Baseline(connection)
+            listing.removed = Set(try baseline.removedPartitions())
+            if withBaseline {
+                for stream in StreamName.allCases { listing.baseline[stream] = try baseline.entries(of: stream) }
+            }
+            for entry in try baseline.recordFiles() where !listing.removed.contains(entry.partition) {
+                listing.slices[entry.partition] = entry.slices
+                listing.missing.append(entry)
+            }
+        }
+        betweenLooks()
+        listing.partitions = try directory.partitions().filter { !listing.removed.contains($0) }
+        let present = Set(listing.partitions)
+        listing.missing.removeAll { present.contains($0.partition) }
+        return listing
+    }
+
+    private func removedPartitions() throws(StoreError) -> Set<Partition> {
+        guard let connection = try CollectorDatabase.openReading(directory) else { return [] }
+        return Set(try Baseline(connection).removedPartitions())
+    }
+
+    /// Retention beside us may remove a listed file: then all is read anew, with what the baseline says by then. That
+    /// ends, since each time a file that was listed has gone.
+    private func retryingWhenFilesGo<T>(_ body: (Listing) throws(StoreError) -> T) throws(StoreError) -> T {
+        while true {
+            let listing = try listing()
+            do throws(StoreError) {
+                return try body(listing)
+            } catch {
+                if listing.partitions.allSatisfy({ Paths.exists(directory.path(of: $0)) }) { throw error }
+            }
+        }
+    }
+}
