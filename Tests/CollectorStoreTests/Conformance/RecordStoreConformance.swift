@@ -3,9 +3,62 @@ import Foundation
 import Testing
 import WireModel
 
-/// What every record store promises, whatever engine it is: each engine's tests run this against a store that is empty.
+/// What every record store promises, whatever engine it is. Each check begins with an empty store.
 struct RecordStoreConformance {
-    let store: any RecordStore
+    let engine: any RecordStoreEngine
+    var store: any RecordStore { engine.store }
+
+    /// One promise.
+    struct Check: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        private let body: @Sendable (RecordStoreConformance) async throws -> Void
+
+        init(_ name: String, _ body: @escaping @Sendable (RecordStoreConformance) async throws -> Void) {
+            testDescription = name
+            self.body = body
+        }
+
+        func run(on engine: any RecordStoreEngine) async throws {
+            do { try await body(RecordStoreConformance(engine: engine)) } catch {
+                await engine.close()
+                throw error
+            }
+            await engine.close()
+        }
+    }
+
+    static let checks = [
+        Check("stores a part once and moves the mark") { try await $0.storesAPartOnceAndMovesTheMark() },
+        Check("stores only what is above the mark") { try await $0.storesOnlyWhatIsAboveTheMark() },
+        Check("refuses what is damaged or of another history") {
+            try await $0.refusesWhatIsDamagedOrOfAnotherHistory()
+        },
+        Check("counts rejected dropped and lost") { try await $0.countsRejectedDroppedAndLost() },
+        Check("keeps streams epochs and devices apart") { try await $0.keepsStreamsEpochsAndDevicesApart() },
+        Check("answers parts in the order of the request") { try await $0.answersPartsInTheOrderOfTheRequest() },
+        Check("shows waiting from the totals") { try await $0.showsWaitingFromTheTotals() },
+        Check("closes an epoch for good and finds points") { try await $0.closesAnEpochForGoodAndFindsPoints() },
+        Check("finer points find where an old image and the history part") {
+            try await $0.finerPointsFindWhereAnOldImageAndTheHistoryPart()
+        },
+        Check("a repeated close changes no count") { try await $0.aRepeatedCloseChangesNoCount() },
+        Check("a close tells the last totals") { try await $0.aCloseTellsTheLastTotals() },
+        Check("pages newest first by kind and module") { try await $0.pagesNewestFirstByKindAndModule() },
+        Check("many devices at once all arrive") { try await $0.manyDevicesAtOnceAllArrive() },
+        Check("answers unavailable after shut down") { try await $0.answersUnavailableAfterShutDown() },
+        Check("what was answered survives a crash") { try await $0.whatWasAnsweredSurvivesACrash() },
+        Check("what was answered survives a restart") { try await $0.whatWasAnsweredSurvivesARestart() },
+        Check("a closed epoch stays closed after a crash") { try await $0.aClosedEpochStaysClosedAfterACrash() },
+        Check("a full disk stores nothing and says so") { try await $0.aFullDiskStoresNothingAndSaysSo() },
+        Check("scans every record once in the order of receipt") {
+            try await $0.scansEveryRecordOnceInTheOrderOfReceipt()
+        },
+        Check("a dropped partition is counted and not taken again") {
+            try await $0.aDroppedPartitionIsCountedAndNotTakenAgain()
+        },
+        Check("a backup holds what was stored before") { try await $0.aBackupHoldsWhatWasStoredBefore() },
+        Check("an unharmed store has no harm") { try await $0.anUnharmedStoreHasNoHarm() },
+    ]
 
     func storesAPartOnceAndMovesTheMark() async throws {
         var device = ScriptedDevice()

@@ -1,0 +1,194 @@
+import CollectorStore
+import Foundation
+import Testing
+import WireModel
+
+/// What holds over crashes, faults and days, and of all that is stored together.
+extension RecordStoreConformance {
+    func whatWasAnsweredSurvivesACrash() async throws { try await survives { try await engine.crash() } }
+    func whatWasAnsweredSurvivesARestart() async throws { try await survives { try await engine.restart() } }
+
+    private func survives(_ end: () async throws -> Void) async throws {
+        var device = ScriptedDevice()
+        device.produce(6)
+        device.apply(await store.append(try #require(device.part(3)), from: device.device))
+        let last = try #require(device.part())
+        let answer = await store.append(last, from: device.device)
+        try await end()
+        let again = await store.append(last, from: device.device)
+        #expect(again.outcome == .already && again.mark == answer.mark)
+        device.apply(again)
+        try await expectWhole([device])
+        device.produce(2)
+        let next = try await store.drain(&device)
+        #expect(next?.outcome == .stored)
+        try await expectWhole([device])
+    }
+
+    func aClosedEpochStaysClosedAfterACrash() async throws {
+        var device = ScriptedDevice()
+        device.produce(3)
+        _ = try await store.drain(&device)
+        _ = try await store.close(
+            EpochClose(
+                epoch: device.epoch,
+                streams: StreamName.allCases.map { .init(stream: $0, last: 0, reason: .moved, points: []) }),
+            from: device.device)
+        try await engine.crash()
+        device.produce(1)
+        #expect(await store.append(try #require(device.part()), from: device.device).outcome == .closed)
+    }
+
+    func aFullDiskStoresNothingAndSaysSo() async throws {
+        var device = ScriptedDevice()
+        device.produce(3)
+        _ = try await store.drain(&device)
+        guard try await engine.fillDisk() else { return }
+        device.produce(40, bodyBytes: 10_000)
+        let part = try #require(device.part())
+        let refused = await store.append(part, from: device.device)
+        #expect(refused.outcome == .unavailable && refused.mark == device.mark && !refused.detail.isEmpty)
+        #expect(await store.readiness() != .ready)
+        try await engine.freeDisk()
+        #expect(await store.append(part, from: device.device).outcome == .stored)
+        #expect(await store.readiness() == .ready)
+        try await expectWhole([device])
+    }
+
+    func scansEveryRecordOnceInTheOrderOfReceipt() async throws {
+        var devices = [ScriptedDevice(), ScriptedDevice(), ScriptedDevice(stream: .event)]
+        var received: [StreamName: [Data]] = [:]
+        for round in 0..<6 {
+            if round == 3 { engine.clock.advance(days: 1) }
+            for place in devices.indices {
+                devices[place].produce(
+                    150, kind: round.isMultiple(of: 2) ? .sampleSystem : .sampleCustom, module: "m\(round)")
+                let part = try #require(devices[place].part())
+                received[devices[place].stream, default: []] += part.records
+                let answer = await store.append([part], from: devices[place].device, receivedAt: Int64(round))[0]
+                devices[place].apply(answer)
+            }
+        }
+        let all = Set(devices.map(\.device))
+        let samples = RecordQuery(.among(all), stream: .sample)
+        // A cursor is good after a restart.
+        let first = try await store.scan(samples, after: nil)
+        try await engine.restart()
+        let cursor = try #require(first.next)
+        let rest = try await scanned(samples, after: cursor)
+        #expect(first.records.map(\.bytes) + rest == received[.sample])
+        #expect(try await scanned(RecordQuery(.among(all), stream: .event)) == received[.event])
+        #expect(try await scanned(RecordQuery(.among([]), stream: .event)).isEmpty)
+        let one = devices[1]
+        #expect(
+            try await scanned(RecordQuery(.one(one.device), stream: .sample)) == (1...900).map { one.made[$0] })
+        #expect(try await scanned(RecordQuery(.one(one.device), stream: .sample, module: "m2")).count == 150)
+        let custom = RecordQuery(.among(all), stream: .sample, kinds: [WireRecordKind.sampleCustom.rawValue])
+        #expect(try await scanned(custom).count == 900)
+        let late = RecordQuery(.among(all), stream: .sample, receivedSince: 4)
+        #expect(try await scanned(late) == received[.sample]?.suffix(600))
+        await #expect(throws: StoreError.self) { _ = try await store.scan(samples, after: "x") }
+    }
+
+    private func scanned(_ query: RecordQuery, after: String? = nil) async throws -> [Data?] {
+        var found: [Data?] = []
+        var cursor = after
+        repeat {
+            let page = try await store.scan(query, after: cursor)
+            found += page.records.map(\.bytes)
+            cursor = page.next
+        } while cursor != nil
+        return found
+    }
+
+    func aDroppedPartitionIsCountedAndNotTakenAgain() async throws {
+        var device = ScriptedDevice()
+        var parts: [BatchPart] = []
+        for _ in 0..<3 {
+            device.produce(4)
+            parts.append(try #require(device.part()))
+            _ = try await store.drain(&device)
+            engine.clock.advance(days: 1)
+        }
+        let kept = try await store.partitions().kept.map(\.partition)
+        try #require(kept.count == 3 && kept == kept.sorted())
+        #expect(try await store.newestReceipt(in: kept[2]) == ManualStoreClock.start)
+        await expectCode(.conflict) { try await store.drop(kept[1]) }
+        await expectCode(.notFound) { try await store.drop(Partition(day: UTCDay(number: 1), stream: .sample)) }
+        try await store.drop(kept[0])
+        await expectCode(.notFound) { try await store.drop(kept[0]) }
+        let list = try await store.partitions()
+        #expect(list.kept.map(\.partition) == Array(kept[1...]) && list.dropped == [.sample: 1])
+        #expect(try await store.allRecords(of: device.device, stream: .sample).count == 8)
+        try await engine.crash()
+        for partition in kept[1...] { try await store.drop(partition) }
+        try await store.reclaim()
+        #expect(try await store.partitions().kept.isEmpty)
+        #expect(try await store.allRecords(of: device.device, stream: .sample).isEmpty)
+        for part in parts {
+            let again = await store.append(part, from: device.device)
+            #expect(again.outcome == .already && again.mark == device.mark)
+        }
+        device.produce(1)
+        #expect(try await store.drain(&device)?.outcome == .stored)
+        let balance = try #require(try await store.balance(of: device.device).first)
+        #expect(balance.storedRows == 13 && balance.balance.closes)
+        #expect(try await store.balances().devices.flatMap(\.epochs) == [balance])
+        #expect(try await store.verify().isWhole)
+        let point = EpochClose.Point(number: 2, link: try #require(device.links[2]))
+        let closed = try await store.close(
+            EpochClose(
+                epoch: device.epoch,
+                streams: [.init(stream: .sample, last: device.last, reason: .moved, points: [point])]),
+            from: device.device)
+        #expect(closed.map(\.match) == [.unknown])
+    }
+
+    func aBackupHoldsWhatWasStoredBefore() async throws {
+        var device = ScriptedDevice()
+        for _ in 0..<2 {
+            device.produce(5)
+            _ = try await store.drain(&device)
+            engine.clock.advance(days: 1)
+        }
+        try await store.drop(try #require(try await store.partitions().kept.first).partition)
+        device.produce(2)
+        _ = try await store.drain(&device)
+        let copy = try await engine.restored()
+        #expect(try await copy.balance(of: device.device) == store.balance(of: device.device))
+        #expect(
+            try await copy.allRecords(of: device.device, stream: .sample)
+                == store.allRecords(of: device.device, stream: .sample))
+        #expect(try await copy.verify().isWhole)
+        device.produce(1)
+        #expect(await copy.append(try #require(device.part()), from: device.device).outcome == .stored)
+        await copy.shutDown()
+    }
+
+    func anUnharmedStoreHasNoHarm() async throws {
+        var device = ScriptedDevice()
+        device.produce(2)
+        _ = try await store.drain(&device)
+        #expect(try await store.harmedPartitions().isEmpty)
+        #expect(StreamName.allCases.flatMap { store.unreadableFiles(of: $0) }.isEmpty)
+    }
+
+    private func expectCode(_ code: StoreError.Code, _ body: () async throws -> Void) async {
+        await #expect { try await body() } throws: { ($0 as? StoreError)?.code == code }
+    }
+
+    /// Everything the devices made is there once, as it was made, and all counts agree.
+    private func expectWhole(_ devices: [ScriptedDevice]) async throws {
+        for device in devices {
+            let records = try await store.allRecords(of: device.device, stream: device.stream)
+            #expect(records.map(\.header.number) == (1...device.last).reversed())
+            #expect(records.map(\.bytes) == (1...device.last).reversed().map { device.made[$0] })
+            let balance = try #require(try await store.balance(of: device.device).first)
+            #expect(balance.storedRows == device.last && balance.balance.closes)
+            #expect(try await store.balances().devices.first { $0.device == device.device }?.epochs == [balance])
+        }
+        let report = try await store.verify()
+        #expect(report.isWhole, "\(report.findings)")
+        #expect(report.records == devices.reduce(0) { $0 + $1.last })
+    }
+}

@@ -1,0 +1,122 @@
+import CollectorStore
+import Foundation
+import Glibc
+import TelemetryTestKit
+import Testing
+
+/// A record store with its surroundings, as the conformance suite needs it: time, restarts and faults are injected, and
+/// nothing is assumed about where the store runs. An engine of another kind implements this and runs the same suite.
+protocol RecordStoreEngine: AnyObject {
+    /// The running one; another after a restart.
+    var store: any RecordStore { get }
+    var clock: ManualStoreClock { get }
+    /// The process is killed and starts again on what it had made durable.
+    func crash() async throws
+    /// The process ends in order and starts again.
+    func restart() async throws
+    /// Nothing more can be stored until `freeDisk`.
+    /// - Returns: whether that could be brought about here.
+    func fillDisk() async throws -> Bool
+    func freeDisk() async throws
+    /// A store over a backup that is taken now.
+    func restored() async throws -> any RecordStore
+    func close() async
+}
+
+/// SQLite files; on a small file system of their own where this process may mount one.
+final class SQLiteEngine: RecordStoreEngine {
+    private(set) var store: any RecordStore
+    let clock = ManualStoreClock()
+    private var directory: TemporaryDirectory
+    private let mounted: TemporaryDirectory?
+    private let spare: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        spare = try TemporaryDirectory()
+        let isSmall = geteuid() == 0 && mount("tmpfs", directory.path, "tmpfs", 0, "size=24m") == 0
+        mounted = isSmall ? directory : nil
+        store = try Self.open(directory, clock)
+    }
+
+    private static func open(_ directory: TemporaryDirectory, _ clock: ManualStoreClock) throws -> any RecordStore {
+        var configuration = SQLiteRecordStore.Configuration()
+        configuration.readyFreeBytes = 0
+        return try SQLiteRecordStore.open(directory, clock: clock, configuration: configuration)
+    }
+
+    /// A copy of the files as they lie while the store is open.
+    func crash() async throws {
+        let (former, killed) = (store, directory)
+        directory = try killed.copy()
+        store = try Self.open(directory, clock)
+        await former.shutDown()
+    }
+
+    func restart() async throws {
+        await store.shutDown()
+        store = try Self.open(directory, clock)
+    }
+
+    func fillDisk() async throws -> Bool {
+        guard mounted === directory else { return false }
+        _ = FileManager.default.createFile(atPath: filler, contents: nil)
+        let file = try FileHandle(forWritingTo: URL(filePath: filler))
+        defer { try? file.close() }
+        // In smaller and smaller pieces, until not one byte fits.
+        for size in [1 << 20, 4096, 1] {
+            let piece = Data(count: size)
+            while (try? file.write(contentsOf: piece)) != nil {}
+        }
+        return true
+    }
+
+    func freeDisk() async throws { try FileManager.default.removeItem(atPath: filler) }
+
+    private var filler: String { directory.path + "/filler" }
+
+    func restored() async throws -> any RecordStore {
+        let (backup, target) = (spare.path + "/backup", spare.path + "/restored")
+        let writer = try StoreBackup(
+            of: store, directory: directory.path, output: backup, clock: clock, logger: quietLogger)
+        _ = try await writer.write()
+        _ = try StoreRestore(from: backup, to: target, clock: clock).restore()
+        return try SQLiteRecordStore.open(directory: target, clock: clock, logger: quietLogger)
+    }
+
+    func close() async {
+        await store.shutDown()
+        if let mounted { umount2(mounted.path, Int32(MNT_DETACH)) }
+    }
+}
+
+/// The reference in memory, whole or with a planted bug.
+final class InMemoryEngine: RecordStoreEngine {
+    private let memory: InMemoryRecordStore
+    var store: any RecordStore { memory }
+    let clock = ManualStoreClock()
+
+    init(bug: InMemoryRecordStore.PlantedBug? = nil) { memory = InMemoryRecordStore(bug: bug, clock: clock) }
+
+    func crash() { memory.crash() }
+
+    func restart() async {
+        await memory.shutDown()
+        memory.restart()
+    }
+
+    func fillDisk() -> Bool {
+        memory.fail(StoreError(.diskFull, "the disk is full."))
+        return true
+    }
+
+    func freeDisk() { memory.fail(nil) }
+
+    func restored() async throws -> any RecordStore {
+        let name = UUID().uuidString
+        _ = try await memory.backup(to: name)
+        return try #require(InMemoryRecordStore(ofBackup: name, clock: clock))
+    }
+
+    func close() {}
+}
