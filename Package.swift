@@ -59,10 +59,12 @@ func library(_ name: String, pkgConfig: String? = nil, providers: [SystemPackage
     .systemLibrary(name: name, path: Room.shared.path(name), pkgConfig: pkgConfig, providers: providers)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = []
+) -> Target {
     .testTarget(
         name: "\(name)Tests", dependencies: [.init(stringLiteral: name), "TelemetryTestKit"] + dependencies,
-        resources: resources, swiftSettings: settings)
+        exclude: exclude, resources: resources, swiftSettings: settings)
 }
 
 let package = Package(
@@ -233,7 +235,9 @@ let package = Package(
                 argumentParser,
             ]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
-        tests("CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
+        tests(
+            "CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging], exclude: ["Fixtures"]
+        ),
         tests(
             "Collector",
             [
