@@ -133,7 +133,7 @@ let package = Package(
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
         // What the three programs have in common: settings, start and end, output.
-        target("CommandKit", in: .commands, ["TelemetryBasics", "WireModel", argumentParser, logging]),
+        target("CommandKit", in: .commands, ["TelemetryBasics", "WireModel", argumentParser]),
         target(
             "AgentCommands", in: .commands,
             [
@@ -229,7 +229,7 @@ let package = Package(
         tests(
             "LogCommands",
             [
-                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
+                "TelemetryBasics", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
                 "WireModel", "Gzip",
                 "ws1log", crypto,
                 argumentParser,
