@@ -51,9 +51,11 @@ struct CallerContext<Who: Caller>: ChildRequestContext {
     let now: Int64
     let caller: Who
 
-    /// - Throws: for a group whose authentication finds other callers: a fault of this program.
+    /// A group whose authentication finds other callers: a fault of this program.
+    private struct Fault: Error {}
+
     init(context: CollectorRequestContext) throws {
-        guard let caller = context.caller as? Who else { throw Problem.internalFault }
+        guard let caller = context.caller as? Who else { throw Fault() }
         (coreContext, now, self.caller) = (context.coreContext, context.now, caller)
     }
 }
