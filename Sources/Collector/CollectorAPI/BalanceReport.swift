@@ -1,8 +1,8 @@
-/// The balance as people and scripts see it, the same from the API and from `ws1collector balance --json`.
+/// The balance as people and scripts see it, from the API and from `ws1collector balance --json`.
 ///
-/// Part of a balance is the device's word: how much it has produced, what waits, what it dropped. A device may say what
-/// cannot be. That is a finding about this device, and its stream does not close. The sums are of the other streams, so
-/// that one device cannot spoil them.
+/// Part of a balance is reported by the device: how much it produced, what waits, what it dropped. A device may report
+/// something impossible. That is a finding about this device, and its stream does not close. The sums cover the other
+/// streams, so one device cannot spoil them.
 package struct BalanceReport: Codable, Equatable, Sendable {
     /// One stream of one epoch of a device.
     package struct Stream: Codable, Equatable, Sendable {
@@ -17,7 +17,7 @@ package struct BalanceReport: Codable, Equatable, Sendable {
         package var dropped: [String: UInt64] = [:]
         package var lostAtCollector: UInt64 = 0
         package var waiting: UInt64 = 0
-        /// Whether the epoch was closed for good.
+        /// Whether the epoch is closed.
         package var closed = false
         package var closes = false
 
@@ -27,9 +27,9 @@ package struct BalanceReport: Codable, Equatable, Sendable {
     /// Why a stream does not close.
     package struct Finding: Codable, Equatable, Sendable {
         package enum Code: String, Codable, Sendable {
-            /// What is stored here adds up, what the device says of itself does not.
+            /// The stored records add up, but the device's figures do not.
             case deviceClaims = "device-claims"
-            /// What is stored here does not add up to the mark.
+            /// The stored records do not add up to the mark.
             case storedRecords = "stored-records"
         }
 
@@ -48,10 +48,10 @@ package struct BalanceReport: Codable, Equatable, Sendable {
         }
     }
 
-    /// Over the streams that close. Sums stop at the greatest number there is.
+    /// Sums over the streams that close. They saturate.
     package struct Totals: Codable, Equatable, Sendable {
         package var streams = 0
-        /// Streams that are not in the sums, because they do not close.
+        /// Streams left out of the sums because they do not close.
         package var leftOut = 0
         package var produced: UInt64 = 0
         package var stored: UInt64 = 0
@@ -60,7 +60,7 @@ package struct BalanceReport: Codable, Equatable, Sendable {
         package var lostAtCollector: UInt64 = 0
         package var waiting: UInt64 = 0
 
-        /// Other names than a stream's: who looks for streams anywhere in the document must not take the sums for one.
+        /// Names that differ from a stream's, so a search for streams in the document does not find the sums.
         private enum CodingKeys: String, CodingKey {
             case streams, leftOut
             case produced = "recordsProduced"
@@ -77,9 +77,9 @@ package struct BalanceReport: Codable, Equatable, Sendable {
     package var streams: [Stream] = []
     package var totals = Totals()
     package var findings: [Finding] = []
-    /// Whether all of them close; of a fleet, but for those whose device says what cannot be.
+    /// Whether all of them close. For a fleet, streams whose device reports something impossible are left out.
     package var closes = false
-    /// Record files that are damaged, whose records are not counted; `nil`: none.
+    /// Damaged record files whose records are not counted; `nil` for none.
     package var missing: [String]?
 
     package init() {}

@@ -14,7 +14,7 @@ package struct CommandView: Codable, Equatable, Sendable {
     package var progress = 0.0
     package var detail: String?
     package var updatedAt: String?
-    /// Of a request for logs: what has come.
+    /// For a request for logs: the uploads so far.
     package var uploads: [UploadView]?
 
     package init() {}

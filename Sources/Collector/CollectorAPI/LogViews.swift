@@ -6,7 +6,7 @@ package struct ChunkView: Codable, Equatable, Sendable {
     package var device = ""
     package var organization = ""
     package var application: String?
-    /// Absent where it holds lines of more than one.
+    /// Absent if it contains lines of several types.
     package var type: LogType?
     package var ring: Bool?
     package var test: Bool?
@@ -23,7 +23,7 @@ package struct ChunkView: Codable, Equatable, Sendable {
     package var firstLine: UInt64?
     package var lastLine: UInt64?
     package var levels = Levels()
-    /// Lines of no such form as logs have.
+    /// Malformed lines.
     package var otherLines: UInt64?
     /// Of its text, as the device said and the collector checked.
     package var sha256: String?
@@ -70,7 +70,7 @@ package struct LogDeletionView: Codable, Equatable, Sendable {
     package var devices = 0
     package var lines: UInt64 = 0
     package var rawBytes = 0
-    /// To be sent as `confirm`; only where nothing is deleted yet.
+    /// The value to send as `confirm`. Only while nothing is deleted.
     package var confirm: String?
 
     package init() {}

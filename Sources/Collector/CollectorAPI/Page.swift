@@ -1,9 +1,9 @@
 /// A page of a list.
 package struct Page<Item> {
     package var items: [Item]
-    /// The `cursor` of the next page; `null` at the end.
+    /// The `cursor` for the next page; `null` at the end.
     package var next: String?
-    /// Items on all pages together; absent if they are not counted.
+    /// Items on all pages; absent if not counted.
     package var total: Int?
 
     private enum Key: CodingKey { case items, next, total }

@@ -6,27 +6,27 @@ import WireModel
 extension DataSampler {
     // MARK: Pausing
 
-    /// Ends sampling, the beacon schedule and sending until ``resume()``, for an application that goes to the
-    /// background. What is recorded meanwhile waits on disk. Idempotent.
+    /// Stops sampling, scheduled beacons and sending until ``resume()``, for an application that goes to the
+    /// background. Records made meanwhile wait on disk. Idempotent.
     ///
     /// - Throws: `notRunning`.
     public func suspend() async throws(DataSamplerError) { await (try running()).controller.setSuspended(true) }
 
-    /// Goes on after ``suspend()``: modules are due at once, a beacon is sent where a schedule runs. Idempotent.
+    /// Continues after ``suspend()``. Modules are due at once, and a beacon is sent if there is a schedule. Idempotent.
     ///
     /// - Throws: `notRunning`.
     public func resume() async throws(DataSamplerError) { await (try running()).controller.setSuspended(false) }
 
-    /// Do-not-disturb: samples, events and logs pause; beacons go on with device, enrollment and this state only.
-    /// Events that are recorded meanwhile wait on disk. It ends with the program, or when the profile no longer allows
-    /// it.
+    /// Switches do-not-disturb on or off. While it is on, samples, events and logs pause, and beacons contain only
+    /// device, enrollment and this state. Events recorded meanwhile wait on disk. It ends with the program, or when the
+    /// profile no longer allows it.
     ///
-    /// - Throws: `notAllowed` where the profile does not allow it, `notRunning`.
+    /// - Throws: `notAllowed` if the profile does not allow it, `notRunning`.
     public func setDoNotDisturb(_ isOn: Bool) async throws(DataSamplerError) {
         try await (try running()).controller.setDoNotDisturb(isOn)
     }
 
-    /// The device was unlocked: a beacon is sent (ws1).
+    /// Tells that the device was unlocked. A beacon is sent (ws1).
     ///
     /// - Throws: as ``sendBeacon()``.
     public func unlocked() async throws(DataSamplerError) { _ = try await unlockedNumbered() }
@@ -52,14 +52,14 @@ extension DataSampler {
         await running.controller.tellChange()
     }
 
-    /// What holds now.
+    /// The present consent.
     ///
     /// - Throws: `notRunning`.
     public func consent() throws(DataSamplerError) -> DataSamplerConsent { try running().core.consent.consent }
 
     // MARK: Profile
 
-    /// What the collector has this device run; `nil`: no profile is at hand yet.
+    /// The profile that the collector assigned to this device; `nil` if none is available yet.
     ///
     /// - Throws: `notRunning`.
     public func profile() async throws(DataSamplerError) -> DataSamplerProfile? {
@@ -73,10 +73,10 @@ extension DataSampler {
             isDoNotDisturbAllowed: settings.doNotDisturbAllowed, modules: settings.modules.map(\.rawValue))
     }
 
-    /// Looks now whether the collector has another profile, and applies it.
+    /// Asks the collector now for a new profile, and applies it.
     ///
-    /// - Returns: whether another one was applied.
-    /// - Throws: `collector` where it could not be asked, `profileRefused` where what came is no profile to run,
+    /// - Returns: whether another profile was applied.
+    /// - Throws: `collector` if it could not be asked, `profileRefused` if the received profile is not valid,
     ///   `notRunning`.
     @discardableResult public func reloadProfile() async throws(DataSamplerError) -> Bool {
         switch await (try running()).parts.profiles.refresh() {
@@ -89,14 +89,14 @@ extension DataSampler {
 
     // MARK: Custom samples
 
-    /// Records a sample of the application's own, outside of any schedule.
+    /// Records a sample of the application outside of any schedule.
     ///
     /// - Parameters:
     ///   - module: as ``CustomSampleModule/name``.
     ///   - measurements: 1 to 512; together up to 240 KiB.
     ///   - durability: as for events.
-    /// - Throws: `invalidModule` naming the bound, `moduleDisabled`, `telemetryDisabled`, `consentDenied`,
-    ///   `wipePending`, `unenrolled` (each counted as dropped), `notRunning`, `queueFull`, `queue`.
+    /// - Throws: `invalidModule` with the limit; `moduleDisabled`, `telemetryDisabled`, `consentDenied`, `wipePending`,
+    ///   `unenrolled` (each counted as dropped); `notRunning`, `queueFull`, `queue`.
     public func recordSample(
         module: String, measurements: [SampleMeasurement], durability: Durability = .ordinary
     ) async throws(DataSamplerError) {
@@ -108,62 +108,64 @@ extension DataSampler {
 
     // MARK: Leaving
 
-    /// Erases what this device keeps: what waits is counted as wiped and never sent, records made from now on go into a
-    /// new epoch. Identity and profile stay. Done on return; where the program ends before, the next start goes on.
+    /// Erases the data that this device keeps. Waiting records are counted as wiped and never sent, and new records go
+    /// into a new epoch. Identity and profile stay. The wipe is complete on return. If the program ends before, the
+    /// next start continues it.
     ///
-    /// - Parameter reason: in words, for the log; no data of a person.
-    /// - Throws: `storage`, `queue`, `queueFull`, `notRunning`. After an error a wipe that has begun goes on by itself.
+    /// - Parameter reason: text for the log, without personal data.
+    /// - Throws: `storage`, `queue`, `queueFull`, `notRunning`. After an error, a wipe that has begun continues by
+    ///   itself.
     public func wipe(reason: String = "") async throws(DataSamplerError) {
         let controller = try running().controller
         try await controller.erase(command: nil, reason: reason)
         try await controller.wipeWasReported()
     }
 
-    /// Ends this device's enrollment: a last beacon is sent, what else waits is counted as unenrolled, the collector is
-    /// told, and nothing is recorded or sent any more, also after a restart. Another enrollment token than the one in
-    /// use now enrolls it again.
+    /// Ends this device's enrollment. A last beacon is sent, other waiting records are counted as unenrolled, and the
+    /// collector is told. Nothing is recorded or sent any more, also after a restart. A different enrollment token
+    /// enrolls the device again.
     ///
-    /// - Returns: whether that is over; `false`: the collector could not be told within ten seconds, and it goes on by
-    ///   itself, also after a restart.
-    /// - Throws: `notAllowed` where the device is not enrolled, `storage`, `notRunning`.
+    /// - Returns: whether it is complete. `false` means that the collector could not be told within ten seconds; it
+    ///   continues by itself, also after a restart.
+    /// - Throws: `notAllowed` if the device is not enrolled, `storage`, `notRunning`.
     public func unenroll() async throws(DataSamplerError) -> Bool { try await (try running()).controller.unenroll() }
 }
 
-/// What the collector has a device run.
+/// The profile that the collector assigned to a device.
 public struct DataSamplerProfile: Codable, Equatable, Sendable {
-    /// Counts the organization's changes.
+    /// The number of the organization's change.
     public let revision: UInt64
-    /// When the collector last said so, microseconds since 1970 by this device's clock; `nil`: by an earlier run,
-    /// unknown when.
+    /// When the collector last confirmed it, in microseconds since 1970 by this device's clock; `nil` if an earlier run
+    /// fetched it at an unknown time.
     public let fetched: Int64?
-    /// Raw text for the application (ws1); `nil`: none.
+    /// Text for the application, passed on unchanged (ws1); `nil` for none.
     public let customPayload: String?
-    /// Whether events are recorded, local settings taken in.
+    /// Whether events are recorded, including local settings.
     public let isAnalyticsEnabled: Bool
-    /// Whether everything is switched off, local settings taken in.
+    /// Whether telemetry is disabled, including local settings.
     public let isTelemetryDisabled: Bool
     /// Whether ``DataSampler/setDoNotDisturb(_:)`` is allowed.
     public let isDoNotDisturbAllowed: Bool
-    /// What is sampled, by name, local settings taken in.
+    /// Names of the sampled modules, including local settings.
     public let modules: [String]
 }
 
 extension DataSampler {
-    /// Waits until a profile is at hand, for a bounded time. A device that has never reached its collector has none,
-    /// and takes no events until then; every other one has the profile of its last run, and this returns at once.
+    /// Waits for a profile for a bounded time. A device that never reached its collector has none and accepts no events
+    /// until then. Every other device has the profile of its last run, and this returns at once.
     ///
-    /// The sampler runs on whatever the outcome is: it samples, keeps what it records, and asks the collector again by
+    /// The sampler keeps running whatever the result: it samples, stores records, and asks the collector again by
     /// itself.
     ///
-    /// - Parameter limit: how long at most.
-    /// - Returns: ``FirstProfile/atHand(revision:)``, or why there is none yet. What a person has to mend ends the wait
-    ///   before the limit.
+    /// - Parameter limit: the longest wait.
+    /// - Returns: ``FirstProfile/atHand(revision:)``, or why there is none yet. If a person must act, the wait ends
+    ///   early.
     /// - Throws: `notRunning`.
     public func firstProfile(within limit: Duration = .seconds(30)) async throws(DataSamplerError) -> FirstProfile {
-        // Listened to before the look, so that nothing falls between the two.
+        // Listens before it looks, so nothing is missed in between.
         let notices = notifier.listen()
         if let profile = try await profile() { return .atHand(revision: profile.revision) }
-        // Said once, and perhaps before somebody listened.
+        // It is reported once, perhaps before anybody listened.
         if let refusal = await (try running()).parts.profiles.report.refusal { return .refused(refusal) }
         let clock = environment.sleeper
         let ended = await withTaskGroup(of: FirstProfile?.self) { group in
@@ -196,38 +198,37 @@ extension DataSampler {
     }
 }
 
-/// How a wait for a device's first profile ended, see ``DataSampler/firstProfile(within:)``.
+/// The result of waiting for a device's first profile, see ``DataSampler/firstProfile(within:)``.
 public enum FirstProfile: Equatable, Sendable {
-    /// A profile is applied, fetched now or by an earlier run: events are taken where it allows analytics.
+    /// A profile is applied, fetched now or by an earlier run. Events are accepted if it allows analytics.
     case atHand(revision: UInt64)
-    /// What the collector sent is no profile to run. The text says why; somebody has to mend it at the collector.
+    /// The received profile is not valid. The text says why; somebody must correct it at the collector.
     case refused(String)
-    /// The collector refuses this device. The text says why; somebody has to act at the collector.
+    /// The collector rejects this device. The text says why; somebody must act at the collector.
     case forbidden(String)
-    /// The time is over, or the task was cancelled. The text says what the last attempt met.
+    /// The time is over, or the task was cancelled. The text tells the result of the last attempt.
     case notReached(String)
 }
 
 extension DataSampler {
-    /// Says the device's push token. A change goes to the collector at once and stays in every beacon until one that
-    /// holds it is acknowledged, also after a restart; an unchanged token is not sent (ws1). `nil` clears the one the
-    /// collector has.
+    /// Sets the device's push token. A change is sent at once, and every beacon contains it until one of them is
+    /// acknowledged, also after a restart. An unchanged token is not sent (ws1). `nil` clears the collector's token.
     ///
-    /// On synced disk when this returns; while the beacon cannot be sent it waits like every other.
+    /// The token is on synced disk when this returns. If the beacon cannot be sent, it waits like any other.
     ///
     /// - Parameter token: 1 to 4,096 bytes, or `nil`.
-    /// - Throws: `invalidConfiguration` for a token out of bounds, `storage`, `notRunning`, and what ``sendBeacon()``
-    ///   throws; the token is then kept and told by the next beacon.
+    /// - Throws: `invalidConfiguration` for a token of another length, `storage`, `notRunning`, and what
+    ///   ``sendBeacon()`` throws; the token is then stored, and the next beacon contains it.
     public func setPushToken(_ token: String?) async throws(DataSamplerError) {
         let running = try running()
         guard try running.core.beacons.pushTokens.set(token) else { return }
         try await running.parts.loop.sendChange()
     }
 
-    /// Says who uses the device, for beacons; `nil`: nobody is told. Kept in memory only: say it after each start. A
-    /// change goes at once.
+    /// Sets the user of the device for beacons; `nil` reports nobody. It is kept in memory only, so set it after each
+    /// start. A change is sent at once.
     ///
-    /// What is sent of each field the privacy class `user` says.
+    /// The privacy class `user` decides what is sent of each field.
     /// - Throws: `notRunning`, and what ``sendBeacon()`` throws.
     public func setUser(_ user: DeviceUser?) async throws(DataSamplerError) {
         let running = try running()
@@ -235,10 +236,10 @@ extension DataSampler {
         try await running.parts.loop.sendChange()
     }
 
-    /// Looks now for signs of compromise, instead of within ten minutes; a beacon tells them at once where a verdict
-    /// has changed.
+    /// Searches signs of compromise now, rather than within ten minutes. If a verdict changed, a beacon reports it at
+    /// once.
     ///
-    /// - Returns: the verdict of all detectors together, and what each has seen, by its name.
+    /// - Returns: the verdict of all detectors together, and each detector's finding by name.
     /// - Throws: `notRunning`.
     public func refreshDeviceCompromisedStatus() async throws(DataSamplerError) -> DeviceCompromisedStatus {
         let running = try running()
@@ -251,9 +252,9 @@ extension DataSampler {
 
 /// Whether the device is compromised, and why.
 public struct DeviceCompromisedStatus: Equatable, Sendable {
-    /// `yes` where one sign was seen; `no` only where all that there was to look at could be looked at.
+    /// `yes` if one sign was found. `no` only if everything that exists could be examined.
     public let verdict: CompromiseFinding.Verdict
-    /// What each detector has seen, by its name; one that had nothing to look at is not in it.
+    /// Each detector's finding by name. A detector without anything to examine is missing.
     public let findings: [String: CompromiseFinding]
 
     init(_ report: CompromiseReport) {
@@ -263,26 +264,24 @@ public struct DeviceCompromisedStatus: Equatable, Sendable {
 }
 
 extension DataSampler {
-    /// Sends the device's status now. Returns once the beacon is on synced disk; it goes to the collector at once where
-    /// that can be reached, and as soon as it can be otherwise. A collector that has refused this device is asked again
-    /// at once.
+    /// Sends the device's status now. Returns when the beacon is on synced disk. It is sent at once if the collector is
+    /// reachable, otherwise as soon as it is. A collector that rejected this device is asked again at once.
     ///
-    /// One beacon is made at a time: a call that comes meanwhile shares its outcome, unless something the beacon tells
-    /// has changed since.
+    /// One beacon is made at a time. A call during that time shares its result, unless the contents changed meanwhile.
     ///
     /// - Throws: `notRunning`, `telemetryDisabled`, `wipePending`, `unenrolled`, `queueFull`, `queue`.
     public func sendBeacon() async throws(DataSamplerError) { _ = try await sendBeaconNumbered() }
 
-    /// Starts to send beacons on a schedule; the first goes at once. A second start replaces the schedule.
+    /// Starts sending beacons on a schedule. The first is sent at once. A second call replaces the schedule.
     ///
-    /// - Parameter transmitFrequency: seconds between two; less than 60 or not finite is 60 (ws1), more than 86,400 is
-    ///   86,400.
+    /// - Parameter transmitFrequency: seconds between two beacons. Less than 60 or not finite becomes 60 (ws1); more
+    ///   than 86,400 becomes 86,400.
     /// - Throws: `notRunning`.
     public func startSendingDeviceStatusBeacon(transmitFrequency: Double = 60) async throws(DataSamplerError) {
         await (try running()).controller.scheduleBeacons(every: transmitFrequency)
     }
 
-    /// Ends the schedule. Idempotent, and harmless while nothing runs.
+    /// Ends the schedule. Idempotent; does nothing while the sampler is stopped.
     public func stopSendingDeviceStatusBeacon() async {
         await (try? running())?.controller.scheduleBeacons(every: nil)
     }
@@ -291,7 +290,7 @@ extension DataSampler {
     package func sendBeaconNumbered() async throws(DataSamplerError) -> UInt64 {
         let parts = try running().parts
         let number = try await parts.loop.sendBeacon(.demand)
-        // Somebody asks now, perhaps because what sending was on hold for is over.
+        // The caller asks now, perhaps because the reason for a hold is gone.
         parts.transmitter.tryNow()
         return number
     }

@@ -3,17 +3,17 @@ import Transmitter
 extension DataSampler {
     /// Records an event (ws1: on `AnalyticsHandler.sharedInstance`).
     ///
-    /// It is held for the configured time before it is sent; a restart does not release it early.
+    /// It is held for the configured time before it is sent. A restart does not release it early.
     ///
     /// - Parameters:
-    ///   - event: what kind of event.
+    ///   - event: the kind of event.
     ///   - eventName: 1 to 256 bytes of UTF-8.
     ///   - eventValue: its value; text up to 65,536 bytes.
     ///   - attributes: up to 64, each name 1 to 128 bytes; name, value and attributes together up to 240 KiB.
-    ///   - durability: `ordinary` returns at once, and a crash may take the event within the loss window; `durable`
-    ///     returns once it is on synced disk.
-    /// - Throws: `invalidEvent`; `profileNotChecked` until a profile is at hand, fetched now or by an earlier run;
-    ///   `analyticsDisabled`, `telemetryDisabled`, `consentDenied`, `wipePending`, `unenrolled` and `queueFull`,
+    ///   - durability: `ordinary` returns at once, and a crash may lose the event within the loss window. `durable`
+    ///     returns when the event is on synced disk.
+    /// - Throws: `invalidEvent`; `profileNotChecked` until a profile is available, fetched now or by an earlier run;
+    ///   `analyticsDisabled`, `telemetryDisabled`, `consentDenied`, `wipePending`, `unenrolled` and `queueFull`, each
     ///   counted as dropped; `notRunning`, `queue`.
     public func recordEvent(
         _ event: AnalyticsEventType = .customEvent, eventName: String, eventValue: EventValue,
@@ -24,14 +24,14 @@ extension DataSampler {
         _ = try await record(event, durability: durability)
     }
 
-    /// Records an event whose value is text of a given type, as (ws1) has it.
+    /// Records an event whose value is text of a given type, as in (ws1).
     ///
     /// - Parameters:
-    ///   - event: what kind of event.
+    ///   - event: the kind of event.
     ///   - eventName: 1 to 256 bytes of UTF-8.
-    ///   - eventValue: the value as text, read as ``EventValue/init(_:type:)`` says.
+    ///   - eventValue: the value as text, parsed as ``EventValue/init(_:type:)`` defines.
     ///   - valueType: its type.
-    /// - Throws: `invalidEvent` also where the text is not of that type; else as the call with a typed value.
+    /// - Throws: `invalidEvent` also if the text is not of that type; otherwise as the call with a typed value.
     public func recordEvent(
         _ event: AnalyticsEventType, eventName: String, eventValue: String, valueType: EventValueType
     ) async throws(DataSamplerError) {
@@ -42,13 +42,13 @@ extension DataSampler {
     package func record(_ event: AnalyticsEvent, durability: Durability) async throws(DataSamplerError) -> UInt64? {
         let running = try running()
         let number = try await running.core.record(event, durability: durability)
-        // Who waits for the disk and holds nothing back wants it to be seen soon.
+        // A caller that waits for the disk and does not hold events wants the event to be sent soon.
         if durability == .durable, running.core.settings.eventHold == .zero { running.parts.transmitter.transmitNow() }
         return number
     }
 
-    /// Records a usage event, as ``recordEvent(_:eventName:eventValue:attributes:durability:)`` does one of the
-    /// application's own.
+    /// Records a usage event, like ``recordEvent(_:eventName:eventValue:attributes:durability:)`` for the application's
+    /// own events.
     ///
     /// - Parameters:
     ///   - usage: what happened.
@@ -61,15 +61,15 @@ extension DataSampler {
         _ = try await record(AnalyticsEvent(usage, attributes: attributes), durability: durability)
     }
 
-    /// Begins a session: a person uses the application now. Its time counts as time in use until it ends, on a clock
-    /// that no setting of the wall clock changes; suspend counts.
+    /// Begins a session: a person now uses the application. Until the session ends, its duration counts as time in use.
+    /// The clock includes suspend and ignores settings of the wall clock.
     ///
-    /// While one is open that one goes on. A session ends with ``endSession()``, with ``stop()``, or, after a crash, at
+    /// If a session is open, it continues. A session ends with ``endSession()``, with ``stop()`` or, after a crash, at
     /// the next start.
     /// - Throws: `notRunning`.
     public func beginSession() throws(DataSamplerError) { _ = try running().core.analytics.beginSession() }
 
-    /// Ends the open session; harmless where there is none.
+    /// Ends the open session. Does nothing if there is none.
     /// - Throws: `notRunning`.
     public func endSession() throws(DataSamplerError) { try running().core.analytics.endSession() }
 }

@@ -8,28 +8,26 @@ import WireModel
 extension DataSampler {
     // MARK: Logs
 
-    /// Below the data directory.
+    /// Relative to the data directory.
     package static let logDirectoryName = "logs"
 
-    /// Where logs are kept: the configuration's store, or the one that ``start()`` opened in `<directory>/logs`. Its
-    /// level and what it scrubs follow the profile. Log into it, or through its swift-log handler; see `LogStore`.
+    /// The log store: the configuration's, or the one that ``start()`` opened in `<directory>/logs`. Its level and
+    /// scrub rules follow the profile. Log into it directly or through its swift-log handler; see `LogStore`.
     ///
     /// - Throws: `notRunning`.
     public func logs() throws(DataSamplerError) -> LogStore { try running().parts.logs.store }
 
-    /// Uploads the lines that are kept now to the collector; nothing is deleted here. They go chunk by chunk, also
-    /// after a restart.
+    /// Uploads the stored log lines to the collector, chunk by chunk, also across a restart. Nothing is deleted here.
     ///
     /// - Parameters:
-    ///   - level: this and all that is more severe.
-    ///   - type: `nil`: both.
-    ///   - since: from this time on; `nil`: from the beginning.
-    ///   - until: to before this time; `nil`: to the end.
-    ///   - whenAllowed: where the network is not one over which logs may go now, they wait for one that is instead of
-    ///     failing.
-    /// - Returns: how many bytes of text are on their way; 0 where no line was found.
-    /// - Throws: `networkNotAllowed` (ws1: logs over Wi-Fi only) with the reason, and the logs stay; `queueFull` where
-    ///   too many uploads are under way; `storage`, `invalidArgument`, `notRunning`.
+    ///   - level: include lines of this level and of more severe ones.
+    ///   - type: `nil` includes both types.
+    ///   - since: include lines from this time on; `nil` from the beginning.
+    ///   - until: include lines before this time; `nil` to the end.
+    ///   - whenAllowed: if logs may not use the present network, wait for one that is allowed instead of failing.
+    /// - Returns: the number of bytes of text to upload; 0 if no line was found.
+    /// - Throws: `networkNotAllowed` (ws1: logs over Wi-Fi only) with the reason, and the logs stay; `queueFull` if too
+    ///   many uploads are open; `storage`, `invalidArgument`, `notRunning`.
     @discardableResult public func sendLogs(
         level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil,
         whenAllowed: Bool = false
@@ -38,7 +36,7 @@ extension DataSampler {
         return try await sendLogs(wire, whenAllowed: whenAllowed).reduce(0) { $0 + $1.rawBytes }
     }
 
-    /// - Returns: the uploads that carry them.
+    /// - Returns: the uploads that carry the lines.
     package func sendLogs(_ wire: WireRequestLogs, whenAllowed: Bool) async throws(DataSamplerError) -> [LogUpload] {
         let running = try running()
         guard let request = LogRequest(wire), request.mode == .snapshot else {
@@ -53,22 +51,22 @@ extension DataSampler {
         return await running.parts.uploader.uploads.filter { ids.contains($0.id) }
     }
 
-    /// Uploads of logs that are under way, and the last that ended, oldest first.
+    /// Log uploads that are open, and those that ended last, oldest first.
     ///
     /// - Throws: `notRunning`.
     package func logUploads() async throws(DataSamplerError) -> [LogUpload] {
         await (try running()).parts.uploader.uploads
     }
 
-    /// Uploads by their ids, as ``logUploads()`` tells them; those that ended long ago are missing.
+    /// Uploads by their ids from ``logUploads()``. Uploads that ended long ago are missing.
     package func logUploads(_ ids: [Data]) async throws(DataSamplerError) -> [LogUpload] {
         try await logUploads().filter { ids.contains($0.id) }
     }
 
-    /// Writes lines into the log store and tells what became of each: they are with the kernel when this returns,
-    /// whatever their level.
+    /// Writes lines into the log store and reports what became of each. When it returns, the kernel has the written
+    /// lines, whatever their level.
     ///
-    /// - Throws: `notRunning`, `storage` where there is no room for a thread.
+    /// - Throws: `notRunning`; `storage` if no thread can be started.
     package func deliverLogs(_ entries: [LogEntry]) async throws(DataSamplerError) -> LogDelivery {
         let store = try logs()
         do throws(LogStoreError) {

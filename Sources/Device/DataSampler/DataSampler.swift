@@ -7,8 +7,7 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// Samples this device, records events and beacons, keeps them on disk, and sends them to a collector, each exactly
-/// once.
+/// Samples this device, records events and beacons, stores them on disk, and sends each to a collector exactly once.
 ///
 /// ```swift
 /// let sampler = try DataSampler(configuration: DataSamplerConfiguration(
@@ -18,20 +17,19 @@ import WireModel
 /// try await sampler.recordEvent(eventName: "door.opened", eventValue: .integer(1))
 /// ```
 ///
-/// One runs per process, and one process at a time holds a directory. All methods are safe from any task; events keep
-/// the order in which their calls were made one after the other. What is on disk leaves it only when the collector has
-/// said that it stored it.
+/// One data sampler runs per process, and one process at a time holds a directory. All methods are safe from any task.
+/// Events keep the order of consecutive calls. A record leaves the disk only when the collector reported it as stored.
 public final class DataSampler: Service {
-    /// Version of this library, in beacons and in what the collector is told.
+    /// The version of this library, sent to the collector and in beacons.
     public static let version = "1.0.0"
 
-    /// What exists while it runs.
+    /// What exists while the sampler runs.
     struct Running: Sendable {
         let core: SamplerCore
         let controller: DeviceController
         let parts: DeviceController.Parts
         let connection: SamplerEnvironment.Connection
-        /// Everything that runs, as children of one task.
+        /// The parent task of everything that runs.
         let work: Task<Void, Never>
     }
 
@@ -51,13 +49,13 @@ public final class DataSampler: Service {
     private let custom = Mutex<[String: any CustomSampleModule]>([:])
     private weak let delegate: (any DataSamplerDelegate)?
 
-    /// Checks the configuration; touches neither disk nor network.
+    /// Checks the configuration. Uses neither disk nor network.
     ///
     /// - Parameters:
-    ///   - delegate: is told what the data sampler notices, see ``notices``; held weakly. `nil`: nobody.
-    ///   - logger: takes what the data sampler says of itself; how much, the configuration's trace level says, or a
-    ///     command for a while.
-    /// - Throws: `invalidConfiguration` naming the value and its range.
+    ///   - delegate: receives what the data sampler notices, see ``notices``; held weakly. `nil` for none.
+    ///   - logger: receives the data sampler's own messages, as the trace level in the configuration or a temporary
+    ///     command allows.
+    /// - Throws: `invalidConfiguration` with the value and its range.
     public convenience init(
         configuration: DataSamplerConfiguration, delegate: (any DataSamplerDelegate)? = nil,
         logger: Logger = Logger(label: "ws1.sampler")
@@ -78,24 +76,23 @@ public final class DataSampler: Service {
         self.logger = traces.logger(over: logger)
     }
 
-    /// Whether the device of a directory is enrolled, so that a start needs no enrollment token.
+    /// Whether the device of a directory is enrolled, so a start needs no enrollment token.
     package static func isEnrolled(in directory: String) -> Bool { IdentityStore.isEnrolled(in: directory) }
 
-    /// What the data sampler notices from now on, as it happens. Each sequence has its own bounded memory: of more than
-    /// 64 that wait the oldest are left out. Safe from any thread; it may be taken before the start and outlives a
-    /// stop.
+    /// Notices from now on, as they happen. Each sequence buffers up to 64; beyond that the oldest are dropped. Safe
+    /// from any thread. It may be requested before the start and outlives a stop.
     public var notices: AsyncStream<DataSamplerNotice> { notifier.listen() }
 
     // MARK: Life
 
-    /// Opens the queue, waiting up to five seconds for its lock, and begins to sample and send.
+    /// Opens the queue, waiting up to five seconds for its lock, and starts sampling and sending.
     ///
-    /// Without a collector in reach it starts all the same: what is recorded waits on disk. Events can be recorded once
-    /// a profile is at hand, fetched now or by an earlier run.
+    /// It starts even if no collector is reachable; records then wait on disk. Events can be recorded once a profile is
+    /// available, fetched now or by an earlier run.
     ///
     /// - Throws: `alreadyStarted` while this or another instance runs in this process; `queueInUse` while another
     ///   process holds the directory; `queue`, `queueFull`, `identity`, `storage`, `invalidConfiguration` with the
-    ///   reason. After an error nothing is left running.
+    ///   reason. After an error nothing runs.
     public func start() async throws(DataSamplerError) {
         guard environment.slot.take() else {
             throw DataSamplerError(
@@ -118,8 +115,9 @@ public final class DataSampler: Service {
         }
     }
 
-    /// Ends in order: no more samples, a last beacon where a schedule runs, up to five seconds to send what is due,
-    /// queue closed. Everything not sent waits on disk for the next start. Harmless while it does not run.
+    /// Stops in order: ends sampling, makes a last beacon if there is a schedule, sends for up to five seconds what is
+    /// due, and closes the queue. Unsent records wait on disk for the next start. Does nothing if the sampler is not
+    /// running.
     public func stop() async {
         let running = state.withLock { state -> Running? in
             guard case .running(let running) = state else { return nil }
@@ -130,7 +128,7 @@ public final class DataSampler: Service {
         let loop = running.parts.loop
         if await loop.beacons.interval != nil {
             await loop.stopBeacons()
-            // Its failure is logged where it happens; a stop goes on without it.
+            // A failure is logged where it happens, and the stop continues without it.
             _ = try? await loop.sendBeacon(.stop)
         }
         running.work.cancel()
@@ -149,18 +147,17 @@ public final class DataSampler: Service {
     /// Starts, runs until the service group shuts down gracefully or the task is cancelled, and stops in order.
     public func run() async throws {
         try await start()
-        // Cancellation ends the wait just as well: both mean to stop.
+        // Cancellation ends the wait too; both mean to stop.
         try? await gracefulShutdown()
-        // In a task of its own, because a cancelled one could not wait for the disk.
+        // In a task of its own, because a cancelled task could not wait for the disk.
         await Task { await self.stop() }.value
     }
 
-    /// Takes over what can change while it runs of another configuration for the same directory: modules, intervals,
-    /// switches, privacy, budgets, the offline time and the trace level. What only a start reads stays as it was:
-    /// directory, collector, token, files, proxy, loss window, the program's name and version, detectors and what logs
-    /// are kept.
+    /// Applies another configuration for the same directory as far as it can change at run time: modules, intervals,
+    /// switches, privacy, budgets, the offline time and the trace level. What only a start reads stays: directory,
+    /// collector, token, files, proxy, loss window, the program's name and version, detectors, and the limits of logs.
     ///
-    /// - Throws: `invalidConfiguration` where a value is not one; then nothing has changed. `notRunning`.
+    /// - Throws: `invalidConfiguration` if a value is not valid; then nothing has changed. `notRunning`.
     package func reconfigure(_ configuration: DataSamplerConfiguration) async throws(DataSamplerError) {
         try configuration.validate()
         await (try running()).controller.configurationChanged(configuration)
@@ -173,9 +170,9 @@ public final class DataSampler: Service {
         let core = try await SamplerCore.open(
             configuration, environment: environment, notices: notifier, logger: logger)
         do {
-            // A damaged identity is told at the start, not when the first transmit fails.
+            // Reports a damaged identity at the start and not when the first transmission fails.
             try core.honourUnenrollment()
-            // Last of what can fail but for files: a connection made would have to be shut down again.
+            // The last step that can fail, except for files, because a connection would have to be shut down again.
             var connection = try environment.connect(transport)
             connection.transport = PinWatchingTransport(base: connection.transport, pins: core.pins) { core.queueTime }
             do {
@@ -305,10 +302,10 @@ public final class DataSampler: Service {
 
     // MARK: Custom modules
 
-    /// Samples a module of the application's own from now on, and after every start. One with the same name is
-    /// replaced.
+    /// Registers a module of the application. It is sampled from now on and after every start. A module with the same
+    /// name is replaced.
     ///
-    /// - Throws: `invalidModule` where its name or interval is outside its bounds, or 64 are registered already.
+    /// - Throws: `invalidModule` if its name or interval is out of range, or if 64 are registered.
     public func register(_ module: some CustomSampleModule) async throws(DataSamplerError) {
         if let objection = CustomModuleName.objection(to: module.name) {
             throw DataSamplerError(.invalidModule, objection)
@@ -330,7 +327,7 @@ public final class DataSampler: Service {
         await (try? running())?.controller.register(module)
     }
 
-    /// Ends the sampling of a custom module. Harmless where none has the name.
+    /// Stops sampling a custom module. Does nothing if no module has the name.
     public func unregister(module name: String) async {
         custom.withLock { $0[name] = nil }
         await (try? running())?.controller.unregister(name)
@@ -349,7 +346,7 @@ public final class DataSampler: Service {
 }
 
 extension DataSampler {
-    /// What it does and what it keeps, as of now.
+    /// What the sampler does and stores, as of now.
     ///
     /// - Throws: `notRunning`, `queue`.
     public func status() async throws(DataSamplerError) -> DataSamplerStatus {
@@ -357,7 +354,7 @@ extension DataSampler {
         return try await running.core.status(await running.controller.report())
     }
 
-    /// Where every record is; what is still in the writer's memory is written first.
+    /// Where every record is. Records in memory are written first.
     ///
     /// - Throws: `notRunning`, `queue`, `queueFull`.
     public func balance() async throws(DataSamplerError) -> DataSamplerBalance {

@@ -2,9 +2,9 @@ import RecordQueue
 
 /// Why a ``DataSampler`` could not do what was asked.
 public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure it is. Stable; new ones may be added.
+    /// The kind of failure. Codes never change their meaning; new ones may be added.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// The name in kebab-case, as printed.
+        /// The printed name, in kebab-case.
         public let rawValue: String
 
         /// Makes a code from its name.
@@ -13,60 +13,60 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         /// The name.
         public var description: String { rawValue }
 
-        /// A value of the configuration is outside its range.
+        /// A configuration value is out of range.
         public static let invalidConfiguration = Code(rawValue: "invalid-configuration")
-        /// A name, value or attribute of an event is outside its bounds, or the value is not of the type given.
+        /// A name, value or attribute of an event is out of range, or the value is not of the given type.
         public static let invalidEvent = Code(rawValue: "invalid-event")
-        /// A data sampler runs in this process already.
+        /// A data sampler already runs in this process.
         public static let alreadyStarted = Code(rawValue: "already-started")
         /// The data sampler was not started, or was stopped.
         public static let notRunning = Code(rawValue: "not-running")
         /// Another process holds the queue directory.
         public static let queueInUse = Code(rawValue: "queue-in-use")
-        /// There is no room: the disk or the queue's memory is full. Try again later.
+        /// The disk or the queue's memory is full. Try again later.
         public static let queueFull = Code(rawValue: "queue-full")
         /// The queue could not be opened, read or written.
         public static let queue = Code(rawValue: "queue")
-        /// The identity file cannot be read, is damaged, or belongs to another machine.
+        /// The identity file is unreadable, damaged, or belongs to another machine.
         public static let identity = Code(rawValue: "identity")
         /// A file of the data directory could not be read or written.
         public static let storage = Code(rawValue: "storage")
         /// Analytics is not enabled.
         public static let analyticsDisabled = Code(rawValue: "analytics-disabled")
-        /// No profile is at hand yet, so that nobody knows whether events may be recorded. Try again once the collector
+        /// No profile is available yet, so it is unknown whether events may be recorded. Try again after the collector
         /// was reached.
         public static let profileNotChecked = Code(rawValue: "profile-not-checked")
-        /// The profile, or the configuration, has switched telemetry off.
+        /// The profile or the configuration disabled telemetry.
         public static let telemetryDisabled = Code(rawValue: "telemetry-disabled")
-        /// The person whose device it is has denied consent.
+        /// The person has denied consent.
         public static let consentDenied = Code(rawValue: "consent-denied")
-        /// A wipe is being carried out. Try again later.
+        /// A wipe is under way. Try again later.
         public static let wipePending = Code(rawValue: "wipe-pending")
-        /// This device was unenrolled: nothing is recorded or sent any more.
+        /// This device was unenrolled. Nothing is recorded or sent any more.
         public static let unenrolled = Code(rawValue: "unenrolled")
-        /// A custom module, or a measurement of one, is outside its bounds.
+        /// A custom module or one of its measurements is out of range.
         public static let invalidModule = Code(rawValue: "invalid-module")
         /// The module is not sampled: the profile does not name it, or the configuration disables it.
         public static let moduleDisabled = Code(rawValue: "module-disabled")
-        /// What the collector sent is no profile to run; the last good one stays.
+        /// The received profile is not valid. The last good one stays.
         public static let profileRefused = Code(rawValue: "profile-refused")
         /// The collector could not be asked, or refused. Try again later.
         public static let collector = Code(rawValue: "collector")
-        /// What was asked is not allowed by the profile.
+        /// The profile does not allow this.
         public static let notAllowed = Code(rawValue: "not-allowed")
-        /// The network is not one over which this may go now; nothing was lost. Try again later.
+        /// The present network may not be used for this. Nothing was lost. Try again later.
         public static let networkNotAllowed = Code(rawValue: "network-not-allowed")
-        /// An argument is outside its bounds.
+        /// An argument is out of range.
         public static let invalidArgument = Code(rawValue: "invalid-argument")
         /// A file of the data directory is not what was written.
         public static let storageDamaged = Code(rawValue: "storage-damaged")
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What failed, on what, with which numbers, and what to do; no data of a person.
+    /// What failed, on what, with which numbers, and what to do. No personal data.
     public let message: String
-    /// What made it fail, where something below did.
+    /// The underlying error, if there is one.
     public let cause: (any Error)?
 
     package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
@@ -80,7 +80,7 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
 }
 
 extension DataSamplerError {
-    /// Passes a queue's error on: its message says what and where, its code says whether trying again can help.
+    /// Translates a queue error. Its message tells what and where, and its code whether trying again can help.
     init(_ error: QueueError) {
         let code: Code =
             switch error.code {

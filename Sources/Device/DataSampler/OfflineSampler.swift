@@ -3,13 +3,13 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// What commands do in a directory that no agent holds: they take the lock themselves, record durably, and let go.
-/// Nothing is sent.
+/// For commands in a directory that no agent holds. It takes the lock, records durably, and releases the lock. It sends
+/// nothing.
 package struct OfflineSampler: Sendable {
     let core: SamplerCore
 
-    /// Does not wait for the lock: whoever holds it may be asked instead, so the caller tries both in turn. The
-    /// configuration's collector may be unknown.
+    /// Does not wait for the lock: the process that holds it may be asked instead, so the caller tries both in turn.
+    /// The configuration's collector may be unknown.
     package static func open(
         _ configuration: DataSamplerConfiguration, logger: Logger
     ) async throws(DataSamplerError) -> OfflineSampler {
@@ -21,10 +21,9 @@ package struct OfflineSampler: Sendable {
         return OfflineSampler(core: core)
     }
 
-    /// Returns the event's number, once it is on synced disk.
+    /// Returns the event's number once it is on synced disk.
     ///
-    /// - Throws: `wipePending` or `unenrolled` where an agent has begun that or done it, and what an event can meet
-    ///   otherwise.
+    /// - Throws: `wipePending` or `unenrolled` if an agent began or completed that, and other errors of recording.
     package func record(_ event: AnalyticsEvent) async throws(DataSamplerError) -> UInt64 {
         // A durable record always has a number.
         try await core.record(event, durability: .durable) ?? 0
@@ -32,7 +31,7 @@ package struct OfflineSampler: Sendable {
 
     /// - Throws: as `record`.
     package func sendBeacon() async throws(DataSamplerError) -> UInt64 {
-        // A running agent's beacon tells of the wipe in the new epoch; here it would be erased with the old one.
+        // A running agent's beacon reports the wipe in the new epoch. Here it would be erased with the old one.
         guard !core.gate.isWiping else {
             throw DataSamplerError(
                 .wipePending, "a wipe has begun and is not finished: start the agent, which goes on with it")
@@ -47,17 +46,16 @@ package struct OfflineSampler: Sendable {
     package func close() async { await core.close() }
 }
 
-/// Looking into the queue, and saying whom it is for: for `ws1agent queue`, through a running agent or over a directory
-/// that none holds.
+/// Inspects and rebinds the queue for `ws1agent queue`, through a running agent or in a directory that no agent holds.
 package struct QueueTools: Sendable {
     let queue: RecordQueue
 
-    /// What is there. Throws `queue`, `notRunning`.
+    /// The present contents. Throws `queue`, `notRunning`.
     package func inspect() async throws(DataSamplerError) -> QueueInspection {
         do { return try await queue.inspect() } catch { throw DataSamplerError(error) }
     }
 
-    /// Recomputes the chain and all counts; reads everything. Throws `queue`, `notRunning`.
+    /// Recomputes the chain and all counts. Reads everything. Throws `queue`, `notRunning`.
     package func verify() async throws(DataSamplerError) -> QueueVerification {
         do { return try await queue.verify() } catch { throw DataSamplerError(error) }
     }
@@ -65,26 +63,27 @@ package struct QueueTools: Sendable {
     /// A page of records as JSON lines.
     ///
     /// - Parameters:
-    ///   - cursor: `next` of the page before; `nil` from the start.
+    ///   - cursor: `next` of the former page; `nil` for the start.
     ///   - limit: lines, 1 to 10,000.
     package func export(after cursor: String?, limit: Int) async throws(DataSamplerError) -> QueueExport {
         do { return try await queue.export(after: cursor, limit: limit) } catch { throw DataSamplerError(error) }
     }
 
-    /// Queues records anew that were quarantined. Throws `queue`, `queueFull`, `notRunning`.
+    /// Queues quarantined records again. Throws `queue`, `queueFull`, `notRunning`.
     ///
     /// - Parameters:
-    ///   - ids: as `inspect` gives them; empty: all.
-    ///   - includingUncertain: also those that the collector may have.
+    ///   - ids: as in `inspect`; empty for all.
+    ///   - includingUncertain: also records that the collector may have.
     package func retry(_ ids: Set<Int64>, includingUncertain: Bool) async throws(DataSamplerError) -> QueueRetry {
         do { return try await queue.retry(ids, includingUncertain: includingUncertain) } catch {
             throw DataSamplerError(error)
         }
     }
 
-    /// Frees the queue from whom it was bound to; the collector that is asked next binds it.
+    /// Clears the queue's binding. The next collector that is asked binds it.
     ///
-    /// - Parameter sending: whether what waits is queued anew for the next one, or dropped and counted as rebound.
+    /// - Parameter sending: whether waiting records are queued again for the next collector, or dropped and counted as
+    ///   rebound.
     package func rebind(sending: Bool) async throws(DataSamplerError) {
         do throws(QueueError) {
             try await queue.endEpoch(sending ? .reboundSend : .reboundDrop)
@@ -96,7 +95,7 @@ package struct QueueTools: Sendable {
 }
 
 extension DataSampler {
-    /// What was queued by somebody else than this sampler goes now. Throws `notRunning`.
+    /// Another program queued something; sends it now. Throws `notRunning`.
     package func transmitNow() throws(DataSamplerError) { try running().parts.transmitter.transmitNow() }
 
     /// Throws `notRunning`.

@@ -1,11 +1,11 @@
 import Glibc
 import TelemetryBasics
 
-/// The exclusive hold on a queue's directory, for as long as this value lives; the kernel ends it with the process.
+/// Holds a queue's directory exclusively while this value lives. The kernel releases the lock when the process ends.
 final class DirectoryLock: Sendable {
     private let lock: FileLock
 
-    /// Makes the directory (and those above it) where missing, mode 0700, and takes the lock without waiting.
+    /// Makes the directory and its parents with mode 0700 if missing, and takes the lock without waiting.
     init(directory: String) throws(QueueError) {
         guard !directory.isEmpty else { throw QueueError(.invalid, "the queue's directory has no name") }
         try Files<QueueError>.makeDirectory(directory, syncing: false)
@@ -15,7 +15,7 @@ final class DirectoryLock: Sendable {
             throw QueueError(.inUse, "\(directory) is in use by \(holder). Use another directory, or end that process.")
         }
         self.lock = lock
-        // Only for the message above: a full disk may leave it empty.
+        // The process id is only for the message above. On a full disk the file may stay empty.
         guard let file = try? OpenFile<QueueError>(path, O_WRONLY | O_TRUNC | O_NOFOLLOW) else { return }
         try? file.write(Array("\(getpid())\n".utf8))
     }

@@ -2,35 +2,34 @@ import Glibc
 import SQLite
 import TelemetryBasics
 
-/// What the queue could not do. `code` is what a program decides by; the message is for people and holds no data of a
-/// person.
+/// An error of the queue. Programs decide by `code`. The message is for people and contains no personal data.
 package struct QueueError {
     package enum Code: String, Sendable, CaseIterable {
-        /// Another process (or another queue of this one) holds the directory.
+        /// Another process, or another queue in this one, holds the directory.
         case inUse = "in-use"
-        /// The disk has no more space or inodes to give, or only what is to be kept free.
+        /// The disk has no more space or inodes, or only the part that must stay free.
         case diskFull = "disk-full"
-        /// The queue is at its own cap and holds nothing that may go in favour of the record.
+        /// The queue has reached its own limit and may drop nothing in favour of the record.
         case capReached = "cap-reached"
-        /// The writer's bounded buffer is full: records come faster than the disk takes them.
+        /// The writer's buffer is full: records come faster than the disk can take them.
         case bufferFull = "buffer-full"
-        /// A record over `WireLimits.recordBytes`.
+        /// The record exceeds `WireLimits.recordBytes`.
         case tooLarge = "too-large"
         /// The file contradicts itself, or is no queue.
         case corrupt
-        /// The file was written by a newer version.
+        /// A newer version wrote the file.
         case newerVersion = "newer-version"
         case io
-        /// Too many epochs have ended in a short time; the message says how long to wait.
+        /// Too many epochs ended in a short time. The message says how long to wait.
         case tooSoon = "too-soon"
         /// The queue was closed.
         case closed
-        /// An argument or setting that cannot be.
+        /// An argument or setting is not valid.
         case invalid
     }
 
     package let code: Code
-    /// What failed, where, with which numbers, and the remedy.
+    /// What failed, where, with which numbers, and what to do.
     package let message: String
     package let cause: (any Error)?
 
@@ -43,7 +42,7 @@ package struct QueueError {
 }
 
 extension QueueError {
-    /// Passes queue errors on and gives SQLite's their meaning for the queue.
+    /// Passes queue errors on and translates SQLite's.
     init(_ error: any Error) {
         switch error {
         case let error as QueueError:
@@ -76,7 +75,7 @@ extension QueueError {
 
     private static func corruptRemedy(_ text: String) -> String { text + remedy }
 
-    /// What was found, without what to do: for a file that is replaced by itself.
+    /// The finding without advice, for a file that is replaced automatically.
     var finding: String {
         guard message.hasSuffix(Self.remedy) else { return message }
         let finding = message.dropLast(Self.remedy.count)

@@ -92,38 +92,38 @@ enum QueueFile {
 
     /// "WS1Q" in `application_id`.
     static let applicationID: Int32 = 0x5753_3151
-    /// `user_version`; a greater one is refused.
+    /// `user_version`. A file with a greater one is refused.
     static let schemaVersion: Int32 = 5
-    /// A greater one is no version but damage.
+    /// A greater number is no version but damage.
     static let greatestVersion: Int32 = 9999
 
     static let markerName = "queue.epoch"
     static let salvagingName = "queue.salvaging"
     static let corruptPrefix = "queue.corrupt-"
-    /// Corrupt files kept aside; the oldest goes.
+    /// The most corrupt files that are kept. The oldest goes first.
     static let keptCorruptFiles = 2
-    /// Ended epochs that wait to be closed; of the oldest beyond them what waits counts as unverifiable.
+    /// The most ended epochs that wait to be closed. In older ones, what waits counts as unverifiable.
     static let closingEpochs = 32
-    /// Notes of settled epochs.
+    /// The most notes of settled epochs.
     static let keptSettledEpochs = 8
-    /// Points of a stream in one close: the collector takes 1,024.
+    /// The most points of a stream in one close request. The collector accepts 1,024.
     static let closePoints = 1000
 
     static let pageBytes = 4096
-    /// No row is larger: a record, its columns and SQLite's header.
+    /// The largest row: a record, its columns and SQLite's header.
     static let greatestPayload = 300 << 10
-    /// The WAL is allocated to this much: a checkpoint's worth and the largest transactions.
+    /// The allocated size of the WAL: a checkpoint's pages and the largest transactions.
     static let walBytes: Int64 = 8 << 20
-    /// After so many pages in the WAL it is moved into the file: 4 MiB.
+    /// Pages in the WAL after which it is moved into the file: 4 MiB.
     static let checkpointPages = 1000
-    /// Bytes of records that one transaction inserts or removes, about.
+    /// Approximate limit of record bytes that one transaction inserts or removes.
     static let transactionBytes = 1 << 20
-    /// What acknowledgements remove before they are committed by themselves.
+    /// Bytes that acknowledgements may remove before they are committed by themselves.
     static let deferredBytes: UInt64 = 256 << 10
-    /// How long an acknowledgement waits for a commit that takes it along.
+    /// How long an acknowledgement waits for another commit.
     static let settleTime = DispatchTimeInterval.seconds(60)
     static let transactionRecords = 8192
-    /// Pages that inserts leave for gaps, ledger and quarantine when the file is full.
+    /// Pages that inserts leave free for gaps, ledgers and quarantine.
     static let reservePages = 32
 
     static func options() -> Connection.Options {
@@ -136,13 +136,13 @@ enum QueueFile {
         return options
     }
 
-    /// Name and text of every table, as `sqlite_schema` must show them.
+    /// Name and SQL of every table, as `sqlite_schema` must show them.
     static func tables(ended: [Int64]) -> [String: String] {
         var tables = fixedTables
         for stream in StreamName.allCases {
             tables[RecordTable.current(stream).name] = records("\(stream)", stream)
             tables[RecordTable.consent(stream).name] = records("consent_\(stream)", stream)
-            // As SQLite writes the name of a table it has renamed.
+            // The way SQLite writes the name of a renamed table.
             for ordinal in ended {
                 let name = RecordTable.ended(ordinal, stream).name
                 tables[name] = records("\"\(name)\"", stream)
@@ -151,8 +151,9 @@ enum QueueFile {
         return tables
     }
 
-    /// A table of records. The body lies behind what is read without it, so that walking a prefix by its times reads no
-    /// overflow page; the chain behind both, where version 1 got it by ALTER TABLE, with its first epoch's as default.
+    /// A table of records. Columns that are read without the body come before it, so walking over a prefix by time
+    /// reads no overflow pages. The chain comes last because version 1 received it by ALTER TABLE, with the first
+    /// epoch's chain as default.
     static func records(_ name: String, _ stream: StreamName) -> String {
         let text = """
             CREATE TABLE \(name) (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, wall_time INTEGER NOT NULL, \
@@ -165,10 +166,10 @@ enum QueueFile {
         "chain INTEGER NOT NULL DEFAULT \(ChainCode(ordinal: 1, stream: stream).rawValue)"
     }
 
-    /// Version 2 got it by ALTER TABLE: nobody knows any more of which epoch its rows were.
+    /// Version 2 received this column by ALTER TABLE. The epoch of its rows is not known any more.
     static let fateColumn = "fate INTEGER NOT NULL DEFAULT \(QuarantineFate.uncertain.rawValue)"
 
-    /// None is WITHOUT ROWID: salvage recognises their rows on leaf pages by their columns.
+    /// No table is WITHOUT ROWID, because salvage recognizes rows on leaf pages by their columns.
     private static let fixedTables: [String: String] = [
         "ledger":
             """
@@ -209,10 +210,10 @@ enum QueueFile {
 
 /// The accounts of the `tally` table.
 enum TallyAccount: String, CaseIterable {
-    /// Refused by the collector, up to the mark.
+    /// Rejected by the collector, up to the mark.
     case rejected
-    /// Dropped by the device, as the collector counted up to the mark.
+    /// Dropped by the device, as counted by the collector up to the mark.
     case dropped
-    /// Refused before a number was given.
+    /// Refused before they had a number.
     case unnumbered
 }

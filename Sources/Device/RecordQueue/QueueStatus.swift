@@ -1,21 +1,21 @@
 import WireModel
 
-/// The queue at a glance, for people and for the beacon.
+/// A summary of the queue, for people and for the beacon.
 package struct QueueStatus: Equatable, Sendable {
     package struct Stream: Equatable, Sendable {
-        /// Rows.
+        /// Waiting records.
         package var waiting: UInt64
-        /// Bytes of records waiting.
+        /// Bytes of waiting records.
         package var waitingBytes: UInt64
-        /// Seconds on the queue clock since the oldest waiting record was made; `nil` where nothing waits.
+        /// Age of the oldest waiting record in seconds on the queue clock; `nil` if none waits.
         package var oldestAgeSeconds: Double?
-        /// Rows whose hold is over; all of them where no hold was given.
+        /// Records whose hold is over; all records if no hold was given.
         package var due: UInt64
         package var lastNumber: UInt64
         package var mark: StreamMark
         package var gaps: [Gap]
-        /// By reason, all time: up to the mark as the collector counted, above it and without a number as the device
-        /// did.
+        /// Dropped records by reason, over all time: up to the mark as the collector counted, above it and without a
+        /// number as the device counted.
         package var dropped: [DropReason: UInt64]
         /// Records that wait for consent.
         package var consentPending: UInt64
@@ -24,11 +24,11 @@ package struct QueueStatus: Equatable, Sendable {
         package var apart: UInt64
     }
 
-    /// An epoch of this file that is over; the settled ones for a while.
+    /// An ended epoch of this file. Settled epochs are listed for a while.
     package struct Ended: Equatable, Sendable {
         package var epoch: EpochID
         package var end: EpochEnd
-        /// The collector has answered.
+        /// The collector has answered its close.
         package var isClosed: Bool
         /// The device's wall clock, microseconds since 1970.
         package var endedWallTime: Int64
@@ -37,13 +37,13 @@ package struct QueueStatus: Equatable, Sendable {
         package var salvage: Salvage?
     }
 
-    /// What came of a queue file that was corrupt or gone.
+    /// The result of salvaging a queue file that was corrupt or gone.
     package struct Salvage: Equatable, Sendable {
         package var cause: String
-        /// The folder that keeps the file; empty if there was none.
+        /// The directory that keeps the file; empty if there was none.
         package var file: String
         package var salvaged: UInt64
-        /// Records known to be lost with it.
+        /// Records known to be lost.
         package var lost: UInt64
     }
 
@@ -53,36 +53,37 @@ package struct QueueStatus: Equatable, Sendable {
     package var binding: QueueBinding?
     /// Oldest first.
     package var ended: [Ended]
-    /// The database file as allocated.
+    /// The allocated size of the database file.
     package var fileBytes: Int64
     package var walBytes: Int64
-    /// What the file system offers to ordinary users; `nil` where it does not say.
+    /// Bytes that the file system offers to ordinary users; `nil` if unknown.
     package var freeBytes: UInt64?
     package var quarantinedRecords: UInt64
     package var quarantinedBytes: UInt64
-    /// Seconds on the queue clock since a record was last quarantined; `nil`: never.
+    /// Seconds on the queue clock since the last record was quarantined; `nil` for never.
     package var secondsSinceQuarantine: Double?
-    /// Records in the writer's buffer, not yet committed.
+    /// Records in the writer's buffer that are not committed.
     package var buffered: Int
     /// Transactions synced to disk since the queue was opened.
     package var commits: UInt64
     /// Pages written into the WAL since the queue was opened, 4,096 bytes each.
     package var pagesWritten: UInt64
-    /// Why the last commit failed, where the one after it has not succeeded yet.
+    /// Why the last commit failed; `nil` once one succeeds again.
     package var failure: String?
-    /// Files that turned out to be corrupt or gone, and were replaced: by opening the queue, and since.
+    /// Files that were corrupt or gone and were replaced, by this opening and since.
     package var replacements = 0
 }
 
-/// That and why this epoch's history and the collector's are no longer one.
+/// When and why this epoch's history diverged from the collector's.
 package struct QueueDivergence: Equatable, Sendable {
     package var reason: MarkDecision.Divergence
     package var stream: StreamName
-    /// The device's wall clock when it was noticed, microseconds since 1970.
+    /// The device's wall clock when it was found, in microseconds since 1970.
     package var wallTime: Int64
 }
 
-/// Whom a queue's records are for. The first one binds; pointed elsewhere the queue holds.
+/// The device and collector that a queue's records belong to. The first one is bound. A queue that is pointed elsewhere
+/// sends nothing.
 package struct QueueBinding: Equatable, Sendable {
     package var collector: CollectorID
     package var organization: String
@@ -95,12 +96,12 @@ package struct QueueBinding: Equatable, Sendable {
     }
 }
 
-/// What came of binding a queue.
+/// The result of binding a queue.
 package enum BindingOutcome: Equatable, Sendable {
-    /// It was bound to nobody and is now bound.
+    /// The queue was not bound and now is.
     case bound
-    /// It is bound to this very one.
+    /// The queue is bound to the same already.
     case same
-    /// It is bound to another, and stays so.
+    /// The queue is bound to another, and stays so.
     case other(QueueBinding)
 }

@@ -1,11 +1,11 @@
 import Logging
 import WireModel
 
-/// The device's queue: three first-in first-out streams on synced disk, which leave only when a collector has said it
-/// stored them, or counted under a reason.
+/// The device's queue: three streams on synced disk, each first in, first out. A record leaves only when a collector
+/// reported it as stored, or counted under a reason.
 ///
-/// One process holds a directory at a time. Safe from any thread; calls that wait do so for the one writer, which
-/// commits what has gathered together (QueueFile.swift has the format and its promises).
+/// One process at a time holds a directory. Safe from any thread. Calls that wait do so for the single writer, which
+/// commits waiting records together (QueueFile.swift describes the format and its promises).
 package final class RecordQueue: Sendable {
     let writer: QueueWriter
 
@@ -16,20 +16,20 @@ package final class RecordQueue: Sendable {
     /// The current epoch. It changes when one ends.
     package var epoch: EpochID { writer.epoch }
 
-    /// Whether an epoch is over that the collector has not been told of: `nextClose` has something.
+    /// Whether an ended epoch was not reported to the collector yet: `nextClose` returns something.
     package var hasEpochToClose: Bool { writer.hasEpochToClose }
 
-    /// Runs on the writer's queue, after the commits that were asked for before.
+    /// Runs on the writer's queue, after the commits requested before.
     func run<T: Sendable>(
         committingFirst: Bool = false, _ body: @escaping @Sendable (QueueStore) throws -> T
     ) async throws(QueueError) -> T {
         try await writer.run(committingFirst: committingFirst, body)
     }
 
-    /// Opens the queue of a directory, which is made if it is missing. The time it takes does not depend on the
+    /// Opens the queue of a directory, and makes the directory if it is missing. The duration does not depend on the
     /// backlog.
     ///
-    /// A corrupt file is moved aside and what is readable of it goes into a new one, in a new epoch (Salvage.swift);
+    /// A corrupt file is moved aside, and its readable records go into a new file, in a new epoch (Salvage.swift).
     /// `status` reports it.
     /// - Throws: `.inUse` while another process or queue holds it, `.newerVersion`, `.diskFull`, `.io`, `.invalid` for
     ///   a setting out of range.
@@ -55,12 +55,12 @@ package final class RecordQueue: Sendable {
         }
     }
 
-    /// Hands an ordinary record to the writer: lost if the process or the machine dies within the loss window. A commit
-    /// that fails is tried again; the record waits in the bounded buffer meanwhile. With a loss window of zero the call
+    /// Passes an ordinary record to the writer. It is lost if the process or the machine dies within the loss window. A
+    /// failed commit is repeated; the record waits in the bounded buffer meanwhile. With a loss window of zero the call
     /// waits for its commit.
     ///
-    /// - Throws: `.bufferFull`, `.tooLarge` (both counted), `.diskFull` and others once the buffer is full because
-    ///   commits fail, `.closed`.
+    /// - Throws: `.bufferFull`, `.tooLarge` (both counted); `.diskFull` and others once the buffer is full because
+    ///   commits fail; `.closed`.
     package func enqueue(_ record: NewRecord) throws(QueueError) {
         try writer.enqueue(record)
     }
@@ -69,24 +69,24 @@ package final class RecordQueue: Sendable {
     ///
     /// - Returns: its number.
     /// - Throws: as `enqueue`, and `.diskFull`, `.capReached` (both counted), `.io`, `.corrupt`. After an error the
-    ///   record is not in the queue, unless the disk failed while syncing: then it may be.
+    ///   record is not in the queue. Only if the disk failed while syncing, it may be.
     package func enqueueDurably(_ record: NewRecord) async throws(QueueError) -> UInt64 {
         try await writer.enqueueDurably(record)
     }
 
-    /// Commits what has gathered.
+    /// Commits what waits in the buffer.
     package func flush() async throws(QueueError) {
         try await writer.flush()
     }
 
-    /// The front of a stream, to be sent: gaps first, then records, all of it on synced disk.
+    /// The front of a stream, to be sent: gaps first, then records, all on synced disk.
     ///
     /// - Parameters:
-    ///   - maximumBytes: of records; one record is given whatever its size.
+    ///   - maximumBytes: the most bytes of records. One record is always returned, whatever its size.
     ///   - maximumRecords: 1 or more.
-    ///   - hold: only records that are so old, by the queue clock. Nothing overtakes: the first that is not ends the
-    ///     part.
-    /// - Returns: `nil` where nothing waits or nothing is due, and once the histories have diverged.
+    ///   - hold: only records of at least this age, by the queue clock. Nothing overtakes: the first younger record
+    ///     ends the part.
+    /// - Returns: `nil` if nothing waits or is due, and after the histories have diverged.
     package func nextPart(
         of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration
     ) async throws(QueueError) -> BatchPart? {
@@ -100,7 +100,7 @@ package final class RecordQueue: Sendable {
         }
     }
 
-    /// Takes over what a collector answered, in one transaction: on disk when this returns. A repeat changes nothing.
+    /// Applies a collector's answer in one transaction. It is on disk when this returns. A repeat changes nothing.
     package func apply(_ answer: PartAnswer) async throws(QueueError) -> MarkDecision {
         try await writer.run { try $0.apply(answer) }
     }
@@ -108,16 +108,16 @@ package final class RecordQueue: Sendable {
     /// Drops the oldest records of a stream.
     ///
     /// - Parameters:
-    ///   - count: records, gaps not counted; 1 or more.
-    ///   - keepAside: moves them into the bounded quarantine, where there is room.
-    /// - Returns: what was dropped now (on disk it may be part of a longer gap); `nil`: nothing waits.
+    ///   - count: the number of records, not counting gaps; 1 or more.
+    ///   - keepAside: moves them into the bounded quarantine, if there is room.
+    /// - Returns: what was dropped now; on disk it may be part of a longer gap. `nil` if nothing waits.
     package func drop(
         oldest count: Int, of stream: StreamName, reason: DropReason, keepAside: Bool
     ) async throws(QueueError) -> Gap? {
         try await writer.run { store in
             var dropped: Gap?
             var left = count
-            // In transactions of bounded size, so that they fit into the WAL.
+            // In transactions of bounded size, so they fit into the WAL.
             while left > 0,
                 let gap = try store.drop(
                     oldest: min(left, QueueFile.transactionRecords), bytes: QueueFile.transactionBytes, of: stream,
@@ -132,8 +132,8 @@ package final class RecordQueue: Sendable {
         }
     }
 
-    /// The queue at a glance. Its cost does not depend on what waits.
-    /// - Parameter holds: per stream, for `due`.
+    /// A summary of the queue. Its cost does not depend on what waits.
+    /// - Parameter holds: by stream, for `due`.
     package func status(holds: [StreamName: Duration] = [:]) async throws(QueueError) -> QueueStatus {
         var status = try await writer.run { try $0.status(holds: holds) }
         let (count, failure) = writer.buffered
@@ -143,23 +143,24 @@ package final class RecordQueue: Sendable {
         return status
     }
 
-    /// The balance of each stream as committed, over the current epoch and all before it: rows are counted, never
-    /// derived. What is in the buffer is not part of it yet.
+    /// The committed balance of each stream, over the current epoch and all before it. Rows are counted, never derived.
+    /// Records in the buffer are not included yet.
     package func balance() async throws(QueueError) -> [StreamName: StreamBalance] {
         try await writer.run { try $0.balance() }
     }
 
-    /// Binds the queue to whom its records are for: the first one binds, another one is told and nothing changes.
+    /// Binds the queue to the device and collector that its records belong to. The first call binds. A call with
+    /// another binding is told so and changes nothing.
     package func bind(to binding: QueueBinding) async throws(QueueError) -> BindingOutcome {
         try await writer.run { try $0.bind(to: binding) }
     }
 
-    /// Whom the queue is bound to; `nil`: nobody yet.
+    /// The binding; `nil` if the queue is not bound.
     package var binding: QueueBinding? {
         get async throws(QueueError) { try await writer.run { $0.state.binding } }
     }
 
-    /// The queue clock now, microseconds. Carry it on with `QueueClock` where it is needed often.
+    /// The present queue clock in microseconds. If you need it often, advance it with `QueueClock`.
     package var queueTime: Int64 {
         get async throws(QueueError) {
             try await run { store in
@@ -169,13 +170,13 @@ package final class RecordQueue: Sendable {
         }
     }
 
-    /// Seconds on the queue clock since a record was last quarantined; `nil`: never. Counts nothing, unlike `status`.
+    /// Seconds on the queue clock since the last record was quarantined; `nil` for never. Cheap, unlike `status`.
     package var secondsSinceQuarantine: Double? {
         get async throws(QueueError) { try await writer.run { $0.secondsSinceQuarantine } }
     }
 
-    /// Commits what has gathered, closes the file and gives up the lock. Later calls throw `.closed`; a second close is
-    /// harmless.
+    /// Commits what waits in the buffer, closes the file and releases the lock. Later calls throw `.closed`; closing
+    /// again does nothing.
     package func close() async {
         await writer.close()
     }
@@ -183,22 +184,22 @@ package final class RecordQueue: Sendable {
 
 extension RecordQueue {
     package struct Configuration: Sendable {
-        /// The most the database file may take, 1 MiB to 1 GiB; the WAL takes 8 MiB beside it.
+        /// The most bytes of the database file, 1 MiB to 1 GiB. The WAL takes 8 MiB more.
         package var maximumBytes = 64 << 20
-        /// The file does not grow into this much free space, 0 or more. The first megabyte and the WAL are taken in any
-        /// case.
+        /// Free space in bytes that the file does not grow into, 0 or more. The first megabyte and the WAL are taken in
+        /// any case.
         package var keepFreeBytes = 64 << 20
-        /// Nor into this share of the file system's inodes, percent, 0 to 100.
+        /// Per cent of the file system's inodes that must stay free, 0 to 100.
         package var keepFreeInodesPercent = 1
-        /// Records older than this, on the queue clock, are dropped; 1 min or more.
+        /// Records older than this on the queue clock are dropped; 1 min or more.
         package var maximumAge: Duration = .seconds(7 * 86400)
-        /// Rows of one stream, 1 or more.
+        /// The most records of one stream, 1 or more.
         package var maximumRecords = 1_000_000
-        /// How long an ordinary record may wait in memory, 0...60 s; 0: every call waits for its own commit.
+        /// How long an ordinary record may wait in memory, 0 to 60 s. With 0, every call waits for its own commit.
         package var lossWindow: Duration = .seconds(1)
-        /// Bytes of records in the writer's buffer, those being committed included; 256 KiB (one record) or more.
+        /// Bytes of records in the writer's buffer, including those being committed; 256 KiB (one record) or more.
         package var bufferBytes = 1 << 20
-        /// Records and bytes kept aside at most, 0 or more: the oldest go.
+        /// The most quarantined records, and their bytes, 0 or more. The oldest go first.
         package var quarantineRecords = 64
         package var quarantineBytes = 1 << 20
 
@@ -220,15 +221,15 @@ extension RecordQueue {
             try check(quarantineRecords >= 0 && quarantineBytes >= 0, "quarantineRecords, quarantineBytes", "0 or more")
         }
 
-        /// By how much the file grows at a time: 1 MiB, less where the cap is small.
+        /// Pages by which the file grows: 1 MiB, less if the limit is small.
         var growthPages: Int { max(16, min(256, maximumBytes / QueueFile.pageBytes / 16)) }
         var maximumPages: Int { maximumBytes / QueueFile.pageBytes }
-        /// So that one transaction cannot take the whole of a small queue.
+        /// Keeps one transaction from taking the whole of a small queue.
         var transactionBytes: Int { min(QueueFile.transactionBytes, maximumBytes / 8) }
     }
 }
 
-/// Ending epochs and closing them with the collector (QueueFile.swift tells the story).
+/// Ends epochs and closes them with the collector (QueueFile.swift tells the story).
 extension RecordQueue {
     /// Ends the epoch: what waits is set apart (`.restored`, `.reboundSend`) or dropped under the reason, and a new
     /// epoch begins at once.
@@ -243,46 +244,43 @@ extension RecordQueue {
         if end == .wiped { try await finishWipe() } else { try await advanceEnded() }
     }
 
-    /// Erases what `endEpoch(.wiped)` gave up, and scrubs the file: for one that threw, or that the program did not
-    /// survive. Harmless where that has been done, whatever waits by now.
+    /// Erases what `endEpoch(.wiped)` abandoned, and scrubs the file. For a wipe that threw or was interrupted. Does
+    /// nothing if it is complete, whatever waits by now.
     package func finishWipe() async throws(QueueError) {
         try await advanceEnded()
         do throws(QueueError) {
             try await run { try $0.scrub() }
         } catch {
             guard error.code == .diskFull else { throw error }
-            // Scrubbing writes the file anew, which needs room for its content: erase links first.
+            // Scrubbing rewrites the file, which needs room for its content, so links are erased first.
             while try await run({ try $0.eraseLinks() }) {}
             try await run { try $0.scrub() }
         }
     }
 
-    /// The next `POST /api/v1/streams/close` for an ended epoch, finer each time; `nil`: nothing is to be closed.
+    /// The next `POST /api/v1/streams/close` for an ended epoch, finer each time; `nil` if nothing must be closed.
     /// Survives restarts.
     ///
-    /// Ask whenever a pass begins: epochs also end by salvage, at opening and while running. Costs nothing where there
-    /// is none.
+    /// Ask at the beginning of every pass, because epochs also end by salvage, at opening and while running. Costs
+    /// nothing if there is none.
     package func nextClose() async throws(QueueError) -> WireCloseRequest? {
         try await run { try $0.nextClose() }
     }
 
-    /// Takes over the collector's answer to what `nextClose` gave last. Records above the greatest common number are
-    /// queued anew, those at or below it are stored there already; where the collector can no longer tell they count as
-    /// unverifiable.
+    /// Applies the collector's answer to the last `nextClose`. Records above the greatest common number are queued
+    /// again; those up to it are stored there. If the collector can no longer tell, they count as unverifiable.
     ///
-    /// - Parameter answer: to the newest request: it says which points match only in the light of those that were
-    ///   offered.
-    /// - Returns: `.again`: ask `nextClose` once more.
-    /// - Throws: `.invalid` for an answer that cannot be; nothing changes then.
+    /// - Parameter answer: the answer to the newest request, because it refers to the points of that request.
+    /// - Returns: `.again` if `nextClose` must be asked once more.
+    /// - Throws: `.invalid` for an impossible answer; nothing changes then.
     package func applyClose(_ answer: WireCloseAnswer) async throws(QueueError) -> CloseProgress {
         let progress = try await run(committingFirst: true) { try $0.applyClose(answer) }
         try await advanceEnded()
         return progress
     }
 
-    /// Clears the binding, after `endEpoch(.reboundSend)` or `.reboundDrop`: whoever is bound next is whom the records
-    /// are for.
-    /// - Returns: what came of binding to `binding`; `nil` where none was given.
+    /// Clears the binding after `endEpoch(.reboundSend)` or `.reboundDrop`. The records belong to the next binding.
+    /// - Returns: the result of binding to `binding`; `nil` if none was given.
     @discardableResult
     package func rebind(to binding: QueueBinding?) async throws(QueueError) -> BindingOutcome? {
         try await run { store in
@@ -291,7 +289,7 @@ extension RecordQueue {
         }
     }
 
-    /// Erases and moves until nothing is left, in transactions between which others have their turn.
+    /// Erases and moves rows until nothing is left, in transactions between which others get their turn.
     private func advanceEnded() async throws(QueueError) {
         while try await run({ try $0.advanceEnded() }) {}
     }
@@ -360,7 +358,7 @@ extension RecordQueue {
         return dropped
     }
 
-    /// Counts records that were refused before they came to the queue. Never waits; written with the next commit.
+    /// Counts records that were refused before they reached the queue. Never waits; the next commit writes it.
     package func countDropped(_ reason: DropReason, of stream: StreamName, _ count: UInt64 = 1) {
         writer.countDropped(reason, of: stream, count)
     }
@@ -374,15 +372,15 @@ package enum ApartAccount: String, Sendable, CaseIterable {
 
 /// Records that were quarantined because they alone were refused.
 extension RecordQueue {
-    /// Queues them anew at the end of their streams, on synced disk when this returns. A kill leaves each quarantined
-    /// or queued, never both.
+    /// Queues quarantined records again at the end of their streams, on synced disk when this returns. After a kill
+    /// each is either quarantined or queued, never both.
     ///
-    /// Only those that the collector does not have, by its own counts; the others stay quarantined.
+    /// Only records that the collector lacks by its own counts are queued; the others stay.
     /// - Parameters:
-    ///   - ids: as `inspect` gives them; empty: all.
-    ///   - includingUncertain: also those of which nobody can tell any more whether the collector has them. It may then
+    ///   - ids: as in `inspect`; empty for all.
+    ///   - includingUncertain: also queue records of which nobody can tell whether the collector has them. It may then
     ///     store them twice.
-    /// - Throws: `.capReached`, `.diskFull` where there is no room; nothing changes then.
+    /// - Throws: `.capReached`, `.diskFull` if there is no room; nothing changes then.
     package func retry(_ ids: Set<Int64> = [], includingUncertain: Bool = false) async throws(QueueError) -> QueueRetry
     {
         try await run(committingFirst: true) { try $0.retry(ids, includingUncertain: includingUncertain) }

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Wakes one waiter. A signal that comes while nobody waits is kept, once.
+/// Wakes one waiting task. A signal while nobody waits is kept, at most once.
 package final class AsyncEvent: Sendable {
     private struct State {
         var pending = false
-        /// The timer of the present wait went off before its waiter was there.
+        /// The timer ended before the waiter was registered.
         var expired = false
         var waiter: CheckedContinuation<Void, Never>?
     }
@@ -24,7 +24,7 @@ package final class AsyncEvent: Sendable {
         waiter?.resume()
     }
 
-    /// Returns at a signal, after the duration, or when the task is cancelled. One waiter at a time.
+    /// Returns at a signal, after the duration, or when the task is cancelled. Only one task may wait at a time.
     package func wait(for duration: Duration, clock: any Clock<Duration>) async {
         let isPending = state.withLock { state in
             let isPending = state.pending
@@ -32,7 +32,7 @@ package final class AsyncEvent: Sendable {
             state.expired = false
             return isPending
         }
-        // Without a timer: a signal came before.
+        // A signal came before, so no timer is needed.
         if isPending { return }
         await withTaskGroup { group in
             group.addTask {
@@ -62,7 +62,7 @@ package final class AsyncEvent: Sendable {
         }
     }
 
-    /// Ends the present wait without leaving a signal behind.
+    /// Ends the present wait without leaving a signal.
     private func expire() {
         let waiter = state.withLock { state in
             let waiter = state.waiter

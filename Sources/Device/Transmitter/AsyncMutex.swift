@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets one task at a time through, in the order they came.
+/// Admits one task at a time, in the order of arrival.
 package final class AsyncMutex: Sendable {
     private struct State {
         var isTaken = false
@@ -12,7 +12,7 @@ package final class AsyncMutex: Sendable {
 
     package init() {}
 
-    /// - Returns: whether it is the caller's turn; `false` where the task was cancelled while it waited.
+    /// - Returns: whether the caller has the lock; `false` if its task was cancelled while it waited.
     package func enter() async -> Bool {
         let ticket: Int? = state.withLock { state in
             guard state.isTaken else {
@@ -44,7 +44,7 @@ package final class AsyncMutex: Sendable {
         }
     }
 
-    /// Passes the turn on. Only after an `enter` that returned true.
+    /// Releases the lock. Call it only after an `enter` that returned true.
     package func leave() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard !state.waiting.isEmpty else {

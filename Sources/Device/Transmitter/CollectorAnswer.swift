@@ -1,42 +1,41 @@
 import FoundationEssentials
 import WireModel
 
-/// What an HTTP answer means to the device. Total: every status and every body has a meaning, and unknown is never
+/// The meaning of an HTTP answer for the device. Every status and every body has a meaning, and an unknown one is never
 /// success.
 package enum CollectorAnswer: Equatable, Sendable {
-    /// 200 from our collector; the body is still to be decoded. The entity tag is as the header says it, quotes
-    /// included.
+    /// 200 from our collector. The body is not decoded yet. The entity tag is the header's value, including quotes.
     case success(Data, etag: String? = nil)
-    /// 204 from our collector: done, and nothing to say.
+    /// 204 from our collector: success without a body.
     case empty
-    /// 304: what was asked for has not changed.
+    /// 304: the requested document has not changed.
     case notModified
-    /// 404, 405, 410: the collector has no such thing, or does not offer what was asked.
+    /// 404, 405, 410: the collector does not have or offer what was requested.
     case notFound(String)
-    /// 409: what was asked contradicts what the collector knows; the code says in what. `nil`: it said none.
+    /// 409: the request contradicts the collector's state. The code says how; `nil` if there is none.
     case conflict(String, code: String? = nil)
-    /// 413, whoever says it: a part, or the whole body, is over a limit: send less.
+    /// 413 from anybody: a part or the whole body exceeds a limit. Send less.
     case tooLarge(String)
-    /// The request's form was refused: find the record that is to blame.
+    /// The request's form was refused. Find the record that causes it.
     case refused(String)
-    /// Try again later: too many requests, or a proxy's word.
+    /// Try again later: too many requests, or an answer of a proxy.
     case retry(after: Duration?, String)
-    /// 5xx: the collector failed, because of what was sent or for reasons of its own.
+    /// 5xx: the collector failed, because of the request or for its own reasons.
     case failing(after: Duration?, String)
-    /// 401: the credential is not, or no longer, known.
+    /// 401: the credential is not known, or no longer.
     case credentialRefused(String)
-    /// 403: this device is not wanted.
+    /// 403: the collector rejects this device.
     case forbidden(String)
-    /// Somebody else answered: captive portal, wrong host, proxy.
+    /// Somebody else answered: a captive portal, a wrong host, a proxy.
     case unreachable(String)
-    /// A collector whose wire version is not ours.
+    /// The collector has another wire version.
     case incompatible(String)
-    /// Another collector than the one the queue is bound to.
+    /// The answer is from another collector than the one the queue is bound to.
     case otherCollector(CollectorID)
-    /// Nothing was asked: the device is not enrolled, for this reason.
+    /// No request was sent, because the device is not enrolled. The text says why.
     case notEnrolled(String)
 
-    /// The collector did what was asked.
+    /// Whether the collector did what was requested.
     package var isSuccess: Bool {
         switch self {
         case .success, .empty, .notModified: true
@@ -44,7 +43,7 @@ package enum CollectorAnswer: Equatable, Sendable {
         }
     }
 
-    /// - Parameter expected: the collector the device is enrolled at; `nil` while it enrolls.
+    /// - Parameter expected: the collector at which the device is enrolled; `nil` while it enrolls.
     package static func classify(_ response: TransportResponse, expected: CollectorID?) -> CollectorAnswer {
         let status = response.status
         let retryAfter = response.retryAfter
@@ -83,8 +82,8 @@ package enum CollectorAnswer: Equatable, Sendable {
         case 408, 429: return .retry(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
         case 500...599: return .failing(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
         default:
-            // 415 and what else: this collector does not understand what we ask. Nothing about a record; wait for an
-            // upgrade of either.
+            // 415 and other statuses: this collector does not understand the request. No record is to blame. Wait until
+            // either side is upgraded.
             return .retry(after: retryAfter, said)
         }
     }

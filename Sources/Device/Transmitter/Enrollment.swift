@@ -1,33 +1,33 @@
 import FoundationEssentials
 import WireModel
 
-/// What a device got when it enrolled: who it is, and whom it speaks to.
+/// The result of enrolling: the device's identity and its collector.
 package struct Enrollment: Equatable, Sendable {
     package var deviceID: DeviceID
     /// The device's secret. Never logged.
     package var credential: String
-    /// The secret before the last rotation, until the new one was taken once. Where the new one is refused, this one is
-    /// presented.
+    /// The secret before the last rotation, kept until the new one was accepted once. It is used if the new one is
+    /// refused.
     package var formerCredential: String?
-    /// The same after that: the collector does not take it any more, but one that is restored from a backup of before
-    /// knows only this one. It is `formerCredential` again once the collector's incarnation changes.
+    /// The former secret after the new one was accepted. A collector restored from an older backup knows only this one.
+    /// It becomes `formerCredential` again when the collector's incarnation changes.
     package var spareCredential: String?
     package var organization: String
     package var collectorID: CollectorID
-    /// As last heard: a collector restored from a backup has another one.
+    /// The last known incarnation. It changes when the collector is restored from a backup.
     package var incarnationID: IncarnationID
-    /// 16 bytes, another at every enrollment that is not a repeat; empty where the collector gave none. Commands belong
-    /// to it.
+    /// 16 bytes that change with every enrollment except a repeated one; empty if the collector gave none. Commands
+    /// belong to it.
     package var enrollmentID: Data
-    /// The device's client certificate with those of the authorities above it, PEM; empty where it was given none.
+    /// The device's client certificate and those of the authorities above it, PEM. Empty if none was issued.
     package var certificate = ""
-    /// The one before the last renewal, kept for as long as `formerCredential`.
+    /// The certificate before the last renewal, kept as long as `formerCredential`.
     package var formerCertificate = ""
-    /// With `spareCredential`.
+    /// Kept with `spareCredential`.
     package var spareCertificate = ""
 
-    /// When `credential` was given, by the collector's clock, microseconds since 1970; `nil`: an earlier version kept
-    /// no time.
+    /// When `credential` was issued, by the collector's clock, in microseconds since 1970. `nil` if an earlier version
+    /// stored no time.
     package var credentialSince: Int64?
 
     package init(
@@ -45,46 +45,46 @@ package struct Enrollment: Equatable, Sendable {
     }
 }
 
-/// What a device's directory says of its enrollment.
+/// What the device's directory says about its enrollment.
 package enum EnrollmentState: Equatable, Sendable {
-    /// Never enrolled.
+    /// The device was never enrolled.
     case none
     case enrolled(Enrollment)
-    /// Enrolled, but on another machine: this directory is a copy.
+    /// The enrollment belongs to another machine: this directory is a copy.
     case clone(of: Enrollment)
-    /// Gave its enrollment up. It enrolls again only with another token than the one it had then.
+    /// The device was unenrolled. It enrolls again only with another token than it had then.
     case unenrolled(DeviceID)
 }
 
-/// As what a device asks to be enrolled.
+/// The identity with which a device enrolls.
 package enum EnrollmentRole: Equatable, Sendable {
     case new
-    /// Keeps the device id, proved by the old credential.
+    /// The device keeps its id and proves it with the old credential.
     case again(Enrollment)
-    /// Asks for the device id it once had and can no longer prove.
+    /// The device asks for the id it had and cannot prove it any more.
     case returning(DeviceID)
 }
 
-/// Keeps the enrollment on disk and knows what an enrollment request says of this device. Safe from any thread.
+/// Stores the enrollment on disk and composes enrollment requests. Safe from any thread.
 package protocol EnrollmentStore: Sendable {
     func state() throws -> EnrollmentState
-    /// Returns once it is on synced disk. Ends the request that led to it: the next one gets an id of its own.
+    /// Returns when the enrollment is on synced disk. Completes the request that led to it, so the next request gets a
+    /// new id.
     func save(_ enrollment: Enrollment) throws
-    /// Forgets the credential and keeps the device id; returns once that is on synced disk.
+    /// Forgets the credential and keeps the device id. Returns when that is on synced disk.
     func unenroll() throws
-    /// From flag, file or environment; `nil` where none may be used: none was given, or only the one that the device
-    /// had when it unenrolled.
+    /// The token from flag, file or environment. `nil` if there is none, or only the one that the device had when it
+    /// was unenrolled.
     func enrollmentToken() throws -> String?
-    /// The request's id is on synced disk before this returns, and the same until `save`, so that asking again after a
-    /// lost answer or a kill makes no second device.
+    /// The request's id is on synced disk when this returns, and stays the same until `save`. So repeating the request
+    /// after a lost answer or a kill makes no second device.
     func enrollRequest(as role: EnrollmentRole) throws -> WireEnrollRequest
-    /// The request for a client certificate that the device was configured with, DER; `nil` where it was configured
-    /// with none.
+    /// The configured request for a client certificate, DER; `nil` if none is configured.
     func signingRequest() throws -> Data?
 }
 
 extension EnrollmentStore {
-    /// The enrollment in force; `nil` where there is none.
+    /// The enrollment in force; `nil` if there is none.
     package func load() throws -> Enrollment? {
         if case .enrolled(let enrollment) = try state() { enrollment } else { nil }
     }

@@ -1,24 +1,25 @@
-/// Full-jitter backoff: the n-th failure in a row waits a random share of a window that doubles from 1 s to 5 min.
+/// Backoff with full jitter. After the n-th failure in a row it waits a random share of a window, which doubles from 1
+/// s to 5 min.
 ///
-/// Never gives up by elapsed time. A pure function of its inputs.
+/// It never gives up because of elapsed time. A pure function of its inputs.
 package struct RetryPolicy: Equatable, Sendable {
-    /// Window after the first failure.
+    /// The window after the first failure.
     package var base: Duration = .seconds(1)
-    /// The window's upper bound.
+    /// The greatest window.
     package var cap: Duration = .seconds(300)
-    /// A longer Retry-After is cut to this.
+    /// A longer Retry-After is shortened to this.
     package var greatestRetryAfter: Duration = .seconds(3600)
 
     package init() {}
 
-    /// A roll for waits of at least half the window: with a lucky roll near 0 a failure would become a hot loop.
+    /// A roll that gives waits of at least half the window. With a roll near 0, a failure would become a busy loop.
     static func upperHalf(_ roll: Double) -> Double { 0.5 + min(max(roll, 0), 1) / 2 }
 
     /// - Parameters:
     ///   - failures: failures in a row, from 1.
     ///   - roll: random, 0 up to 1.
-    ///   - retryAfter: what the other side asked for. Kept as the least wait, with the jitter on top so that a fleet
-    ///     told the same does not come back as one.
+    ///   - retryAfter: the wait that the other side requested. It is the least wait; jitter is added, so a fleet with
+    ///     the same request does not return at the same time.
     package func delay(failures: Int, roll: Double, retryAfter: Duration?) -> Duration {
         let doublings = min(max(failures, 1) - 1, 16)
         let window = min(cap, base * (1 << doublings))
@@ -28,22 +29,22 @@ package struct RetryPolicy: Equatable, Sendable {
     }
 }
 
-/// Whether something that alone is refused, again and again, is itself to blame.
+/// Judges whether something that is refused again and again is itself to blame.
 ///
-/// A status says what somebody thought of a request, not who. A proxy, a firewall or a captive portal answers 413, 400
-/// or 500 to everything for seconds or for days, and can copy a collector's headers. So no answer makes the device give
-/// anything up by itself. Time does, but only time in which others passed: what passes is confirmed by the chain, so it
-/// tells a bad record from a bad way to the collector.
+/// A status tells what somebody thought of a request, not who it was. A proxy, a firewall or a captive portal may
+/// answer 413, 400 or 500 to everything for seconds or days, and can copy a collector's headers. So no answer alone
+/// makes the device give anything up. Time does, but only time in which other records passed. The chain confirms
+/// records that pass, so they distinguish a bad record from a bad path to the collector.
 ///
-/// The time between two refusals in a row counts where something else passed in between. An outage therefore counts
-/// nothing, however long it is. A pure value; times are microseconds of a clock that does not go back.
+/// The time between two consecutive refusals counts if something else passed in between. An outage therefore counts
+/// nothing, however long it is. A pure value. Times are microseconds of a monotonic clock.
 package struct RefusalEvidence: Equatable, Sendable {
-    /// So much time has to count.
+    /// The time that must count, in microseconds.
     package static let neededMicroseconds: UInt64 = 600 * 1_000_000
-    /// Of one interval no more than this counts, however rarely it was tried: three refusals are the least there is.
+    /// The most that one interval counts, however rarely it was tried. So at least three refusals are needed.
     package static let greatestIntervalMicroseconds: UInt64 = 300 * 1_000_000
 
-    /// In a row.
+    /// Consecutive refusals.
     package private(set) var refusals = 0
     private var lastRefusal: UInt64?
     private var othersPassed = false
@@ -51,13 +52,13 @@ package struct RefusalEvidence: Equatable, Sendable {
 
     package init() {}
 
-    /// Enough to set it aside.
+    /// Whether the evidence is enough to quarantine it.
     package var isProven: Bool { counted >= Self.neededMicroseconds }
 
-    /// Something else passed.
+    /// Another record passed.
     package mutating func otherPassed() { othersPassed = true }
 
-    /// It was tried alone, and refused.
+    /// It was sent alone and refused.
     package mutating func refused(at now: UInt64) {
         refusals += 1
         if othersPassed, let last = lastRefusal, now > last {
@@ -68,20 +69,20 @@ package struct RefusalEvidence: Equatable, Sendable {
     }
 }
 
-/// Remembers which failures were logged, so that two that alternate do not fill the log. Pure; times are microseconds
+/// Remembers which failures were logged, so two alternating failures do not fill the log. Pure; times are microseconds
 /// since boot.
 ///
-/// A client certificate that the collector does not take is such a case: each other connection goes without it, and is
-/// refused for another reason.
+/// A client certificate that the collector refuses is such a case: every second connection goes without it and fails
+/// for another reason.
 struct ToldFailures {
     private static let hour: UInt64 = 3600 * 1_000_000
-    /// Lines in an hour.
+    /// The most lines per hour.
     private static let greatestCount = 32
 
     private var told: [String: UInt64] = [:]
 
-    /// - Parameter former: why the attempt before this failed; `nil`: it did not.
-    /// - Returns: whether the log is to be told. One that lasts is told once; one that comes again, once an hour.
+    /// - Parameter former: why the previous attempt failed; `nil` if it succeeded.
+    /// - Returns: whether to log. A lasting failure is logged once, and a recurring one once per hour.
     mutating func tell(_ why: String, after former: String?, now: UInt64) -> Bool {
         guard why != former else { return false }
         told = told.filter { now &- $0.value < Self.hour }
@@ -90,13 +91,12 @@ struct ToldFailures {
         return true
     }
 
-    /// All that was due is sent: what fails from now on is news.
+    /// Everything due was sent, so the next failure is new.
     mutating func sentAll() { told = [:] }
 }
 
 extension Duration {
-    /// Whole microseconds; negative ones are 0, and what is over 30 years is 30 years, so that sums with a clock cannot
-    /// overflow.
+    /// In whole microseconds, from 0 to 30 years, so adding it to a clock's time cannot overflow.
     var wholeMicroseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard self > .zero else { return 0 }

@@ -2,15 +2,14 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// What the transmitter's loop waits on: its schedule, whoever wants something sent now, and modules whose interval
-/// ends sooner.
+/// What the transmitter's loop waits on: its schedule, requests to send now, and modules whose interval ends earlier.
 ///
 /// The shell around `TransmitSchedule`. Safe from any thread; one task waits at a time.
 final class TransmitTimer: Sendable {
     private struct State {
         var schedule = TransmitSchedule()
         var settings: TransmitterSettings
-        /// When the loop means to wake, microseconds since boot; `nil` while it works, or may not be woken.
+        /// When the loop will wake, in microseconds since boot. `nil` while it works or must not be woken.
         var wakeAt: UInt64?
         var isUrgent = true
         var isHolding = false
@@ -28,13 +27,13 @@ final class TransmitTimer: Sendable {
         state = Mutex(State(settings: settings))
     }
 
-    /// The next pass is urgent, and due at once.
+    /// Makes the next pass urgent and due now.
     func transmitNow() {
         state.withLock { $0.isUrgent = true }
         wake.signal()
     }
 
-    /// A module's record was queued. Wakes only where its interval ends before the next pass.
+    /// A module's record was queued. Wakes the loop only if the module's interval ends before the next pass.
     func recorded(module: String) {
         let isSooner = state.withLock { state in
             guard state.schedule.recorded(by: module), let wakeAt = state.wakeAt else { return false }
@@ -43,13 +42,13 @@ final class TransmitTimer: Sendable {
         if isSooner { wake.signal() }
     }
 
-    /// Other intervals hold; they are looked at anew at once.
+    /// Applies new intervals, and reconsiders the next pass at once.
     func apply(_ settings: TransmitterSettings) {
         state.withLock { $0.settings = settings }
         transmitNow()
     }
 
-    /// Whether the next pass is urgent; it is said once.
+    /// Whether the next pass is urgent. Resets the flag.
     func takeUrgency() -> Bool {
         state.withLock { state in
             defer { state.isUrgent = false }
@@ -58,16 +57,16 @@ final class TransmitTimer: Sendable {
     }
 
     /// A pass begins.
-    /// - Returns: whether samples go with it.
+    /// - Returns: whether it includes samples.
     func passBegan(isUrgent: Bool) -> Bool {
         let now = clock.now().timeSinceBoot
         return state.withLock { $0.schedule.passBegan($0.settings, isUrgent: isUrgent, now: now) }
     }
 
-    /// The pass that took samples was cut short, or could not send all.
+    /// A pass with samples was interrupted or could not send all.
     func passWasCut() { state.withLock { $0.schedule.passWasCut() } }
 
-    /// Returns after the duration, whoever asks for a pass meanwhile; or, where it is a hold, at `endHold`.
+    /// Returns after the duration, whoever asks for a pass meanwhile. A hold also ends at `endHold`.
     func pause(for duration: Duration, isHold: Bool) async {
         guard isHold else {
             try? await sleeper.sleep(for: duration)
@@ -78,13 +77,13 @@ final class TransmitTimer: Sendable {
         state.withLock { $0.isHolding = false }
     }
 
-    /// What the loop waits for may be there. Harmless where it is not on hold.
+    /// Ends a hold, because its reason may be gone. Does nothing if there is none.
     func endHold() {
         if state.withLock({ $0.isHolding }) { holdEnd.signal() }
     }
 
-    /// Returns when a pass is due by the schedule, when something urgent comes, or when the duration is over.
-    /// - Parameter willWait: is told how long each wait may be.
+    /// Returns when a pass is due, when something urgent comes, or after the duration.
+    /// - Parameter willWait: called with the greatest length of each wait.
     func wait(atMost greatest: Duration?, willWait: (Duration) -> Void) async {
         let began = clock.now().timeSinceBoot
         while !Task.isCancelled {
@@ -107,34 +106,34 @@ final class TransmitTimer: Sendable {
     }
 }
 
-/// When the next pass is due, and whether samples go with it. Times are microseconds since boot, counting suspend, so
-/// that after a resume an overdue pass is made at once.
+/// Decides when the next pass is due, and whether it includes samples. Times are microseconds since boot, including
+/// suspend, so an overdue pass is made right after a resume.
 ///
-/// The streams are first-in first-out, so one module's records cannot overtake another's: a module's transmit interval
-/// is the longest time its records wait, not the shortest. Samples go when the interval of any module that has recorded
-/// since the last time is over; with them goes what the others have. A pass that has no reason to take samples leaves
-/// them: a fleet that samples every minute and transmits every hour wakes its radio once an hour, even if its events go
+/// The streams are first in, first out, so one module's records cannot overtake another's. A module's transmit interval
+/// is therefore the longest time that its records wait, not the shortest. Samples go when the interval of any module
+/// with new records is over, and the other modules' samples go with them. Other passes leave samples alone. A fleet
+/// that samples every minute and transmits every hour thus wakes its radio once an hour for samples, even if events go
 /// every five minutes.
 package struct TransmitSchedule: Sendable {
     private var lastPass: UInt64?
     private var lastSamples: UInt64?
     private var recorded: Set<String> = []
-    /// A pass was cut short, so the next one takes samples whatever it is made for. It does not come sooner for that.
+    /// A pass was interrupted, so the next one includes samples, whatever its reason. It does not come sooner for that.
     private var isOwed = false
-    /// Whether `recorded(by:)` was ever called; otherwise samples may always be waiting.
+    /// Whether `recorded(by:)` was ever called. Otherwise samples may always be waiting.
     private var isTold = false
 
     package init() {}
 
     /// A module's record was queued.
-    /// - Returns: whether that is news since samples last went.
+    /// - Returns: whether it is the module's first since samples were last sent.
     package mutating func recorded(by module: String) -> Bool {
         isTold = true
         return recorded.insert(module).inserted
     }
 
     /// A pass begins.
-    /// - Returns: whether samples go with it.
+    /// - Returns: whether it includes samples.
     package mutating func passBegan(_ settings: TransmitterSettings, isUrgent: Bool, now: UInt64) -> Bool {
         let takesSamples = isUrgent || isOwed || samplesDue(settings).map { now >= $0 } ?? false
         lastPass = now
@@ -146,7 +145,7 @@ package struct TransmitSchedule: Sendable {
         return takesSamples
     }
 
-    /// The pass that took samples was cut short, or could not send all: what is left goes with the next pass.
+    /// A pass with samples was interrupted or could not send all. The rest goes with the next pass.
     package mutating func passWasCut() { isOwed = true }
 
     /// When the next pass is due.
@@ -155,9 +154,9 @@ package struct TransmitSchedule: Sendable {
         return min(regular, samplesDue(settings) ?? regular)
     }
 
-    /// `nil`: no module has recorded anything.
+    /// `nil` if no module has recorded anything.
     private func samplesDue(_ settings: TransmitterSettings) -> UInt64? {
-        // Nothing went yet.
+        // No samples were sent yet.
         guard let lastSamples else { return 0 }
         guard isTold, !settings.moduleIntervals.isEmpty else { return lastSamples &+ settings.pause(of: nil) }
         return recorded.map { lastSamples &+ settings.pause(of: $0) }.min()
@@ -165,7 +164,7 @@ package struct TransmitSchedule: Sendable {
 }
 
 extension TransmitterSettings {
-    /// Microseconds between two passes, for a module's sake or (`nil`) for anything else's.
+    /// Microseconds between two passes for a module; with `nil`, for anything else.
     fileprivate func pause(of module: String?) -> UInt64 {
         let interval = module.flatMap { moduleIntervals[$0] } ?? transmitInterval
         return (interval * (slowdown >= 1 ? min(slowdown, 1000) : 1)).wholeMicroseconds

@@ -6,7 +6,7 @@ import Synchronization
 import WireModel
 
 extension Transmitter {
-    /// Sends the parts and takes the answer in. The second value is the pace the collector asks for.
+    /// Sends the parts and applies the answer. The second value is the pace that the collector requests.
     func exchange(
         _ parts: [BatchPart], _ enrollment: Enrollment
     ) async throws(QueueError) -> (TransmitterStateMachine.Action, Duration) {
@@ -23,7 +23,7 @@ extension Transmitter {
             .post, WireNames.batchesPath, body: .message(request.encoded), bearer: enrollment.credential,
             expected: enrollment.collectorID)
         let (verdict, pace) = try await verdict(on: answer, askedAt: began, parts, enrollment)
-        // Only what did not get through may lead to something being quarantined.
+        // Only parts that were not delivered may cause a quarantine.
         var mayQuarantine = false
         if !verdict.isProgress(of: sent) {
             mayQuarantine = try await queue.secondsSinceQuarantine.map { $0 >= Self.quarantineSeconds } ?? true
@@ -72,7 +72,7 @@ extension Transmitter {
         }
     }
 
-    /// Hands each part's answer to the queue, which decides. Answers for what was not sent are ignored.
+    /// Passes each part's answer to the queue, which decides. Answers to parts that were not sent are ignored.
     private func apply(
         _ answer: WireBatchAnswer, to parts: [BatchPart]
     ) async throws(QueueError) -> [StreamName: TransmitterStateMachine.PartVerdict] {
@@ -122,7 +122,7 @@ extension Transmitter {
         }
     }
 
-    /// Records of the part, gaps not counted, that the mark covers.
+    /// Records of the part that the mark covers, without gaps.
     private func acknowledgedRecords(of part: BatchPart, upTo mark: UInt64) -> UInt64 {
         let covered = min(mark, part.last)
         guard covered >= part.first else { return 0 }
@@ -134,7 +134,7 @@ extension Transmitter {
 }
 
 extension TransmitterStateMachine.Verdict {
-    /// Whether everything sent moved.
+    /// Whether every part made progress.
     fileprivate func isProgress(of sent: [TransmitterStateMachine.Sent]) -> Bool {
         guard case .decided(let parts) = self else { return false }
         return sent.allSatisfy { parts[$0.stream] == .progressed }

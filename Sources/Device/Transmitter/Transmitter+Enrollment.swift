@@ -4,16 +4,16 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// Who the device is: enrolling, renewing, and giving up. Always in turn with other exchanges.
+/// The device's identity: enrolling, renewing, unenrolling. Never runs beside another exchange.
 extension Transmitter {
-    /// What a collector granted, until it is on disk.
+    /// What a collector granted, until it is stored on disk.
     struct Grant: Equatable, Sendable {
         var enrollment: Enrollment
         /// The device whose directory was copied to this machine.
         var clonedFrom: DeviceID?
     }
 
-    /// Takes the enrollment from disk, or asks for one.
+    /// Loads the enrollment from disk, or enrolls.
     func enrollIfNeeded() async -> TransmitterStateMachine.Action {
         if let granted { return await keep(granted) }
         let state: EnrollmentState
@@ -28,11 +28,11 @@ extension Transmitter {
         }
     }
 
-    /// The credential is refused: back to the one before the last rotation where there is one, else enrolls again as
-    /// the same device.
+    /// The credential was refused. Falls back to the one before the last rotation if there is one; otherwise enrolls
+    /// again as the same device.
     ///
-    /// The refused one is kept until the other is taken: a 401 does not prove who said it, and a credential that is
-    /// gone cannot prove any more which device this is. Where both are refused, the newer one is the proof.
+    /// The refused credential is kept until the other one is accepted. A 401 does not prove who sent it, and without a
+    /// credential the device could not prove its identity. If both are refused, the newer one is the proof.
     func enrollAgain() async -> TransmitterStateMachine.Action {
         guard var current = enrollment else { return await enrollIfNeeded() }
         if let former = current.formerCredential {
@@ -65,7 +65,7 @@ extension Transmitter {
         } catch {
             return machine.enrollmentFailed(after: nil, "the enrollment cannot be prepared: \(error)", roll: roll())
         }
-        // Without it the device is still enrolled; whether that is enough is the collector's to say.
+        // Without it the device is still enrolled. The collector decides whether that is enough.
         if let signing = signingRequest() { request.certificateSigningRequest = signing }
         let expected: CollectorID? = if case .again(let former) = role { former.collectorID } else { nil }
         let began = clock.now()
@@ -88,14 +88,14 @@ extension Transmitter {
                 return machine.enrollmentFailed(after: nil, "enrolling: \(error)", roll: roll())
             }
         case .conflict(let why, let code):
-            // A 401 and a 409 do not prove who said them, and an identity that was given up does not come back. So only
-            // the collector's own word makes a new device.
+            // A 401 or 409 does not prove who sent it, and an abandoned identity cannot be recovered. So only the
+            // collector's own code makes this a new device.
             guard code == Problem.Code.deviceConflict else {
                 return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())
             }
-            // The id once had belongs to somebody who can prove it; a device that cannot is a new one. So is a disk
-            // rolled back to a credential that was rotated since. What its queue holds is the former device's, and
-            // waits for `rebind` to say what becomes of it.
+            // The former id belongs to somebody who can prove it. A device that cannot prove it is a new device. This
+            // includes a disk that was rolled back to a credential from before a rotation. The queue's records belong
+            // to the former device and wait until `rebind` decides about them.
             switch role {
             case .returning, .again: return await enroll(as: .new, clonedFrom: clonedFrom)
             case .new: return machine.enrollmentRefused("enrolling was refused: \(why)")
@@ -116,7 +116,7 @@ extension Transmitter {
         }
     }
 
-    /// One that nobody answered is told by `unreachable`.
+    /// If nobody answered, `unreachable` reports it.
     private func noteEnrollmentCall(_ answer: CollectorAnswer, since began: RecordStamp) {
         if case .unreachable = answer { return }
         let succeeded = if case .success = answer { true } else { false }
@@ -140,13 +140,13 @@ extension Transmitter {
         return "\(why). \(tokenRemedy)"
     }
 
-    /// What to do where an enrollment token is missing.
+    /// What to do if an enrollment token is missing.
     package static let tokenRemedy =
         "Make a token with `ws1collector token create --enrollment`, then start the agent with --enrollment-token-file "
         + "or with enrollmentTokenFile in its configuration"
 
-    /// Keeps what was granted. A clone's inherited backlog goes first, so that it can never be sent as this device's
-    /// own; a repeat after a crash in between finds the queue bound to the new device and drops nothing of it.
+    /// Stores what was granted. A clone first drops the backlog that it inherited, so it is never sent as the clone's
+    /// own. If a crash happens in between, the repeat finds the queue bound to the new device and drops nothing of it.
     private func keep(_ grant: Grant) async -> TransmitterStateMachine.Action {
         do throws(QueueError) {
             if let former = grant.clonedFrom, try await queue.binding != QueueBinding(grant.enrollment) {
@@ -167,13 +167,13 @@ extension Transmitter {
         return await adopt(grant.enrollment)
     }
 
-    /// Binds the queue to the enrollment; a queue bound elsewhere is not sent.
+    /// Binds the queue to the enrollment. A queue that is bound elsewhere is not sent.
     private func adopt(_ enrollment: Enrollment) async -> TransmitterStateMachine.Action {
         do {
             switch try await queue.bind(to: QueueBinding(enrollment)) {
             case .bound, .same: break
             case .other(let other):
-                // The next look begins with what is on disk: the one in memory may be who this device was before.
+                // Forget the enrollment in memory, because it may be from before a copy. The next look reads the disk.
                 self.enrollment = nil
                 return machine.enrollmentRefused(
                     "the queue holds records of device \(other.device) for organization \(other.organization) at "
@@ -193,16 +193,16 @@ extension Transmitter {
         return .goOn
     }
 
-    /// The collector took the credential: the one before it is of no use any more, unless the collector is restored
-    /// from a backup of before.
+    /// The collector accepted the credential, so the former one is useless, unless the collector is restored from an
+    /// older backup.
     func credentialWorked() {
         guard var current = enrollment, let former = current.formerCredential else { return }
-        // Where the former one is in use again, the newer was refused: it is of no use to anybody.
+        // If the former credential is in use, the newer one was refused and is useless.
         current.spareCredential = hasFallenBack ? nil : former
         current.spareCertificate = hasFallenBack ? "" : current.formerCertificate
         current.formerCredential = nil
         current.formerCertificate = ""
-        // In memory it is put away either way; on disk the former one only waits for the next success.
+        // In memory the change is made either way. On disk, the former credential waits for the next success.
         enrollment = current
         hasFallenBack = false
         do { try enrollments.save(current) } catch {
@@ -210,16 +210,16 @@ extension Transmitter {
         }
     }
 
-    /// Asks for a new credential. It is on synced disk before it is first used, and until then the former one stays
-    /// good at the collector; a kill at any point leaves a device that can speak.
+    /// Requests a new credential. It is on synced disk before its first use, and until then the collector accepts the
+    /// former one. So a kill at any point leaves a device that can speak.
     package func rotateCredential() async -> CollectorAnswer {
         let answer = await inTurn { await self.rotate(signing: nil) }
         await deliver()
         return answer
     }
 
-    /// - Parameter request: for a client certificate, which is renewed with the credential; `nil`: the present one
-    ///   stays.
+    /// - Parameter request: a request for a client certificate, which is renewed with the credential. `nil` keeps the
+    ///   present one.
     func rotate(signing request: Data?) async -> CollectorAnswer {
         var body: RequestBody?
         if let request {
@@ -233,7 +233,7 @@ extension Transmitter {
             let granted = try WireRotateAnswer.decode(body)
             guard !granted.credential.isEmpty else { return .unreachable("the answer holds no credential") }
             let certificate = request == nil ? "" : self.granted(certificate: granted.certificate)
-            // The former one, with its credential, stays good as long as the new ones are not used.
+            // The former certificate and credential stay valid until the new ones are used.
             if !certificate.isEmpty, let why = objection(to: certificate) {
                 return .unreachable("the new certificate cannot be used, the former one stays in use: \(why)")
             }
@@ -254,11 +254,10 @@ extension Transmitter {
         return answer
     }
 
-    /// Gives the enrollment up: tells the collector, then forgets the credential. The device id stays in the identity
-    /// file, and a restart does not enroll again with the token it has now. What becomes of the queue is the caller's
-    /// to say.
-    /// - Returns: `.empty` or `.success` once it is done; also where the collector did not know this device any more.
-    ///   Anything else: nothing has changed.
+    /// Unenrolls: tells the collector, then forgets the credential. The device id stays in the identity file, and a
+    /// restart does not enroll again with the present token. The caller decides about the queue.
+    /// - Returns: `.empty` or `.success` when done, also if the collector no longer knew this device. After any other
+    ///   answer nothing has changed.
     package func unenroll() async -> CollectorAnswer {
         let answer = await inTurn { await self.leave() }
         await deliver()

@@ -3,12 +3,12 @@ import Logging
 import RecordQueue
 import WireModel
 
-/// Diverged histories: the epoch ends, what waits stands apart, and the collector is asked how far it has come along
-/// with it. Then what it lacks is queued anew. All of it goes on by itself, over restarts too, since the queue keeps
-/// where it stands.
+/// Diverged histories. The epoch ends, and its waiting records are kept separately. The device asks the collector how
+/// far their histories agree, and queues again what the collector lacks. All steps continue by themselves, also after
+/// restarts, because the queue stores how far they are.
 extension Transmitter {
-    /// Does what is to be done before the next batch.
-    /// - Returns: `nil` where the batch may go.
+    /// Does what must be done before the next batch.
+    /// - Returns: `nil` if the batch may be sent.
     func settleEpochs(_ enrollment: Enrollment) async throws(QueueError) -> TransmitterStateMachine.Action? {
         if mayHaveDiverged {
             if let action = try await endIfDiverged() { return action }
@@ -23,8 +23,8 @@ extension Transmitter {
         return try await close(request, enrollment, now: now)
     }
 
-    /// The machine is the one that enrolled, or the identity would have been a clone's: so a former state of this
-    /// device's disk, or of the collector's, was brought back.
+    /// The machine is the one that enrolled; otherwise the identity would have been a clone's. So an older image of
+    /// this device's disk, or of the collector's, was restored.
     private func endIfDiverged() async throws(QueueError) -> TransmitterStateMachine.Action? {
         guard let divergence = try await queue.status().divergence else { return nil }
         do throws(QueueError) {
@@ -66,7 +66,7 @@ extension Transmitter {
             } catch {
                 return closeFailed("\(error)", after: nil, now: now)
             }
-        // Nothing is known of the way to the collector, or it is known to be closed: this holds for batches too.
+        // The way to the collector is unknown or closed. That holds for batches too.
         case .unreachable(let why): return settledClose(.retry(after: nil, why), now: now)
         case .retry(let after, let why): return settledClose(.retry(after: after, why), now: now)
         case .credentialRefused(let why): return settledClose(.credentialRefused(why), now: now)
@@ -76,7 +76,7 @@ extension Transmitter {
             return settledClose(
                 .otherCollector("the queue belongs to collector \(enrollment.collectorID), but \(other) answers"),
                 now: now)
-        // The rest is about this request: what was recorded since does not wait for it.
+        // The failure concerns this request alone. Newer records do not wait for it.
         case .failing(let after, let why): return closeFailed(why, after: after, now: now)
         case .tooLarge(let why), .refused(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
             return closeFailed(why, after: TransmitterStateMachine.lookAgain, now: now)
@@ -96,8 +96,8 @@ extension Transmitter {
         return nil
     }
 
-    /// The directory came from another machine: what it brought along belongs to that one, which sends it itself.
-    /// Dropped, and counted.
+    /// The directory was copied from another machine. Its records belong to that machine, which sends them itself. So
+    /// they are dropped and counted.
     func beginAsClone(of former: DeviceID, as enrollment: Enrollment) async throws(QueueError) {
         logger.warning(
             """
@@ -111,11 +111,11 @@ extension Transmitter {
     }
 }
 
-/// When an ended epoch's next close goes out. A close that fails waits by its own backoff: what is recorded since goes
-/// on meanwhile. Times are microseconds since boot.
+/// Decides when the next close request of an ended epoch is sent. A failed close waits by its own backoff, and newer
+/// records are sent meanwhile. Times are microseconds since boot.
 package struct CloseRounds: Sendable {
-    /// Rounds in a row without an end before a pause: each narrows the search a thousandfold, so more means that
-    /// somebody answers nonsense.
+    /// The most consecutive rounds without a result before a pause. Each round narrows the search a thousandfold, so
+    /// more rounds mean that somebody answers nonsense.
     package static let greatestRounds = 16
 
     private let policy: RetryPolicy
@@ -128,13 +128,13 @@ package struct CloseRounds: Sendable {
         self.policy = policy
     }
 
-    /// An epoch may have ended since.
+    /// An epoch may have ended since the last pass.
     package mutating func passBegan() { isPending = true }
 
     /// Whether to ask the queue for a close now.
     package func isDue(at now: UInt64) -> Bool { isPending && now >= notBefore }
 
-    /// When a close that failed is due; `nil` where none waits.
+    /// When a failed close is due; `nil` if none waits.
     package var next: UInt64? { isPending && failures > 0 ? notBefore : nil }
 
     /// The queue has nothing to close.
@@ -144,14 +144,14 @@ package struct CloseRounds: Sendable {
         rounds = 0
     }
 
-    /// The collector answered, and the queue wants to know more.
+    /// The collector answered, and the queue needs to know more.
     package mutating func narrowed(now: UInt64, roll: Double) {
         failures = 0
         rounds += 1
         if rounds >= Self.greatestRounds { failed(after: nil, now: now, roll: roll) }
     }
 
-    /// No answer, or none that says anything.
+    /// There was no answer, or none that helps.
     package mutating func failed(after: Duration?, now: UInt64, roll: Double) {
         failures += 1
         rounds = 0

@@ -5,9 +5,9 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// One request and what any answer to it tells, whoever asked.
+/// Sends one request, and evaluates what every kind of answer tells.
 extension Transmitter {
-    /// A chunk of a log over a slow line: a megabyte at 30 kbit/s.
+    /// Enough for a log chunk over a slow line: a megabyte at 30 kbit/s.
     private static let fileTimeout = Duration.seconds(300)
 
     func send(
@@ -56,7 +56,7 @@ extension Transmitter {
         } catch {
             gate.attempted(conditionsNow, reached: false, now: clock.now().timeSinceBoot)
             if error.code == .tls { handshakeFailed() }
-            // A request that this program gave up says nothing about the way to the collector.
+            // A request that this program cancelled tells nothing about the way to the collector.
             if error.code != .cancelled {
                 published.withLock { $0.reached = false }
                 unreachable(error.message)
@@ -65,21 +65,21 @@ extension Transmitter {
         }
     }
 
-    /// The collector did what was asked. Where sending is on hold, whatever it waited for may be over.
+    /// A request succeeded. If sending is on hold, the reason may be gone.
     private func succeeded() {
         published.withLock { $0.lastSuccess = clock.now().wallTime }
         isForbidden = false
         timer.endHold()
     }
 
-    /// Says once that the collector does not want this device.
+    /// Reports once that the collector rejects this device.
     func forbidden(_ why: String) {
         guard !isForbidden else { return }
         isForbidden = true
         note(.change(.forbidden(why)))
     }
 
-    /// Says once since when nobody answers.
+    /// Reports once since when nobody answers.
     func unreachable(_ why: String) {
         guard unreachableSince == nil else { return }
         let since = clock.now()
@@ -111,14 +111,14 @@ extension Transmitter {
             enrollment.spareCertificate = ""
         }
         self.enrollment = enrollment
-        // In memory it is known either way; on disk it only keeps the next start from saying it again.
+        // It is known in memory either way. On disk it only keeps the next start from reporting it again.
         do { try enrollments.save(enrollment) } catch {
             logger.warning("the collector's new incarnation could not be noted", metadata: ["error": "\(error)"])
         }
     }
 
-    /// Notes the collector's clock against ours, so that a person sees why times look odd.
-    /// - Parameter began: when the request went out; the answer was made half way between then and now.
+    /// Compares the collector's clock with ours, so a person can see why times look odd.
+    /// - Parameter began: when the request was sent. The answer was made about half way between then and now.
     func noteTime(_ serverTime: Int64, askedAt began: RecordStamp) {
         guard serverTime > 0 else { return }
         let ended = clock.now()
@@ -128,8 +128,8 @@ extension Transmitter {
 }
 
 extension TransportRequest {
-    /// Bytes of the body and of the head as far as it is made here; the line and what a transport adds are some 60
-    /// more.
+    /// Bytes of the body, and of the head as far as it is made here. The request line and the transport's headers add
+    /// about 60.
     fileprivate var size: UInt64 {
         let head = headers.reduce(method.rawValue.utf8.count + path.utf8.count + 12) {
             $0 + $1.name.utf8.count + $1.value.utf8.count + 4
@@ -138,15 +138,15 @@ extension TransportRequest {
     }
 }
 
-/// Requests of others, and what the delegate hears.
+/// Requests of other parts, and news for the delegate.
 extension Transmitter {
-    /// One request under the device's credential, enrolling first where needed: profile, commands and the like. Never
-    /// throws: the answer says what came of it. A refused credential is renewed once. Waits for the exchange under way;
-    /// gates do not hold it back.
+    /// Sends one request with the device's credential, and enrolls first if needed: for profiles, commands and the
+    /// like. Never throws; the answer tells the result. A refused credential is renewed once. Waits for the exchange
+    /// under way. Gates do not hold it back.
     ///
     /// - Parameters:
-    ///   - headers: beside those every request has (credential, accepted and own media type, agent).
-    ///   - body: `nil`: none.
+    ///   - headers: added to those of every request (credential, media types, agent).
+    ///   - body: `nil` for none.
     package func request(
         _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [],
         body: RequestBody? = nil
@@ -156,9 +156,9 @@ extension Transmitter {
         return answer
     }
 
-    /// Asks for what rides on the answer to a batch, for when none may be sent: commands, and the newest revision of
-    /// the profile. The delegate hears it as it hears the rest; what came of it otherwise shows in the status. Gates do
-    /// not hold it back.
+    /// Asks for what the answer to a batch would also bring, if no batch may be sent: commands, and the newest revision
+    /// of the profile. The delegate receives them as usual; other results appear in the status. Gates do not hold it
+    /// back.
     package func askForNews() async {
         _ = await inTurn {
             let began = self.clock.now()
@@ -173,14 +173,13 @@ extension Transmitter {
         guard let enrollment, let answer = try? WireCommandsAnswer.decode(body) else { return }
         credentialWorked()
         noteTime(answer.serverTime, askedAt: began)
-        // A collector that says no time: this device's is as good as any to count what is left of a command's life
-        // from.
+        // If the collector tells no time, this device's clock is used to count down a command's lifetime.
         let serverTime = answer.serverTime > 0 ? answer.serverTime : clock.now().wallTime
         note(
             revision: answer.profileRevision, commands: answer.commands, serverTime: serverTime, under: enrollment)
     }
 
-    /// What every answer tells beside its own matter.
+    /// Evaluates what every answer brings beside its own subject.
     func note(revision: UInt64, commands: [WireCommand], serverTime: Int64, under enrollment: Enrollment) {
         published.withLock { $0.newestProfileRevision = revision }
         note(
@@ -190,7 +189,7 @@ extension Transmitter {
                     enrollmentID: enrollment.enrollmentID)))
     }
 
-    /// Runs in turn with the exchanges of the pass.
+    /// Runs in turn with the exchanges of a pass.
     func inTurn(_ body: () async -> CollectorAnswer) async -> CollectorAnswer {
         guard await turnstile.enter() else { return .unreachable("cancelled before it was asked") }
         defer { turnstile.leave() }
@@ -223,7 +222,7 @@ extension Transmitter {
 
     func note(_ message: Message) { if delegate != nil { outbox.append(message) } }
 
-    /// Tells the delegate what there is to tell, in order, outside of any turn: it may ask for something itself.
+    /// Passes news to the delegate, in order and outside of any turn, because the delegate may send requests itself.
     func deliver() async {
         guard let delegate, !isDelivering else { return }
         isDelivering = true
@@ -237,17 +236,17 @@ extension Transmitter {
     }
 }
 
-/// What a request carries.
+/// The body of a request.
 package enum RequestBody: Sendable {
-    /// A protobuf message: sent compressed.
+    /// A Protobuf message; it is compressed.
     case message(Data)
-    /// Gzip members as they are, content of their own.
+    /// Gzip data that is content itself; it is sent as it is.
     case gzipFile(Data)
 }
 
-/// What uploads of logs need of the transmitter: its credential, its turn, its gates.
+/// What log uploads need of the transmitter: its credential, its turn, its gates.
 extension Transmitter {
-    /// Whether logs may go over the network as it is now. Looks at the network.
+    /// Whether logs may use the present network. Reads the network's state.
     package func logGate() -> TransmissionGate.Decision {
         let rules = settings.rules + (settings.logsOverWiFiOnly ? [WireTransmissionRule.logsOverWiFiOnly] : [])
         return gate.decideLogs(

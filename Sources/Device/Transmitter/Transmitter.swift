@@ -4,20 +4,19 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// Carries what waits in the queue to the collector: one part per stream and request, status first, until nothing is
-/// due.
+/// Sends what waits in the queue to the collector: status first, one part per stream and request, until nothing is due.
 ///
-/// The shell around `TransmitterStateMachine` and `GatePolicy`: it reads the queue, speaks to the collector
-/// through a `Transport`, hands answers to the queue, and waits. One exchange runs at a time. A record leaves the queue
-/// only by an acknowledgement that the queue itself has checked. Cancelling `run` at any point leaves everything on
-/// disk consistent: an answer not applied costs one repeat.
+/// It is the shell around `TransmitterStateMachine` and `GatePolicy`. It reads the queue, speaks to the collector
+/// through a `Transport`, passes answers to the queue, and waits. One exchange runs at a time. A record leaves the
+/// queue only by an acknowledgement that the queue itself has checked. Cancelling `run` at any point leaves the disk
+/// consistent: an answer that was not applied costs one repetition.
 package actor Transmitter {
     package struct Configuration: Sendable {
         /// In force until the first `apply`.
         package var settings: TransmitterSettings
-        /// Raw bytes of records in one part.
+        /// The most bytes of records in one part.
         package var partBytes: Int
-        /// Said to the collector as `User-Agent`.
+        /// Sent to the collector as `User-Agent`.
         package var agentVersion: String
 
         package init(settings: TransmitterSettings, partBytes: Int = WireLimits.partBytes, agentVersion: String) {
@@ -27,10 +26,10 @@ package actor Transmitter {
         }
     }
 
-    /// One record may be quarantined in this time, so that neither a poison record blocks the rest nor an outage
-    /// empties the queue.
+    /// The least time between two quarantined records. So a poison record cannot block the rest for ever, and an outage
+    /// cannot empty the queue.
     static let quarantineSeconds = 3600.0
-    /// Closed gates are looked at this often while something waits.
+    /// How often closed gates are checked while something waits.
     static let gateLook = Duration.seconds(60)
 
     let queue: RecordQueue
@@ -50,13 +49,13 @@ package actor Transmitter {
     private(set) var settings: TransmitterSettings
     var machine: TransmitterStateMachine
     var gate = GatePolicy()
-    /// As the gates stood at the last look.
+    /// The streams that were open at the last check of the gates.
     private var openStreams: Set<StreamName> = []
-    /// The conditions of the exchange under way.
+    /// The conditions during the present exchange.
     var conditionsNow = DeviceConditions()
     private var isEnding = false
     var enrollment: Enrollment?
-    /// Granted, but not on disk yet. Asking for another would leave a device at the collector that never reports.
+    /// A grant that is not on disk yet. Requesting another would leave a device at the collector that never reports.
     var granted: Grant?
     var certificate = ClientCertificateStateMachine()
     var credentialRenewal = CredentialRenewal()
@@ -64,9 +63,9 @@ package actor Transmitter {
     var unreachableSince: RecordStamp?
     var wasReached = false
     var isForbidden = false
-    /// The credential before the last rotation is tried: the newer one was refused.
+    /// The credential before the last rotation is in use, because the newer one was refused.
     var hasFallenBack = false
-    /// The queue may have noticed that histories diverged, now or in a former run.
+    /// The queue may have found diverged histories, in this run or an earlier one.
     var mayHaveDiverged = true
     var closes = CloseRounds()
     private var announcedBlocked: Set<StreamName> = []
@@ -80,10 +79,10 @@ package actor Transmitter {
     }
 
     /// - Parameters:
-    ///   - conditions: what the gates are decided by.
-    ///   - delegate: hears what the collector says; may be nobody.
-    ///   - sleeper: what waits are measured with. It has to count suspend, as ContinuousClock does: on Linux its sleeps
-    ///     are timers of CLOCK_BOOTTIME, so that a pass overdue after a resume is made at once. Tests inject their own.
+    ///   - conditions: what gates decide by.
+    ///   - delegate: receives what the collector says; may be `nil`.
+    ///   - sleeper: the clock for waits. It must count suspend, as ContinuousClock does: on Linux it sleeps with timers
+    ///     of CLOCK_BOOTTIME, so an overdue pass is made right after a resume. Tests inject their own.
     ///   - roll: random numbers, 0 up to 1, for the jitter.
     package init(
         queue: RecordQueue, transport: any Transport, enrollments: any EnrollmentStore, configuration: Configuration,
@@ -110,25 +109,23 @@ package actor Transmitter {
     /// A snapshot; safe from any thread.
     nonisolated package var status: TransmitterStatus { published.withLock { $0 } }
 
-    /// Asks for a pass over all streams now instead of at the next interval: a status record was enqueued, a person
-    /// asked. Does not shorten a backoff. Safe from any thread, never blocks.
+    /// Requests a pass over all streams now, because a status record was queued or a person asked. Does not shorten a
+    /// backoff. Safe from any thread; never blocks.
     nonisolated package func transmitNow() { timer.transmitNow() }
 
-    /// A person asks for an attempt now: as `transmitNow`, and one that is on hold - the collector refuses this device,
-    /// say - is made at once. A backoff is kept: nobody answers sooner for being asked by a person. Safe from any
-    /// thread, never blocks.
+    /// A person requests an attempt now. As `transmitNow`, but it also ends a hold, for instance because the collector
+    /// rejects this device. A backoff stays, since nobody answers sooner because a person asks. Safe from any thread;
+    /// never blocks.
     nonisolated package func tryNow() {
         timer.transmitNow()
         timer.endHold()
     }
 
-    /// A sample module's record was queued: lets its transmit interval be kept. Needed only where modules have
-    /// intervals of their own. Cheap, safe from any thread; wakes nobody but where the module's interval ends before
-    /// the next pass.
+    /// A sample module's record was queued. Needed only to keep transmit intervals of single modules. Cheap, safe from
+    /// any thread. Wakes the loop only if the module's interval ends before the next pass.
     nonisolated package func recorded(module: String) { timer.recorded(module: module) }
 
-    /// Takes over new settings, whole. They hold from the next request on; gates and intervals are looked at anew at
-    /// once.
+    /// Replaces all settings. They apply from the next request on. Gates and intervals are evaluated at once.
     package func apply(_ settings: TransmitterSettings) async {
         let pins = self.settings.pins
         self.settings = settings
@@ -138,7 +135,7 @@ package actor Transmitter {
 
     // MARK: The loop
 
-    /// Sends on the transmit interval and on demand until its task is cancelled. Call once.
+    /// Sends at the transmit interval and on demand until its task is cancelled. Call it once.
     package func run() async {
         while !Task.isCancelled {
             switch await pass(isUrgent: timer.takeUrgency()) {
@@ -152,8 +149,8 @@ package actor Transmitter {
         published.withLock { $0.state = .stopped }
     }
 
-    /// One more pass at an orderly stop, after `run` has returned.
-    /// - Returns: whether nothing that is due waits any more.
+    /// Makes one more pass at an orderly stop, after `run` has returned.
+    /// - Returns: whether nothing that is due waits.
     package func drain(within duration: Duration) async -> Bool {
         let sleeper = sleeper
         return await withTaskGroup(of: Bool?.self) { group in
@@ -168,7 +165,7 @@ package actor Transmitter {
         }
     }
 
-    /// A program that ends does not put off what a busy machine would let wait: it may not be there afterwards.
+    /// A program that ends does not wait for a busy machine to calm down, because it may not run again soon.
     private func lastPass() async -> PassResult {
         isEnding = true
         return await pass()
@@ -177,14 +174,14 @@ package actor Transmitter {
     package enum PassResult: Equatable, Sendable {
         /// Nothing that is due waits.
         case finished
-        /// What waits may not go yet: look again after so long, or when woken.
+        /// What waits may not be sent yet. Check again after this time, or when woken.
         case waiting(Duration)
-        /// Stopped before that; wait this long, whoever asks.
+        /// The pass stopped early. Wait this long, whoever asks.
         case paused(Duration)
     }
 
-    /// Sends until nothing is due, or until something is in the way.
-    /// - Parameter isUrgent: all streams go; otherwise samples only where the schedule says so.
+    /// Sends until nothing is due or something prevents it.
+    /// - Parameter isUrgent: send all streams. Otherwise samples are included only if the schedule says so.
     package func pass(isUrgent: Bool = true) async -> PassResult {
         closes.passBegan()
         let takesSamples = timer.passBegan(isUrgent: isUrgent)
@@ -201,7 +198,7 @@ package actor Transmitter {
         return result ?? .paused(.zero)
     }
 
-    /// Whether samples that were to go with the pass may be there still.
+    /// Whether samples of this pass may still be waiting.
     private func leavesSamples(_ result: PassResult?) -> Bool {
         switch result {
         case .finished, .waiting: !openStreams.contains(.sample) || machine.holdsBack(.sample)
@@ -214,7 +211,7 @@ package actor Transmitter {
         case over(PassResult)
     }
 
-    /// Everything up to one batch and what its answer leads to.
+    /// Everything up to one batch, and the consequences of its answer.
     private func step(_ streams: Set<StreamName>) async -> Step {
         do throws(QueueError) {
             let decision = gates()
@@ -229,8 +226,7 @@ package actor Transmitter {
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)
             for planned in machine.plan(at: now).requests {
-                // Settings may have changed while they were read: what was recorded under do-not-disturb is not among
-                // them then.
+                // Settings may have changed during the read. Samples recorded under do-not-disturb are then excluded.
                 let parts = try await nextParts(planned, of: open).filter {
                     !settings.pausedStreams.contains($0.stream)
                 }
@@ -327,7 +323,7 @@ extension Transmitter {
         let blocked = machine.blocked
         let shown = Dictionary(uniqueKeysWithValues: blocked.map { ("\($0.key)", $0.value) })
         published.withLock { if $0.blocked != shown { $0.blocked = shown } }
-        // One refusal is anybody's.
+        // A single refusal may have any cause.
         let lasting = blocked.filter { $0.value.refusals > 1 }
         for (stream, blocked) in lasting where !announcedBlocked.contains(stream) {
             note(.change(.blocked(stream, why: blocked.why)))
@@ -336,7 +332,7 @@ extension Transmitter {
     }
 
     func failed(_ why: String, _ state: TransmitterStatus.State) {
-        // A stop cuts off the request under way: nothing has failed.
+        // A stop cancelled the request. Nothing failed.
         guard !Task.isCancelled else { return }
         let now = clock.now()
         let former = published.withLock { status in

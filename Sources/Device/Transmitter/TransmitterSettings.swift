@@ -1,36 +1,36 @@
 import FoundationEssentials
 import WireModel
 
-/// What may change while the transmitter runs: by profile, configuration, a person's wish or a budget. Applied as a
-/// whole with `Transmitter.apply`.
+/// Settings that may change while the transmitter runs: by profile, configuration, a person or a budget.
+/// `Transmitter.apply` replaces all of them.
 package struct TransmitterSettings: Equatable, Sendable {
-    /// Greatest time between two passes while something waits and nothing is urgent.
+    /// The longest time between two passes while something waits and nothing is urgent.
     package var transmitInterval: Duration
-    /// Transmit intervals of modules that have their own, by module name. The streams are first-in first-out, so a
-    /// module's records go at the latest when its own interval is over, and sooner with those of a more frequent one.
-    /// Where this is empty nobody needs to call `Transmitter.recorded`, and a pass looks at every `transmitInterval`.
+    /// Transmit intervals of modules that have their own, by module name. The streams are first in, first out. A
+    /// module's records go when its interval is over, or earlier with those of a more frequent module. If this is
+    /// empty, nobody needs to call `Transmitter.recorded`, and a pass is made every `transmitInterval`.
     package var moduleIntervals: [String: Duration] = [:]
-    /// Events are not sent before they are this old by the queue's clock.
+    /// Events are not sent before they have this age by the queue's clock.
     package var eventHold: Duration
-    /// The beacon schedule the collector derives *reporting*, *late* and *silent* from; 0 = none.
+    /// The beacon interval in seconds, from which the collector derives *reporting*, *late* and *silent*; 0 for none.
     package var expectedBeaconSeconds: Int
-    /// The revision the device runs; said in every batch request.
+    /// The revision of the profile in force. Sent in every batch request.
     package var profileRevision: UInt64 = 0
-    /// The profile's rules on what may go when; validated by whoever took the profile.
+    /// The profile's transmission rules. The caller has validated them.
     package var rules: [WireTransmissionRule] = []
-    /// Streams that send nothing: do-not-disturb, telemetry disabled. With all of them paused no batch is sent and
-    /// nobody enrolls; `Transmitter.request` still works, so that the profile can lift it.
+    /// Streams that send nothing, because of do-not-disturb or disabled telemetry. If all are paused, no batch is sent
+    /// and the device does not enroll. `Transmitter.request` still works, so the profile can end the pause.
     package var pausedStreams: Set<StreamName> = []
-    /// Logs go over Wi-Fi or wired networks only, beside what the rules say.
+    /// Logs use only Wi-Fi or wired networks, in addition to the rules.
     package var logsOverWiFiOnly = false
-    /// No log is uploaded: do-not-disturb, telemetry disabled, suspended.
+    /// No log is uploaded: do-not-disturb, telemetry disabled, or suspended.
     package var areLogsPaused = false
-    /// SHA-256 of the collector's subject public key info, 32 bytes each; any one of them has to match. Empty: any
-    /// certificate that the authorities vouch for.
+    /// SHA-256 of subject public key infos, 32 bytes each. The collector's key must match one of them. Empty: any
+    /// certificate from a trusted authority.
     package var pins: [Data] = []
-    /// The device asks for a new credential when its own is this old; `nil`: never by itself.
+    /// The age at which the device requests a new credential; `nil` for never.
     package var credentialLifetime: Duration? = TransmitterSettings.defaultCredentialLifetime
-    /// Intervals are so many times longer, to keep a budget. 1 or more; what is not is taken as 1.
+    /// The factor by which intervals are lengthened to keep a budget. At least 1; other values count as 1.
     package var slowdown: Double = 1
 
     /// 90 days.

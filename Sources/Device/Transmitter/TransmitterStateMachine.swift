@@ -1,21 +1,21 @@
 import WireModel
 
-/// Decides what the transmitter sends next and what an answer leads to. Holds no clock, no socket and no queue; times
-/// are microseconds since boot, counting suspend.
+/// Decides what the transmitter sends next and what follows from an answer. It has no clock, socket or queue; times are
+/// microseconds since boot, including suspend.
 ///
-/// Each stream has a ``StreamState``, and a limit to what goes into its next part: halved after a 413, a refusal or a
-/// 5xx until one record is left, and doubled back by each success. The one record of a suspected stream is quarantined
-/// after ten minutes in which other streams pass, at most one an hour, whoever answered and with whatever status
-/// (`RefusalEvidence` says why). Where nothing passes at all it is an outage, and nothing is quarantined.
+/// Each stream has a ``StreamState`` and a limit for its next part. The limit is halved after a 413, a refusal or a
+/// 5xx, down to one record, and doubled by each success. The single record of a suspected stream is quarantined after
+/// ten minutes in which other streams pass. The answer's status and origin do not matter (`RefusalEvidence` says why).
+/// At most one record is quarantined per hour. If nothing passes at all it is an outage, and nothing is quarantined.
 ///
-/// A collector that wants to refuse one record for good has its own way: it counts the record as rejected and moves its
-/// mark past it, which the chain confirms. So a part outcome `too-large` or `damaged` is no stronger word than a 413.
+/// A collector that rejects one record for good counts it as rejected and moves its mark past it, which the chain
+/// confirms. So the part outcomes `too-large` and `damaged` mean no more than a 413.
 package struct TransmitterStateMachine: Sendable {
-    /// A part as it was sent.
+    /// A part that was sent.
     package struct Sent: Equatable, Sendable {
         package var stream: StreamName
         package var records: Int
-        /// The last number: of the record, where there is one.
+        /// The last number. It is that of the record if there is only one.
         package var last: UInt64
 
         package init(stream: StreamName, records: Int, last: UInt64 = 0) {
@@ -25,17 +25,18 @@ package struct TransmitterStateMachine: Sendable {
         }
     }
 
-    /// What became of one part.
+    /// The result for one part.
     package enum PartVerdict: Equatable, Sendable {
-        /// The queue removed something, or the collector already had it all.
+        /// The queue removed records, or the collector already had all of them.
         case progressed
-        /// Too large or damaged: send less of this stream; the one record that is left waits, and may be quarantined.
+        /// The part was too large or damaged. Send less of this stream. If one record is left, it waits and may be
+        /// quarantined.
         case refused(String)
-        /// The collector could not decide on it now: a 5xx of this part alone.
+        /// The collector could not decide now: a 5xx for this part alone.
         case unavailable(String)
-        /// The histories diverged; the queue sends no more of this epoch, and a new one begins before the next batch.
+        /// The histories diverged. The queue sends no more of this epoch, and a new one begins before the next batch.
         case diverged(String)
-        /// An answer that changed nothing.
+        /// The answer changed nothing.
         case unchanged
     }
 
@@ -43,7 +44,7 @@ package struct TransmitterStateMachine: Sendable {
         case decided([StreamName: PartVerdict])
         case tooLarge(String)
         case refused(String)
-        /// Nobody answered, or whoever did wants less: says nothing about what was sent.
+        /// Nobody answered, or the answer asks for a slower pace. It tells nothing about the parts.
         case retry(after: Duration?, String)
         /// The collector answered 5xx.
         case failed(after: Duration?, String)
@@ -54,15 +55,15 @@ package struct TransmitterStateMachine: Sendable {
     }
 
     package enum Action: Equatable, Sendable {
-        /// Look at once whether more is due.
+        /// Check at once whether more is due.
         case goOn
-        /// Wait at least this long, then try again; says why.
+        /// Wait at least this long, then try again. The text says why.
         case retry(after: Duration, String)
-        /// Set the first record of the stream aside, then go on.
+        /// Quarantine the stream's first record, then continue.
         case quarantine(StreamName, String)
         /// Enroll again, with the old credential.
         case enrollAgain
-        /// Stop sending until something outside changes; look again after this long.
+        /// Stop sending until something outside changes. Check again after this long.
         case hold(String, lookAgain: Duration)
     }
 
@@ -73,36 +74,36 @@ package struct TransmitterStateMachine: Sendable {
 
     /// How a stream is sent.
     private enum StreamState {
-        /// Together with the others. -> isolated, suspected
+        /// Sent together with the others. -> isolated, suspected
         case flowing
-        /// Alone, since a request with several streams was refused or failed, until it has an answer of its own or
+        /// Sent alone after a request with several streams was refused or failed, until it has its own answer or
         /// nothing is due in it. -> flowing, suspected
         case isolated
-        /// Alone, and after a backoff of its own, so that the others flow on: it failed alone, or one record of it was
-        /// refused. -> flowing
+        /// Sent alone with its own backoff, so the others continue: it failed alone, or its single record was refused.
+        /// -> flowing
         case suspected(Suspicion)
 
         var suspicion: Suspicion? { if case .suspected(let suspicion) = self { suspicion } else { nil } }
     }
 
-    /// Against a stream that drew 5xx alone, or of which one record was refused.
+    /// What is held against a suspected stream.
     private struct Suspicion {
         var failures = 0
-        /// It is not tried before.
+        /// The stream is not tried earlier.
         var notBefore: UInt64 = 0
-        /// Against its first record: how often that was refused with nothing else of its stream in the request.
+        /// Evidence against its first record: the refusals of requests in which the record was alone.
         var evidence = RefusalEvidence()
-        /// The number of that record. Another one may take its place: a cap drops records at the front.
+        /// The number of that record. Another record may take its place, because a limit drops records at the front.
         var suspect: UInt64 = 0
         var why = ""
     }
 
     package static let leastPartBytes = 4 * 1024
-    /// How long what cannot mend itself waits before it is tried again: an administrator may have acted.
+    /// The pause before something that cannot recover by itself is tried again: an administrator may have acted.
     package static let lookAgain = Duration.seconds(300)
-    /// The same after the collector said that it does not want this device: 30 to 60 s at first, 450 to 900 s in the
-    /// end. A reinstated device is back within a quarter of an hour; a thousand revoked ones make less than two small
-    /// requests a second between them.
+    /// The pause after the collector rejected this device: 30 to 60 s at first, 450 to 900 s in the end. A reinstated
+    /// device returns within a quarter of an hour. A thousand revoked devices make less than two small requests per
+    /// second.
     package static let forbiddenPolicy: RetryPolicy = {
         var policy = RetryPolicy()
         policy.base = .seconds(60)
@@ -113,12 +114,12 @@ package struct TransmitterStateMachine: Sendable {
     private let partBytes: Int
     private let policy: RetryPolicy
     private var limits: [StreamName: Limit]
-    /// Those that are not here flow.
+    /// A stream without an entry is flowing.
     private var states: [StreamName: StreamState] = [:]
     private var enrolledAgain = false
-    /// 403 in a row.
+    /// Consecutive 403 answers.
     private var forbiddenInRow = 0
-    /// In a row, without any progress in between.
+    /// Consecutive failures without any progress.
     package private(set) var failures = 0
 
     package init(partBytes: Int = WireLimits.partBytes, policy: RetryPolicy = RetryPolicy()) {
@@ -142,40 +143,40 @@ package struct TransmitterStateMachine: Sendable {
         }
     }
 
-    /// When a suspected stream that may not be tried yet may be, and why it waits; `nil` where none waits. One whose
-    /// time has come is not waited for: it is in the plan, and where it is not sent that has other reasons.
+    /// When a suspected stream may next be tried, and why it waits; `nil` if none waits. A stream whose time has come
+    /// is in the plan. If it is not sent, that has other reasons.
     package func nextProbe(after now: UInt64) -> (at: UInt64, why: String)? {
         states.values.compactMap(\.suspicion).filter { $0.notBefore > now }.min { $0.notBefore < $1.notBefore }
             .map { ($0.notBefore, $0.why) }
     }
 
-    /// Whether the stream's records may be there still after a pass that found nothing more to send.
+    /// Whether the stream may still have records after a pass found nothing more to send.
     package func holdsBack(_ stream: StreamName) -> Bool { states[stream]?.suspicion != nil }
 
-    /// Streams whose first record is not taken alone. Where that was so more than once, something else that passes
-    /// would tell a bad record from an outage.
+    /// Streams whose first record alone is not accepted. After more than one refusal, a passing record of another
+    /// stream would distinguish a bad record from an outage.
     package var blocked: [StreamName: TransmitterStatus.Blocked] {
         states.compactMapValues(\.suspicion).filter { $0.value.evidence.refusals > 0 }
             .mapValues { TransmitterStatus.Blocked(why: $0.why, refusals: $0.evidence.refusals) }
     }
 
-    /// Nothing is due in these streams of the plan, so that there is nothing to isolate in them.
+    /// Nothing is due in these streams of the plan, so they need no isolation.
     package mutating func foundNothing(in streams: [StreamName]) {
         for stream in streams { if case .isolated = states[stream] { states[stream] = .flowing } }
     }
 
-    /// A new epoch began, or the queue was emptied: what was known of the records at the front is of no use any more.
+    /// A new epoch began, or the queue was emptied. Knowledge about the records at the front is obsolete.
     package mutating func epochBegan() {
         states = [:]
         for stream in limits.keys { limits[stream] = Limit(bytes: partBytes) }
     }
 
-    /// The device presents another credential than the one that was refused.
+    /// The device now uses another credential than the refused one.
     package mutating func credentialChanged() { enrolledAgain = false }
 
-    /// The request was answered, or failed.
+    /// A request was answered or failed.
     /// - Parameters:
-    ///   - mayQuarantine: whether the hour since the last record quarantined is over.
+    ///   - mayQuarantine: whether an hour has passed since the last quarantined record.
     ///   - roll: random, 0 up to 1.
     package mutating func settled(_ sent: [Sent], _ verdict: Verdict, mayQuarantine: Bool, now: UInt64, roll: Double)
         -> Action
@@ -204,14 +205,14 @@ package struct TransmitterStateMachine: Sendable {
         }
     }
 
-    /// Enrolling failed, for a reason that time may mend. It was not the one time a refused credential has: nobody has
-    /// decided on it.
+    /// Enrolling failed for a temporary reason. A refused credential may still enroll again once, because nobody has
+    /// decided about it.
     package mutating func enrollmentFailed(after: Duration?, _ why: String, roll: Double) -> Action {
         enrolledAgain = false
         return backOff(after, why, roll: roll)
     }
 
-    /// Nothing to enroll with, or the token was refused.
+    /// There is no token to enroll with, or it was refused.
     package func enrollmentRefused(_ why: String) -> Action {
         hold(why)
     }
@@ -250,8 +251,8 @@ extension TransmitterStateMachine {
     }
 
     private mutating func progressed(_ stream: StreamName, now: UInt64) {
-        // The collector is back: what waited for it need not wait longer. Whoever fails again alone is told apart by
-        // it.
+        // The collector is back, so nothing needs to wait for it. A stream that fails again alone will be found out by
+        // that.
         if failures > 0 {
             changeSuspicions { $0.notBefore = min($0.notBefore, now) }
         }
@@ -272,8 +273,8 @@ extension TransmitterStateMachine {
 
     private mutating func isolate(_ sent: [Sent]) { for part in sent { states[part.stream] = .isolated } }
 
-    /// The form of the request was refused, or its size. With more than one record it is cut down at once; one record
-    /// alone is suspected as one that draws 5xx is.
+    /// The request's form or size was refused. With several records it is cut down at once. A single record becomes
+    /// suspected, as after a 5xx.
     private mutating func refusedWhole(_ sent: [Sent], _ why: String, mayQuarantine: Bool, now: UInt64, roll: Double)
         -> Action
     {
@@ -289,7 +290,7 @@ extension TransmitterStateMachine {
         return failedWhole(sent, nil, why, mayQuarantine: mayQuarantine, now: now, roll: roll)
     }
 
-    /// 5xx, which may be anybody's fault: the collector's, or that of one record among those sent.
+    /// A 5xx may be the collector's fault, or be caused by one of the sent records.
     private mutating func failedWhole(
         _ sent: [Sent], _ after: Duration?, _ why: String, mayQuarantine: Bool, now: UInt64, roll: Double
     ) -> Action {
@@ -300,11 +301,11 @@ extension TransmitterStateMachine {
         if suspect(only, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll) {
             return .quarantine(only.stream, why)
         }
-        // In a row of failures it is an outage until something passes. The time asked for holds for all streams.
+        // Consecutive failures are an outage until something passes. A requested wait applies to all streams.
         return failures > 0 || after != nil ? backOff(after, why, roll: roll) : .goOn
     }
 
-    /// - Returns: whether the stream's first record is to be quarantined.
+    /// - Returns: whether to quarantine the stream's first record.
     private mutating func suspect(
         _ part: Sent, _ after: Duration?, _ why: String, mayQuarantine: Bool, now: UInt64, roll: Double
     ) -> Bool {
@@ -320,10 +321,10 @@ extension TransmitterStateMachine {
                 return true
             }
         } else if part.records > 1, suspicion.failures > 1 {
-            // One failure is anybody's; from the second on it is worth looking for the record.
+            // A single failure may have any cause. From the second on, search for the record.
             halve(part)
         }
-        // At least half the window, so that a lucky roll makes no hot loop of a stream beside which others pass.
+        // At least half the window. Otherwise a small roll would make a busy loop of one stream while others pass.
         let delay = policy.delay(failures: suspicion.failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
         suspicion.notBefore = now &+ delay.wholeMicroseconds
         states[part.stream] = .suspected(suspicion)
@@ -354,7 +355,7 @@ extension TransmitterStateMachine {
     }
 }
 
-/// What the next request may hold: the first of `requests` that has anything due is sent.
+/// What the next request may contain: the first of `requests` that has something due.
 package struct TransmitPlan: Equatable, Sendable {
     package struct Part: Equatable, Sendable {
         package var stream: StreamName
@@ -370,13 +371,12 @@ package struct TransmitPlan: Equatable, Sendable {
 
     package var requests: [[Part]]
 
-    /// All parts, in the order they are looked at.
+    /// All parts in the order in which they are considered.
     package var parts: [Part] { requests.flatMap { $0 } }
 
-    /// Streams that share a request go together but for those that have to go alone; no stream waits behind a lower
-    /// one.
+    /// Streams share a request unless they must go alone. No stream waits behind a less important one.
     /// - Parameters:
-    ///   - alone: in the order of importance, as `together`.
+    ///   - alone: in the order of importance, like `together`.
     ///   - part: how much of a stream may go.
     init(alone: [StreamName], together: [StreamName], part: (StreamName) -> Part) {
         requests = []

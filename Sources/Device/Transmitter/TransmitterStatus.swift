@@ -1,63 +1,63 @@
 import FoundationEssentials
 import WireModel
 
-/// What the transmitter is doing and how it went, for people and for `status --json`. Times are microseconds since 1970
-/// by the device's clock.
+/// The transmitter's state and results, for people and for `status --json`. Times are microseconds since 1970 by the
+/// device's clock.
 package struct TransmitterStatus: Codable, Equatable, Sendable {
     package enum State: String, Codable, Sendable {
         case starting
         case idle
         case sending
-        /// Waits after a failure; `reason` says which.
+        /// Waiting after a failure; `reason` says which.
         case backingOff = "backing-off"
-        /// Something outside has to change; `reason` says what.
+        /// Something outside must change; `reason` says what.
         case holding
-        /// No stream may be sent as things are; `gates` says why.
+        /// No stream may be sent now; `gates` says why.
         case gated
         case stopped
     }
 
     package var state: State = .starting
-    /// Why it backs off or holds.
+    /// Why it is backing off or holding.
     package var reason: String?
     package var device: String?
     package var organization: String?
     package var lastSuccess: Int64?
-    /// Whether the last attempt reached the collector, whatever that said; `nil`: there was none yet.
+    /// Whether the last attempt reached the collector, whatever its answer; `nil` before the first attempt.
     package var reached: Bool?
     package var lastFailure: Int64?
     package var lastFailureReason: String?
     /// Since when nobody, or somebody else, answers; `nil` while the collector is reached.
     package var unreachableSince: Int64?
-    /// Wall time of the next attempt, as near as it is known.
+    /// The wall time of the next attempt, as far as it is known.
     package var nextAttempt: Int64?
     package var requests: UInt64 = 0
-    /// Bytes sent: compressed bodies, and the request's head as far as this program makes it.
+    /// Bytes of compressed bodies, and of request heads as far as this program makes them.
     package var sentBytes: UInt64 = 0
     /// Records removed from the queue by acknowledgement since the program started, by stream.
     package var acknowledged: [String: UInt64] = [:]
-    /// The profile revision the collector last named.
+    /// The newest profile revision that the collector named.
     package var newestProfileRevision: UInt64 = 0
-    /// Why streams may not be sent now, by stream; empty while all may.
+    /// Why streams may not be sent now, by stream; empty if all may.
     package var gates: [String: String] = [:]
-    /// Streams that wait because their first record alone is not taken.
+    /// Streams that wait because their first record alone is not accepted.
     package var blocked: [String: Blocked] = [:]
-    /// The collector's clock minus the device's, microseconds, give or take half a round trip; `nil` before the first
-    /// answer. Noted, never a reason to refuse anything.
+    /// The collector's clock minus the device's in microseconds, accurate to half a round trip; `nil` before the first
+    /// answer. For information only; nothing is refused because of it.
     package var clockOffset: Int64?
-    /// The collector's incarnation, as last heard.
+    /// The collector's last known incarnation.
     package var incarnation: String?
 
-    /// When the client certificate that is used ends; `nil` where there is none.
+    /// When the client certificate in use ends; `nil` if there is none.
     package var certificateEnds: Int64?
-    /// What is the matter with it; `nil`: nothing.
+    /// What is wrong with the certificate; `nil` if nothing is.
     package var certificateProblem: String?
 
-    /// A record that alone is refused, and holds up its stream.
+    /// A record that is refused alone and blocks its stream.
     package struct Blocked: Codable, Equatable, Sendable {
-        /// What was answered last, and by whom.
+        /// The last answer, and who gave it.
         package var why: String
-        /// In a row.
+        /// Consecutive refusals.
         package var refusals: Int
 
         package init(why: String, refusals: Int) {
@@ -71,47 +71,48 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
 
 /// Something changed between this device and its collector.
 package enum TransmitterChange: Equatable, Sendable {
-    /// Enrolled, or enrolled again.
+    /// Enrolled for the first time or again.
     case enrolled(Enrollment)
-    /// An enrollment was asked for and answered, by whatever.
+    /// An enrollment request was answered, with any result.
     case enrollmentAnswered(succeeded: Bool, duration: Duration)
-    /// The collector gave a new credential; it is on disk.
+    /// The collector issued a new credential, and it is on disk.
     case credentialRotated
-    /// The device gave its enrollment up.
+    /// The device was unenrolled.
     case unenrolled(DeviceID)
-    /// The collector answered, after it could not be reached or for the first time since the start.
+    /// The collector answered for the first time since the start or since an outage.
     case reached
-    /// Nobody, or somebody else, answers since then; said once until the collector is reached again. The stamp tells,
-    /// with the time since boot, when an allowed offline time is over whatever the wall clock does.
+    /// Nobody, or somebody else, answers since then. Reported once per outage. With the stamp's time since boot, the
+    /// end of the allowed offline time can be determined whatever the wall clock does.
     case unreachable(since: RecordStamp, why: String)
-    /// The collector does not want this device; said once.
+    /// The collector rejects this device. Reported once.
     case forbidden(String)
-    /// The histories of device and collector are no longer one; the epoch is not sent any more.
+    /// The histories of device and collector diverged. This epoch is not sent any more.
     case diverged(MarkDecision.Divergence)
-    /// The directory came from another machine: this one enrolled as a new device and dropped what it inherited.
+    /// The directory was copied from another machine. This machine enrolled as a new device and dropped the inherited
+    /// records.
     case cloned(former: DeviceID)
-    /// The queue began a new epoch because the histories had diverged on this very machine.
+    /// The queue began a new epoch because the histories diverged on this machine.
     case newEpoch(EpochID)
-    /// The collector has settled an ended epoch: what it has is known, and what it has not is queued anew.
+    /// The collector settled an ended epoch. What it lacks is queued again.
     case epochSettled(EpochID)
-    /// The collector was restored from a backup: it has another incarnation, the device's enrollment stays what it was.
+    /// The collector was restored from a backup. Its incarnation changed; the device's enrollment did not.
     case collectorRestored(former: IncarnationID, now: IncarnationID)
-    /// A stream's front is refused, or draws server errors, on its own. Where nothing else waits, recording a status
-    /// record would tell a bad record from an
-    /// outage of the collector. Said once until the stream moves.
+    /// The first record of a stream is refused, or causes server errors, by itself. If nothing else waits, recording a
+    /// status record would distinguish a bad record from an outage of the collector. Reported once until the stream
+    /// moves.
     case blocked(StreamName, why: String)
 }
 
-/// What a collector says beside the marks, on every decided answer.
+/// What the collector reports beside the marks, in every answer that decided something.
 package struct CollectorNews: Equatable, Sendable {
-    /// Newest revision of this device's profile; above the one that runs: fetch it.
+    /// The newest revision of this device's profile. If it is above the one in force, fetch it.
     package var newestProfileRevision: UInt64
-    /// Repeated until their final state is reported.
+    /// Repeated until the device reports their final state.
     package var commands: [WireCommand]
-    /// The collector's clock, microseconds since 1970; 0 where it did not say. Noted, never a reason to refuse
-    /// anything.
+    /// The collector's clock in microseconds since 1970; 0 if unknown. For information only; nothing is refused because
+    /// of it.
     package var serverTime: Int64
-    /// The enrollment the request was sent under, 16 bytes; empty where the collector gave none. Commands belong to it.
+    /// The enrollment of the request, 16 bytes; empty if the collector gave none. Commands belong to it.
     package var enrollmentID: Data
 
     package init(
@@ -124,10 +125,10 @@ package struct CollectorNews: Equatable, Sendable {
     }
 }
 
-/// Hears what the transmitter learns. Calls come one after the other, from no particular task.
+/// Receives what the transmitter learns. Calls come one after the other, from any task.
 package protocol TransmitterDelegate: Sendable {
-    /// What rode on a decided answer. Awaited before the pass goes on; should only note and wake.
+    /// News from an answer. The pass waits for the call to return, so only note it and wake somebody.
     func received(_ news: CollectorNews) async
-    /// Awaited before the pass goes on; should only note and wake.
+    /// The pass waits for the call to return, so only note it and wake somebody.
     func stateChanged(_ change: TransmitterChange) async
 }

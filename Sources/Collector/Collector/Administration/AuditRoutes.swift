@@ -5,7 +5,7 @@ import Hummingbird
 import TelemetryBasics
 import WireModel
 
-/// What was changed by whom, newest first; an organization's administrator sees what concerns that organization.
+/// Lists who changed what, newest first. An organization's administrator sees what concerns that organization.
 struct AuditRoutes: Sendable {
     let administration: MetadataService
 
@@ -24,15 +24,15 @@ struct AuditRoutes: Sendable {
     }
 }
 
-/// An entry of the audit trail as administrators see it.
+/// An entry of the audit trail, as administrators see it.
 struct AuditView: Encodable {
     var id: String
     var time: String
     var actor: String
-    /// The id of the token it was done with; absent at the collector's machine.
+    /// The id of the token that was used; absent for commands on the collector's machine.
     var token: String?
     var role: String?
-    /// Absent: the whole collector.
+    /// Absent if it concerns the whole collector.
     var organization: String?
     var action: String
     var subject: String

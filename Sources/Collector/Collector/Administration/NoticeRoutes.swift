@@ -5,7 +5,7 @@ import Hummingbird
 import TelemetryBasics
 import WireModel
 
-/// What an administrator should know, newest first.
+/// Lists what an administrator should know, newest first.
 struct NoticeRoutes: Sendable {
     let archive: any LogArchive
 
@@ -28,14 +28,14 @@ package struct NoticeView: Encodable {
     var count: Int
     var firstAt: String
     var lastAt: String
-    /// When it was over; absent while it lasts, or where there is no end to it.
+    /// When it ended; absent while it lasts, or if it has no end.
     var endedAt: String?
-    /// `raised` or `ended`, and who says so; of what is posted to a webhook alone.
+    /// `raised` or `ended`, with the collector that reports it. Only in what a webhook receives.
     var event: String?
     var collector: String?
 
-    /// What a webhook gets; `openapi.yaml` describes it below `webhooks`.
-    /// - Parameter collector: who posts it: one receiver may serve several.
+    /// The body of a webhook; `openapi.yaml` describes it under `webhooks`.
+    /// - Parameter collector: the sender, because one receiver may serve several collectors.
     package static func json(of news: NoticeNews, collector: CollectorID) throws -> Data {
         var view = NoticeView(news.notice)
         view.event = news.kind.rawValue

@@ -7,7 +7,7 @@ import Logging
 import TelemetryBasics
 import WireModel
 
-/// Organizations, for administrators: one of all organizations makes them, one of a single organization sees that one.
+/// Organizations. An administrator of all organizations makes them; one of a single organization sees only that one.
 struct OrganizationRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
@@ -72,12 +72,12 @@ struct OrganizationRoutes: Sendable {
     }
 }
 
-/// An organization as administrators see it.
+/// An organization, as administrators see it.
 struct OrganizationView: Encodable {
     var name: String
     var createdAt: String
     var devices: Int
-    /// The newest over its own and its applications' profiles.
+    /// The newest revision of all its profiles, including those of its applications.
     var profileRevision: UInt64
 
     init(_ row: OrganizationRow) {

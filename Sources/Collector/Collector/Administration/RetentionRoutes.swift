@@ -5,8 +5,8 @@ import Logging
 import TelemetryBasics
 import WireModel
 
-/// What is kept of the records, and their end before their time. A day's file holds the records of all organizations,
-/// so it is for administrators of all of them; an organization's own logs are deleted with `DELETE /api/v1/logs`.
+/// Shows which records are kept, and removes records early. A day's file contains the records of all organizations, so
+/// this is for administrators of all organizations. An organization deletes its own logs with `DELETE /api/v1/logs`.
 struct RetentionRoutes: Sendable {
     static let bodyBytes = 4 * 1024
     static let days = 1...36_500
@@ -82,7 +82,7 @@ struct RetentionRoutes: Sendable {
 
 private struct ReleaseView: Encodable {
     var released: Bool
-    /// What it waited for.
+    /// What retention waited for.
     var waited: String?
 }
 
@@ -94,13 +94,13 @@ extension Problem {
         retryable: true, retryAfterMs: 10_000)
 }
 
-/// What is kept of the records, as administrators see it: over HTTP, and at the collector's machine.
+/// What records are kept, as administrators see it over HTTP and on the collector's machine.
 package struct RetentionView: Encodable {
     struct Stream: Encodable {
         var stream: String
         var files: Int
         var bytes: Int64
-        /// Days; absent where there is no file.
+        /// A day; absent if there is no file.
         var oldest: String?
         var newest: String?
         var removedFiles: Int
@@ -114,10 +114,10 @@ package struct RetentionView: Encodable {
     }
 
     var streams: [Stream]
-    /// Why nothing is removed; absent while old records go.
+    /// Why nothing is removed; absent while old records are removed.
     var waiting: String?
     var waitingSince: String?
-    /// The last one; absent where there was none.
+    /// The last purge; absent if there was none.
     var purge: Purge?
 
     package init(_ status: RetentionService.Status) {
@@ -135,7 +135,7 @@ package struct RetentionView: Encodable {
     }
 }
 
-/// What a purge of records would take, or was asked to take.
+/// What a purge of records would remove, or was requested to remove.
 struct PurgeView: Encodable {
     struct Stream: Encodable {
         var stream: String
@@ -145,15 +145,15 @@ struct PurgeView: Encodable {
         var newest: String
     }
 
-    /// Whether it was asked for: the files go within seconds.
+    /// Whether the purge was requested. The files are removed within seconds.
     var asked: Bool
-    /// Those of which something goes.
+    /// The streams that lose records.
     var streams: [Stream]
     var files: Int
     var bytes: Int64
-    /// To be sent as `confirm`; only where nothing is asked yet.
+    /// The value to send as `confirm`. Only while nothing is requested.
     var confirm: String?
-    /// The id by which `GET /api/v1/retention` and the audit trail tell of it.
+    /// The purge's id in `GET /api/v1/retention` and in the audit trail.
     var purge: String?
 
     init(_ plan: PurgePlan, purge: String? = nil) {

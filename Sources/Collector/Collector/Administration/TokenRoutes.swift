@@ -7,7 +7,7 @@ import Logging
 import TelemetryBasics
 import WireModel
 
-/// Tokens of people, scripts and enrollment. An organization's administrator sees and makes that organization's only.
+/// Tokens of people, scripts and enrollment. An organization's administrator sees and makes only its tokens.
 struct TokenRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
@@ -87,14 +87,13 @@ extension TokenPosition {
     }
 }
 
-/// A token as people ask for it: `{kind, name, role, organization, expiresAt | expiresInSeconds, maximumUses |
-/// unlimited}`.
+/// A request for a token: `{kind, name, role, organization, expiresAt | expiresInSeconds, maximumUses | unlimited}`.
 struct TokenDocument {
     var token: NewToken
 
     static let uses: ClosedRange<Int> = 1...1_000_000_000
 
-    /// - Parameter person: who asks: what is not said is their organization.
+    /// - Parameter person: the requester. Their organization is the default.
     init(_ body: Data, person: Person, now: Int64) throws(Problem) {
         var fields = try FieldReader(body: body)
         let kind = try fields.text("kind")
@@ -149,23 +148,23 @@ struct TokenDocument {
     }
 }
 
-/// A token as administrators see it.
+/// A token, as administrators see it.
 struct TokenView: Encodable {
     var id: String
     var kind: String
     var name: String
     var role: String?
-    /// Absent: all.
+    /// Absent for all organizations.
     var organization: String?
     var createdAt: String
     var expiresAt: String?
     var revokedAt: String?
-    /// Devices that have enrolled with it; of an enrollment token.
+    /// The number of devices that enrolled with it. Only for enrollment tokens.
     var uses: Int?
     var maximumUses: Int?
     /// `good`, `expired`, `used-up` or `revoked`.
     var state: String
-    /// The secret; only in the answer that made it.
+    /// The secret. Only in the answer that made the token.
     var token: String?
 
     init(_ row: TokenRow, now: Int64) {

@@ -5,19 +5,19 @@ import SwiftASN1
 import WireModel
 import X509
 
-/// Whether a device that has proved its credential is let in with what it showed in the handshake. Pure.
+/// Decides whether a device with a valid credential is admitted with the certificate that it showed. Pure.
 enum CertificateVerdict: Equatable {
     case admitted
-    /// With a certificate that it comes with for the first time: those before it are over.
+    /// Admitted with a certificate that it shows for the first time. Earlier certificates end.
     case admittedAnew(fingerprint: Data)
     case refused(Problem)
 
     var isAdmission: Bool { if case .refused = self { false } else { true } }
 
     /// - Parameters:
-    ///   - isRequired: whether it has to show one.
-    ///   - shown: `nil`: none.
-    ///   - device: with the certificates it was issued.
+    ///   - isRequired: whether the device must show a certificate.
+    ///   - shown: `nil` if it showed none.
+    ///   - device: contains the certificates issued to it.
     init(isRequired: Bool, shown: ShownCertificate?, device: DeviceRow, at now: Int64) {
         let withoutOne: CertificateVerdict = isRequired ? .refused(.certificateRequired) : .admitted
         guard let shown else {
@@ -41,11 +41,10 @@ enum CertificateVerdict: Equatable {
     }
 }
 
-/// The certificate that a client showed in its handshake, which the TLS library has held against the authorities and
-/// found good.
+/// The certificate that a client showed in its handshake. The TLS library has verified it against the authorities.
 struct ShownCertificate: Sendable {
     private let der: [UInt8]
-    /// SHA-256 of its DER form.
+    /// SHA-256 of the DER form.
     let fingerprint: Data
 
     init(der: [UInt8]) {
@@ -53,7 +52,7 @@ struct ShownCertificate: Sendable {
         fingerprint = Data(SHA256.hash(data: der))
     }
 
-    /// Whose it says it is; `nil` where it is no device's, such as one of `--client-ca`.
+    /// The device it names; `nil` if it names none, for instance a certificate of `--client-ca`.
     var device: DeviceID? {
         guard let certificate = try? Certificate(derEncoded: der),
             let names = try? certificate.extensions.subjectAlternativeNames
@@ -70,7 +69,7 @@ extension Problem {
             "This collector serves devices only with a client certificate that it issued. Enroll again with a certificate signing request.",
         scope: .device)
 
-    /// Superseded by a later one, or of a time that this collector was restored to before.
+    /// Replaced by a later one, or issued after the state to which this collector was restored.
     static let certificateUnknown = Problem(
         status: 401, code: Code.certificateUnknown, title: "Certificate unknown",
         detail:
@@ -94,26 +93,25 @@ extension Problem {
     }
 }
 
-/// Whether devices have client certificates of this collector's own authority, and what comes of a device without one.
+/// Whether devices have client certificates of this collector's own authority, and what happens to devices without one.
 ///
-/// A certificate is a second factor beside the credential, never in its place: whoever shows one still has to send the
-/// credential of the device that it was issued to. People never need one; the server asks for it during the handshake,
-/// and only a device's route looks at it.
+/// A certificate is a second factor in addition to the credential. Whoever shows one must still send the credential of
+/// the device it was issued to. People never need one. The server requests a certificate in every handshake, and only
+/// routes of devices look at it.
 ///
-/// Argued against once: a certificate alone could be the credential, as in SCEP or EST. But then a renewal that is lost
-/// locks the device out, a proxy that ends TLS makes identities unreadable, and revocation needs lists. Beside a
-/// credential the certificate only ever narrows who is let in, so each of these fails safely: what is not remembered as
-/// the device's own is refused, and nothing else depends on it.
+/// Considered once: a certificate alone could be the credential, as in SCEP or EST. But then a lost renewal locks the
+/// device out, a proxy that ends TLS hides identities, and revocation needs lists. As a second factor the certificate
+/// only narrows who is admitted, so each of these cases fails safely. A certificate that is not known to be the
+/// device's own is refused, and nothing else depends on it.
 ///
-/// Where it is off - no authority is set, or it was switched off - a request for a certificate is not looked at, and a
-/// device is enrolled with its credential alone, as at a collector that knows nothing of certificates. Refusing it
-/// would keep a fleet whose agents were set up first from reporting, and protect nothing: this collector asks nobody
-/// for a certificate.
+/// If no authority is set, or certificates are switched off, requests for a certificate are ignored. A device is then
+/// enrolled with its credential alone. Refusing it would keep a fleet from reporting whose agents were set up first,
+/// and protect nothing.
 package enum DeviceCertificates: Sendable {
     case off
-    /// A device may come without; the way to bring certificates to a fleet that has none.
+    /// A device may come without one. This is how certificates are introduced in a fleet.
     case optional(DeviceAuthority)
-    /// A device's routes are closed without one, all but enrolling, which gives one.
+    /// Routes of devices require one, except enrollment, which issues it.
     case required(DeviceAuthority)
 
     package var authority: DeviceAuthority? {

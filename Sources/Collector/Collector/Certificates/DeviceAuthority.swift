@@ -7,21 +7,21 @@ import TelemetryBasics
 import WireModel
 import X509
 
-/// The authority that issues devices' client certificates, from the files an administrator names.
+/// The authority that issues client certificates for devices, from the configured files.
 ///
-/// The certificate file holds the issuing authority first, and above it, where that is no root itself, those up to a
-/// root. What else is in it is trusted too and issues nothing: a former authority whose certificates are still about.
-/// Files are read at the start; others need a restart. Safe from any thread.
+/// The certificate file begins with the issuing authority. If that is no root, the authorities up to a root follow.
+/// Further certificates in the file are trusted and issue nothing: for instance a former authority with certificates
+/// still in use. Files are read at the start; changes need a restart. Safe from any thread.
 package struct DeviceAuthority: Sendable {
-    /// Days that a device's certificate is good for.
+    /// The validity of a device's certificate in days.
     package static let validDays = 1...1095
     package static let defaultValidDays = 90
-    /// A device's clock may be behind by this much.
+    /// A device's clock may be this many seconds behind.
     private static let slackSeconds: TimeInterval = 300
 
     private let issuer: Certificate
     private let key: Certificate.PrivateKey
-    /// From the issuer up; a root at its end.
+    /// From the issuer up to a root.
     private let path: [Certificate]
     private let days: Int
     /// For messages and notices.
@@ -29,11 +29,11 @@ package struct DeviceAuthority: Sendable {
 
     /// - Parameters:
     ///   - certificate: PEM file.
-    ///   - key: PEM file of the first certificate's private key.
-    ///   - days: for which a device's certificate is good, but never beyond the authority's own end.
-    /// - Throws: `invalidConfiguration` where a file cannot be read, key and certificate do not belong together, or the
-    ///   certificate is no authority's. One that has expired is taken: it issues nothing, and what depends on it is
-    ///   refused, but people are let in.
+    ///   - key: PEM file with the private key of the first certificate.
+    ///   - days: validity of a device's certificate, limited by the authority's own end.
+    /// - Throws: `invalidConfiguration` if a file is unreadable, if key and certificate do not match, or if the
+    ///   certificate is not an authority's. An expired authority is accepted: it issues nothing and its certificates
+    ///   are refused, but people are admitted.
     package init(certificate: String, key: String, days: Int = defaultValidDays) throws(CollectorError) {
         let found = try Self.load("--device-ca-certificate", certificate) { text in
             try PEMDocument.parseMultiple(pemString: text).map { try Certificate(pemDocument: $0) }
@@ -98,7 +98,7 @@ package struct DeviceAuthority: Sendable {
         return path
     }
 
-    /// The soonest end in the chain above devices' certificates, microseconds since 1970.
+    /// The earliest end in the chain above devices' certificates, in microseconds since 1970.
     package var expires: Int64 { path.map { Self.microseconds($0.notValidAfter) }.min() ?? 0 }
 
     /// For notices.
@@ -110,16 +110,16 @@ package struct DeviceAuthority: Sendable {
         }
     }
 
-    /// A client certificate for the device; only the key is the request's.
+    /// Issues a client certificate for the device. Only the key comes from the request.
     /// - Parameter now: microseconds since 1970.
-    /// - Returns: `nil` where the authority itself has expired.
+    /// - Returns: `nil` if the authority itself has expired.
     func issue(_ request: SigningRequest, to device: DeviceID, of organization: String, at now: Int64) throws
         -> IssuedCertificate?
     {
         guard now < expires else { return nil }
         let serial = Self.randomSerial()
         let start = Date(timeIntervalSince1970: TimeInterval(now / 1_000_000) - Self.slackSeconds)
-        // Whole seconds: a certificate has no finer.
+        // Certificates have whole seconds.
         let end = min(now / 1_000_000 + Int64(days) * 86_400, expires / 1_000_000)
         let certificate = try Certificate(
             version: .v3, serialNumber: Certificate.SerialNumber(bytes: serial), publicKey: request.key,
@@ -152,7 +152,7 @@ package struct DeviceAuthority: Sendable {
                 expires: end * 1_000_000))
     }
 
-    /// 16 random bytes, the first two bits 01: positive, and of one length.
+    /// 16 random bytes whose first two bits are 01, so the number is positive and of constant length.
     static func randomSerial() -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         var bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
@@ -164,10 +164,10 @@ package struct DeviceAuthority: Sendable {
 }
 
 extension DeviceAuthority {
-    /// A new authority: a root with a P-256 key that signs devices' certificates and no other authority's.
+    /// Makes a new authority: a root with a P-256 key that signs devices' certificates and no other authority.
     /// - Parameters:
     ///   - name: its common name.
-    ///   - days: for which it is good.
+    ///   - days: its validity.
     /// - Returns: certificate and key in PEM.
     package static func create(name: String, days: Int, now: Date = .now) throws -> (certificate: String, key: String) {
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
@@ -187,19 +187,18 @@ extension DeviceAuthority {
     }
 }
 
-/// A device's request for a certificate (PKCS #10), checked: whoever made it holds the key, and the key is good enough.
+/// A device's certificate request (PKCS #10) that was checked: the sender holds the key, and the key is strong enough.
 ///
-/// Only the key is taken from it. The subject, names and extensions it asks for are the collector's to say and are not
-/// looked at.
+/// Only the key is used. The collector decides subject, names and extensions, so those in the request are ignored.
 struct SigningRequest: Sendable {
-    /// In DER; one with the largest key that is taken has about 2,500.
+    /// In DER. A request with the largest accepted key has about 2,500 bytes.
     static let maximumBytes = 16 * 1024
     static let rsaBits = 2048...8192
 
     let key: Certificate.PublicKey
 
-    /// - Parameter der: as it came.
-    /// - Throws: `Problem` 400, whose code says what is wrong with it.
+    /// - Parameter der: the bytes as received.
+    /// - Throws: `Problem` 400; its code tells the fault.
     init(der: Data) throws(Problem) {
         guard der.count <= Self.maximumBytes else {
             throw .signingRequest("csr-too-large", "It has \(der.count) bytes; at most \(Self.maximumBytes) are taken.")
@@ -208,7 +207,7 @@ struct SigningRequest: Sendable {
         do { request = try CertificateSigningRequest(derEncoded: Array(der)) } catch let error as ASN1Error {
             throw .signingRequest("csr-malformed", "It is not a PKCS #10 request in DER: \(error).")
         } catch {
-            // Its form is right; a key is in it that the library does not take.
+            // The form is right, but the library does not support the key.
             throw Self.otherKey
         }
         guard Self.isTaken(request.publicKey) else { throw Self.otherKey }
@@ -228,19 +227,19 @@ struct SigningRequest: Sendable {
 
     private static func isTaken(_ key: Certificate.PublicKey) -> Bool {
         if let rsa = _RSA.Signing.PublicKey(key) { return rsaBits.contains(rsa.keySizeInBits) }
-        // A certificate with an Ed25519 key can be issued, but not be shown: neither side's TLS signs with one.
+        // A certificate with an Ed25519 key could be issued but not used, because TLS signs with it on neither side.
         return P256.Signing.PublicKey(key) != nil || P384.Signing.PublicKey(key) != nil
     }
 }
 
-/// A certificate as it goes to the device, and what is remembered of it.
+/// A certificate for a device, and what the collector stores of it.
 struct IssuedCertificate: Sendable {
-    /// PEM: the device's first, then the authorities between it and a root.
+    /// PEM: the device's certificate, then the authorities between it and a root.
     let chain: Data
     let record: DeviceCertificate
 }
 
-/// How a certificate names its device: a URI among its alternative names.
+/// The device's name in a certificate: a URI among the alternative names.
 struct DeviceName: Sendable {
     private static let prefix = "urn:ws1:device:"
 

@@ -2,17 +2,17 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// A command as people ask for it: `{kind, arguments, expiresAt | expiresInSeconds}`.
+/// A request for a command: `{kind, arguments, expiresAt | expiresInSeconds}`.
 struct CommandDocument {
     var action: WireCommand.OneOf_Action
     /// Microseconds since 1970.
     var expires: Int64
 
-    /// Unless the request says otherwise: one day.
+    /// The default lifetime: one day.
     static let defaultSeconds: Int64 = 86_400
-    /// Seconds from now: 30 d at most.
+    /// Lifetime in seconds: at most 30 d.
     static let seconds: ClosedRange<Int64> = 1...(30 * 86_400)
-    /// Seconds a capture or another log level lasts: 1 s to 24 h.
+    /// Duration of a capture or a temporary log level in seconds: 1 s to 24 h.
     static let lastingSeconds: ClosedRange<UInt32> = 1...86_400
     static let textBytes = 1024
     static let maximumCategories = 32
@@ -53,7 +53,7 @@ struct CommandDocument {
     private static let kinds =
         "request-logs, cancel, send-beacon, query-device-information, reload-profile, change-log-level, wipe"
 
-    /// Erasing a device's data is an administrator's; everything else an operator may ask for.
+    /// Erasing a device's data requires an administrator. Operators may request everything else.
     var role: PersonRole {
         if case .wipe = action { .administrator } else { .operator }
     }

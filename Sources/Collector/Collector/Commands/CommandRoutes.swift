@@ -8,11 +8,11 @@ import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
-/// What people ask of devices: viewers see it, operators ask for anything but a wipe, administrators for that too.
+/// Commands for devices. Viewers see them, operators request all but a wipe, and administrators also a wipe.
 struct CommandRoutes: Sendable {
     static let bodyBytes = 32 * 1024
     static let keyBytes = 1...255
-    /// Of one request for logs; a device needs one.
+    /// The most uploads of one request for logs. A device needs one.
     static let maximumUploads = 100
 
     let registry: MetadataService
@@ -60,7 +60,7 @@ struct CommandRoutes: Sendable {
         return try await view(row, now: context.now).response()
     }
 
-    /// With what has come of it, where it asks for logs.
+    /// Includes the uploads of a request for logs.
     private func view(_ row: CommandRow, now: Int64) async throws -> CommandAnswer {
         var view = try CommandAnswer(row, now: now)
         if case .requestLogs = row.command.action {

@@ -6,7 +6,7 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// Devices as people see them, and what administrators do with them.
+/// Devices as people see them, and the actions of administrators.
 struct DeviceRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
@@ -30,7 +30,7 @@ struct DeviceRoutes: Sendable {
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
         let parameters = try QueryParameters(
             request, known: DeviceQuery.parameters.union(["limit", "cursor", "organization"]))
-        // Another organization has no devices that the person could see.
+        // Another organization has no devices that this person may see.
         var query = try DeviceQuery(parameters, organization: context.person.organization)
         if let named = parameters.text("organization") {
             guard query.organization ?? named == named else {
@@ -67,7 +67,7 @@ struct DeviceRoutes: Sendable {
 
     private func revoke(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        // Who wants nothing but the revocation sends no body.
+        // A request for revocation alone has no body.
         guard request.headers[.contentType] != nil else {
             return try await revoke(context, closingToken: false)
         }
@@ -172,16 +172,16 @@ struct DeviceRoutes: Sendable {
     }
 }
 
-/// What a deletion of a device took, or would take.
+/// What the deletion of a device removed or would remove.
 struct DeviceDeletionView: Encodable {
     var deleted: Bool
     var device: String
     var organization: String
     var name: String
-    /// What stays until it is deleted with `DELETE /api/v1/logs`.
+    /// Log chunks stay until they are deleted with `DELETE /api/v1/logs`.
     var logChunks: Int
     var logRawBytes: Int
-    /// To be sent as `confirm`; only where nothing is deleted yet.
+    /// The value to send as `confirm`. Only while nothing is deleted.
     var confirm: String?
 
     init(_ row: DeviceRow, logs: LogDeletion, isDone: Bool) {
@@ -196,7 +196,7 @@ struct DeviceDeletionView: Encodable {
 }
 
 extension MetadataService {
-    /// The device in the path; another organization's is not there.
+    /// The device in the path. A device of another organization does not exist for the caller.
     nonisolated func known(_ context: PersonContext) async throws -> DeviceRow {
         guard let id = DeviceID(try context.parameter("device")),
             let device = try await device(id, organization: context.person.organization)
@@ -211,7 +211,7 @@ extension DeviceQuery {
     ]
     static let textBytes = 256
 
-    /// - Parameter organization: the asker's; `nil` for all.
+    /// - Parameter organization: the caller's; `nil` for all.
     init(_ query: QueryParameters, organization: String?) throws {
         self.init(organization: organization)
         for word in (query.text("state") ?? "").split(separator: ",") {
@@ -247,7 +247,7 @@ extension DeviceQuery {
 }
 
 extension QueryParameters {
-    /// One of a few words; `nil` where it is absent.
+    /// Reads one of a few words; `nil` if the parameter is absent.
     func choice<Value>(_ name: String, _ values: [(word: String, value: Value)]) throws -> Value? {
         guard let text = text(name) else { return nil }
         guard let found = values.first(where: { $0.word == text }) else {
@@ -257,7 +257,7 @@ extension QueryParameters {
     }
 }
 
-/// Where the next page of a list of devices begins, and of which order it is. Opaque to clients; it holds no secret and
+/// The start of the next page of a device list, and the list's order. Opaque to clients. It contains no secret and
 /// grants nothing.
 struct DeviceCursor: Equatable {
     var sort: DeviceQuery.Sort
@@ -268,13 +268,13 @@ struct DeviceCursor: Equatable {
         (sort, isDescending, self.position) = (query.sort, query.isDescending, position)
     }
 
-    /// `nil` where it is none.
+    /// `nil` if the text is no such cursor.
     init?(_ text: String) {
         guard let data = CursorText.data(text, maximumBytes: 1024), let plain = String(data: data, encoding: .utf8)
         else {
             return nil
         }
-        // The key is the last: a name may hold anything.
+        // The key comes last, because a name may contain anything.
         let parts = plain.split(separator: "|", maxSplits: 3, omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 4, let sort = DeviceQuery.Sort(rawValue: parts[0]), let id = DeviceID(parts[2]),
             parts[1] == "a" || parts[1] == "d"

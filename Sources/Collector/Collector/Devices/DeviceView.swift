@@ -3,7 +3,7 @@ import Foundation
 import TelemetryBasics
 import WireModel
 
-/// A device as people see it.
+/// A device, as people see it.
 struct DeviceView: Encodable {
     var id: String
     var organization: String
@@ -18,25 +18,25 @@ struct DeviceView: Encodable {
     var leftAt: String?
     var lastSeenAt: String?
     var lastBeaconAt: String?
-    /// The schedule `state` is derived from.
+    /// The schedule from which `state` is derived.
     var expectedBeaconSeconds: UInt32?
-    /// What it runs of its profile.
+    /// The profile revision that the device applies.
     var profileRevision: UInt64?
-    /// Whose logs are shown with its own.
+    /// The device whose logs are shown with its own.
     var predecessor: String?
-    /// The id of the enrollment token that it last enrolled with.
+    /// The id of its last enrollment token.
     var enrollmentToken: String?
-    /// That token; only in the answer that revoked the device.
+    /// That token. Only in the answer that revoked the device.
     var token: TokenView?
-    /// Devices that may be this one enrolled again; only in the view of one device.
+    /// Devices that may be this one, enrolled again. Only if a single device is requested.
     var possibleSuccessors: [String]?
-    /// Client certificates it may come with, in the order of their issue; only in the view of one device.
+    /// Its valid client certificates in the order of issue. Only if a single device is requested.
     var certificates: [DeviceCertificateView]?
     var operatingSystem: JSONValue?
     var beacon: JSONValue?
     var identity: JSONValue?
 
-    /// - Parameter role: of the person who looks.
+    /// - Parameter role: the viewer's role.
     init(_ device: DeviceRow, for role: PersonRole, lineage: DeviceLineage? = nil, now: Int64) throws {
         id = device.id.description
         organization = device.organization
@@ -63,13 +63,13 @@ struct DeviceView: Encodable {
     }
 }
 
-/// A device's client certificate as people see it.
+/// A device's client certificate, as people see it.
 struct DeviceCertificateView: Encodable {
     /// Hexadecimal.
     var serial: String
     var issuedAt: String
     var expiresAt: String
-    /// When the device first came with it; absent while it has not.
+    /// When the device first used it; absent until then.
     var usedAt: String?
 
     init(_ certificate: DeviceCertificate) {

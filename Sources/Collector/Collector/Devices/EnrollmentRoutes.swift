@@ -4,9 +4,9 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// How a device gets, renews and gives up its credential.
+/// Issues, renews and ends the credentials of devices.
 struct EnrollmentRoutes: Sendable {
-    /// Largest enrollment request; it may hold a certificate signing request.
+    /// The largest enrollment request. It may contain a certificate signing request.
     static let bodyBytes = 64 * 1024
     static let machineHashBytes = 256
 
@@ -74,7 +74,7 @@ struct EnrollmentRoutes: Sendable {
     }
 
     private func rotate(_ request: Request, _ context: DeviceContext) async throws -> Response {
-        // A device that wants nothing but a credential sends no body.
+        // A request for a credential alone has no body.
         guard request.headers[.contentType] != nil else { return try await rotate(context, signing: nil) }
         return try await reader.read(request, context, limit: .small(Self.bodyBytes)) { body in
             let request = try decode(WireRotateRequest.self, body)
@@ -91,14 +91,14 @@ struct EnrollmentRoutes: Sendable {
         return answer.response()
     }
 
-    /// - Parameter der: empty: none is wanted.
-    /// - Returns: `nil` where none is wanted, or none is issued here.
+    /// - Parameter der: empty if no certificate is requested.
+    /// - Returns: `nil` if none is requested, or none is issued here.
     private func signingRequest(_ der: Data) throws -> SigningRequest? {
         guard certificates.authority != nil, !der.isEmpty else { return nil }
         return try SigningRequest(der: der)
     }
 
-    /// - Returns: the chain for the device; empty where none is wanted or can be had.
+    /// - Returns: the chain for the device; empty if none is requested or available.
     private func certificate(
         for request: SigningRequest?, device: DeviceID, organization: String, reason: String, now: Int64
     ) async throws -> Data {

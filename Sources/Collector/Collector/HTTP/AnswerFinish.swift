@@ -12,9 +12,9 @@ import WireModel
 /// An answer whose size is known is in memory already; any other is compressed piece by piece as it is written, with a
 /// window of 256 KiB.
 struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
-    /// A shorter answer is sent as it is.
+    /// A shorter answer is not compressed.
     private static var gzipBytes: Int { 1024 }
-    /// Answers to people, not archives: a low level takes most of it at a third of the time.
+    /// Answers for people are no archives: a low level achieves most of the compression in a third of the time.
     private static var level: Int { 3 }
 
     func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
@@ -40,7 +40,7 @@ struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
         guard request.acceptsGzip else { return response }
         response.headers[.contentEncoding] = "gzip"
         response.headers[.contentLength] = nil
-        // Other bytes than without gzip: the tag tells that what they say is the same.
+        // The compressed bytes differ, so the tag becomes a weak one, which says that the content is the same.
         if let tag = response.headers[.eTag], !tag.hasPrefix("W/") { response.headers[.eTag] = "W/" + tag }
         let body = response.body
         response.body = ResponseBody { writer in
@@ -58,7 +58,7 @@ struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
         return "W/\"\(Data(digest.prefix(16)).hexadecimal)\""
     }
 
-    /// Compared weakly, as RFC 9110 has it for `If-None-Match`.
+    /// Weak comparison, as RFC 9110 requires for `If-None-Match`.
     private static func isAmong(_ field: String, _ tag: String) -> Bool {
         let opaque = tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag
         return RevisionTag(text: opaque).isAmong(field)
@@ -81,7 +81,7 @@ extension Request {
     }
 }
 
-/// Takes a body whose size is known; one buffer is taken over without a copy.
+/// Collects a body of known size. A single buffer is taken over without a copy.
 private struct CollectingBodyWriter: ResponseBodyWriter {
     final class Storage {
         var bytes = ByteBuffer()
@@ -101,9 +101,9 @@ private struct CollectingBodyWriter: ResponseBodyWriter {
     consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }
 
-/// Compresses what is written on its way to another writer.
+/// Compresses what is written and passes it on.
 private struct GzipBodyWriter: ResponseBodyWriter {
-    /// What compresses to less is gathered.
+    /// Smaller compressed pieces are collected.
     private static let pieceBytes = 16 * 1024
 
     private var writer: any ResponseBodyWriter
@@ -134,7 +134,7 @@ private struct GzipBodyWriter: ResponseBodyWriter {
     }
 }
 
-/// A revision as an entity tag, and its comparison with `If-Match` and `If-None-Match`.
+/// A revision as an entity tag, for `If-Match` and `If-None-Match`.
 struct RevisionTag: Equatable {
     let text: String
 
@@ -142,12 +142,12 @@ struct RevisionTag: Equatable {
         self.init(text: "\"\(revision)\"")
     }
 
-    /// - Parameter text: with its quotes.
+    /// - Parameter text: includes the quotes.
     init(text: String) {
         self.text = text
     }
 
-    /// Whether the header field lists this tag or is `*`. A weak tag compares equal to the strong one.
+    /// Whether the header field lists this tag or is `*`. A weak tag equals the strong one.
     func isAmong(_ field: String) -> Bool {
         field.split(separator: ",").contains { part in
             let plain = part.trimmingCharacters(in: .whitespaces)

@@ -10,9 +10,9 @@ import WireModel
 /// budget all the time. Hummingbird bounds a body by its length as it travels only, and each body by itself.
 struct BodyReader: Sendable {
     struct Limit: Sendable {
-        /// As it travels, bytes.
+        /// The most bytes as sent.
         var bytes: Int
-        /// Inflated, bytes.
+        /// The most bytes after inflating.
         var inflatedBytes: Int
 
         static func small(_ bytes: Int) -> Limit { Limit(bytes: bytes, inflatedBytes: bytes) }
@@ -20,8 +20,8 @@ struct BodyReader: Sendable {
 
     enum Encoding { case identity, gzip }
 
-    /// So much of a body is read before it takes a place. With as many connections as the collector accepts this is 8
-    /// MiB.
+    /// The bytes of a body that are read before it takes a place in the budget. With the most accepted connections this
+    /// is 8 MiB.
     private static let unplacedBytes = 4096
 
     let batchLimit: Limit
@@ -37,11 +37,11 @@ struct BodyReader: Sendable {
     enum Kind {
         case batch
         case small(Int)
-        /// People's JSON.
+        /// JSON from people.
         case json(Int)
-        /// What people's JSON changes in a document (RFC 7396).
+        /// A JSON merge patch from people (RFC 7396).
         case mergePatch(Int)
-        /// Gzip that stays as it is.
+        /// Gzip data that is kept compressed.
         case gzip(Int)
 
         var mediaType: String {
@@ -73,7 +73,7 @@ struct BodyReader: Sendable {
         }
         try Self.checkLength(request, limit: limit.bytes)
         var source = BodySource(request.body)
-        // Whoever announces a body and does not send it holds a connection, and no place.
+        // A client that announces a body and does not send it occupies a connection, but no place.
         try await source.begin(Self.unplacedBytes)
         return try await budget.withPlace(for: context.caller.share) { place in
             let body: Data
@@ -84,7 +84,7 @@ struct BodyReader: Sendable {
                 received = body.count
             case .gzip: (body, received) = try await Self.inflate(&source, limit: limit, &place)
             }
-            // Decoding copies what the body holds, but for a batch's records.
+            // Decoding copies the body's contents, except for a batch's records.
             if case .batch = kind {
                 metrics.read(compressed: received, inflated: body.count)
             } else {
@@ -95,7 +95,7 @@ struct BodyReader: Sendable {
     }
 
     static func checkMediaType(_ request: Request, _ expected: String) throws(Problem) {
-        // As our own devices say it.
+        // The form our own devices send.
         if request.headers[.contentType] == expected { return }
         let given =
             (request.headers[.contentType] ?? "").split(separator: ";", maxSplits: 1).first.map(String.init) ?? ""
@@ -117,7 +117,7 @@ struct BodyReader: Sendable {
         }
     }
 
-    /// A length that is announced is believed only to refuse it.
+    /// An announced length is used only to refuse it.
     static func checkLength(_ request: Request, limit: Int) throws(Problem) {
         guard let text = request.headers[.contentLength] else { return }
         guard let length = Int(text), length >= 0 else { throw .malformed("Content-Length is not a number of bytes.") }
@@ -138,7 +138,7 @@ struct BodyReader: Sendable {
         return data
     }
 
-    /// - Returns: the body inflated, and how many bytes it had on its way.
+    /// - Returns: the inflated body, and the number of bytes received.
     private static func inflate(
         _ body: inout BodySource, limit: Limit, _ place: inout IngestBudget.Place
     ) async throws -> (body: Data, received: Int) {
@@ -189,7 +189,7 @@ extension Problem {
     }
 }
 
-/// A request's body as a stream. Its beginning can be awaited before anything is read from it.
+/// A request's body as a stream. Its beginning can be awaited before anything is read.
 ///
 /// Not `Sendable`: one task reads it.
 struct BodySource {
@@ -199,7 +199,7 @@ struct BodySource {
 
     init(_ body: RequestBody) { iterator = body.makeAsyncIterator() }
 
-    /// Waits until `bytes` bytes, or the whole body, have arrived.
+    /// Waits until `bytes` bytes or the whole body have arrived.
     /// - Throws: `Problem`, as `next` does.
     mutating func begin(_ bytes: Int) async throws {
         var come = 0
@@ -211,7 +211,7 @@ struct BodySource {
         beginning.reverse()
     }
 
-    /// - Throws: `Problem` for a body that breaks off, or whose chunks are not chunks: the sender's fault and not the
+    /// - Throws: `Problem` if the body breaks off or its chunks are malformed. This is the sender's fault and not the
     ///   collector's.
     mutating func next() async throws -> ByteBuffer? {
         if let buffer = beginning.popLast() { return buffer }

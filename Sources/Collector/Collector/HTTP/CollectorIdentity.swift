@@ -1,15 +1,15 @@
 import HTTPTypes
 import WireModel
 
-/// Who answers: on every response, so that a device can tell its collector from a captive portal or a wrong host.
+/// Names this collector in every response, so a device can distinguish it from a captive portal or a wrong host.
 package struct CollectorIdentity: Sendable, Equatable {
     package let version: String
     package let collector: CollectorID
     package let incarnation: IncarnationID
 
-    /// Whether answers say that this host is for HTTPS only (HSTS, RFC 6797).
+    /// Whether answers say that this host uses HTTPS only (HSTS, RFC 6797).
     package let strictTransport: Bool
-    // As every answer says them.
+    // The form in answers.
     private let collectorText: String
     private let incarnationText: String
 
@@ -28,13 +28,13 @@ package struct CollectorIdentity: Sendable, Equatable {
         fields[.collectorVersion] = version
         fields[.collectorID] = collectorText
         fields[.incarnationID] = incarnationText
-        // A year, as browsers' lists ask for at least.
+        // A year, which browsers' lists require at least.
         if strictTransport { fields[.strictTransportSecurity] = "max-age=31536000" }
     }
 }
 
 package enum CollectorVersion {
-    /// Semantic version; its first component is the wire's major version.
+    /// A semantic version. Its first component is the wire's major version.
     package static let current = "1.0.0"
 }
 

@@ -20,13 +20,13 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private let limits: ConnectionLimits
     private let metrics: CollectorMetrics
     private let shares: ConnectionShares
-    /// With a place among its address's connections; `nil` without.
+    /// Set if the connection counts among those of its address.
     private var address: ConnectionShares.Address?
     private var isOverShare = false
     private var state: ConnectionGuardStateMachine
     private var timer: Scheduled<Void>?
     private var timerDeadline = NIODeadline.distantFuture
-    /// The body to write where the framework's own answer has none.
+    /// The body to write if the framework's own answer has none.
     private var missingBody: ByteBuffer?
 
     init(identity: CollectorIdentity, limits: ConnectionLimits, shares: ConnectionShares, metrics: CollectorMetrics) {
@@ -44,7 +44,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             if !isOverShare { self.address = address }
         }
         schedule(context)
-        // In front of the codec that forgets version and method; a channel without one (a test's) needs none.
+        // Before the codec that discards version and method. A test's channel has no such codec and needs none.
         let pipeline = context.pipeline.syncOperations
         if let codec = try? pipeline.handler(type: HTTP1ToHTTPServerCodec.self) {
             try? pipeline.addHandler(HTTP1SemanticsHandler(), position: .before(codec))
@@ -62,7 +62,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func channelActive(context: ChannelHandlerContext) {
         context.fireChannelActive()
         guard isOverShare else { return }
-        // Nothing is said: behind TLS that would cost a handshake, which is what there is too little of.
+        // No answer is sent: behind TLS it would require a handshake, and processor time is what is short.
         metrics.connectionRefused()
         context.close(promise: nil)
     }
@@ -85,7 +85,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
-        // What is thrown away never reaches the reader that would ask for more.
+        // Discarded data never reaches the reader, who would otherwise request more.
         if case .lingering = state.phase { context.read() }
     }
 
@@ -143,7 +143,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         promise?.fail(ChannelError.outputClosed)
     }
 
-    /// The collector's headers, and a problem where an error has no body.
+    /// Adds the collector's headers, and a problem if an error has no body.
     private func complete(_ head: inout HTTPResponse) {
         identity.add(to: &head.headerFields)
         guard head.status.code >= 400, head.headerFields[.contentType] == nil else { return }
@@ -153,7 +153,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         missingBody = body
     }
 
-    /// One timer per connection, moved only when an earlier deadline comes up: a request costs no timer of its own.
+    /// One timer per connection, moved only for an earlier deadline, so a request needs no timer of its own.
     private func schedule(_ context: ChannelHandlerContext) {
         let deadline = state.deadline
         guard deadline < timerDeadline else { return }
@@ -182,7 +182,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             context.write(wrapOutboundOut(.body(body)), promise: nil)
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
             context.close(mode: .output, promise: nil)
-            // The reader of the body learns that no more will come.
+            // The body's reader learns that no more will come.
             context.fireChannelReadComplete()
             context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
             context.read()

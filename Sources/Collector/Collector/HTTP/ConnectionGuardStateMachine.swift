@@ -1,17 +1,16 @@
 import NIOCore
 
-/// What is known of one HTTP/1.1 connection, and what follows from it. Pure: events and the time go in, actions come
-/// out.
+/// The state of one HTTP/1.1 connection. Pure: events and the time go in, actions come out.
 ///
-/// Hummingbird reads an unread body to its end after an early answer, without bound. So an answer that is written
-/// before its request has fully arrived is the connection's last: `Connection: close`, then a short, bounded linger in
-/// which what still comes is thrown away (closing at once would reset the connection and could destroy the answer on
-/// its way).
+/// After an early answer Hummingbird reads the rest of an unread body without a limit. So an answer that is written
+/// before its request has fully arrived is the connection's last: it says `Connection: close`, and then a short,
+/// bounded linger follows in which the rest is discarded. Closing at once would reset the connection and could destroy
+/// the answer on its way.
 struct ConnectionGuardStateMachine {
     enum Phase: Equatable {
-        /// Requests come and answers go.
+        /// Requests and answers pass.
         case open
-        /// The last answer has been written; what comes in is counted and thrown away. Ends in `closed`.
+        /// The last answer was written. Input is counted and discarded. Ends in `closed`.
         case lingering(bytesLeft: Int)
         case closed
     }
@@ -38,7 +37,7 @@ struct ConnectionGuardStateMachine {
 
     enum DeadlineAction: Equatable {
         case none
-        /// Look again then.
+        /// Check again at that time.
         case waitUntil(NIODeadline)
         /// Answer 408 and linger.
         case refuseSlowBody
@@ -52,7 +51,7 @@ struct ConnectionGuardStateMachine {
     private var answersBegun = 0
     private var answersEnded = 0
     private var answerIsLast = false
-    /// When the body that is awaited began to be, and what has come of it.
+    /// When the awaited body began, and how many bytes have arrived.
     private var bodyBegan: NIODeadline
     private var bodyBytes: Int64 = 0
     private(set) var deadline: NIODeadline
@@ -63,7 +62,7 @@ struct ConnectionGuardStateMachine {
         bodyBegan = now
     }
 
-    /// Each byte that comes moves it, as far as `bodySeconds`: to when the body would be slower than the least pace.
+    /// Each byte moves it, up to `bodySeconds`: it is the time at which the body would be slower than the least pace.
     private var bodyDeadline: NIODeadline {
         let seconds = min(limits.bodySeconds, limits.bodyGraceSeconds + bodyBytes / limits.bodyLeastBytesPerSecond)
         return bodyBegan + .seconds(seconds)
@@ -109,14 +108,14 @@ struct ConnectionGuardStateMachine {
             if endsSeen - 1 == answersEnded { deadline = now + .seconds(limits.answerSeconds) }
             return .forward
         case .lingering:
-            // Everything has been read: nothing is left that could reset the connection.
+            // Everything was read, so nothing can reset the connection.
             phase = .closed
             return .close
         case .closed: return .close
         }
     }
 
-    /// The sender has closed its side; nothing more can come.
+    /// The sender closed its side. Nothing more can come.
     mutating func inputClosed() -> InboundAction {
         guard case .lingering = phase else { return .forward }
         phase = .closed
@@ -130,12 +129,12 @@ struct ConnectionGuardStateMachine {
         return answerIsLast ? .writeAsLast : .write
     }
 
-    /// Whether parts of the answer that has begun still go out.
+    /// Whether parts of the present answer may still be written.
     var writesAnswer: Bool { phase == .open && answersBegun > answersEnded }
 
-    /// A part of an answer goes out. A long one may take as long as its reader goes on reading: each part has the time
-    /// that a short answer has.
-    /// - Returns: whether it still goes out.
+    /// A part of an answer is written. A long answer may take as long as its reader continues to read: each part has
+    /// the time of a short answer.
+    /// - Returns: whether it may be written.
     mutating func answerBodyWritten(now: NIODeadline) -> Bool {
         guard writesAnswer else { return false }
         if !answerIsLast { deadline = now + .seconds(limits.answerSeconds) }

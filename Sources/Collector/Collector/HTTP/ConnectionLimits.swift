@@ -3,30 +3,31 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// How long a client may take and how much it may send after a refusal. All bounds are per connection.
+/// Limits of one connection: how long a client may take, and how much it may send after a refusal.
 package struct ConnectionLimits: Sendable, Equatable {
-    /// From connecting (TLS handshake included) to the end of the first request's header, seconds.
+    /// Seconds from connecting, including the TLS handshake, to the end of the first request's header.
     package var firstHeadSeconds: Int64
-    /// From one answer to the end of the next request's header, seconds.
+    /// Seconds from an answer to the end of the next request's header.
     package var idleSeconds: Int64
-    /// From a request's header to its last byte, seconds: a body that trickles is refused with 408.
+    /// Seconds from a request's header to its last byte. A slower body is refused with 408.
     package var bodySeconds: Int64
-    /// How long a body may come as slowly as it likes, seconds; then it must have come at `bodyLeastBytesPerSecond`, or
-    /// is refused with 408 long before `bodySeconds`: who sends two bytes and stops holds nothing for long.
+    /// Seconds during which a body may arrive at any pace. After that it must have arrived at
+    /// `bodyLeastBytesPerSecond`, or it is refused with 408 long before `bodySeconds`. A client that sends two bytes
+    /// and stops is thus refused early.
     package var bodyGraceSeconds: Int64
-    /// Less than the slowest of cellular networks carries.
+    /// Less than the slowest cellular networks provide.
     package var bodyLeastBytesPerSecond: Int64
-    /// From a request's last byte to its answer's, or from one part of a long answer to the next, seconds: a client
-    /// that does not read is cut off.
+    /// Seconds from a request's last byte to the last of its answer, or between two parts of a long answer. A client
+    /// that does not read is disconnected.
     package var answerSeconds: Int64
-    /// How long a connection stays half open after a refusal, so that the answer is not lost to a reset, seconds.
+    /// Seconds a connection stays half open after a refusal, so a reset does not destroy the answer.
     package var lingerSeconds: Int64
-    /// How much unread body is thrown away meanwhile, bytes.
+    /// Bytes of unread body that are discarded in that time.
     package var lingerBytes: Int
-    /// Connections accepted at a time; the rest wait in the kernel's backlog.
+    /// The most connections. Others wait in the kernel's backlog.
     package var connections: Int
-    /// Of these, those that one address may have open; further ones are closed at once. `nil`: half of them, and no
-    /// limit for addresses of this machine.
+    /// The most connections of one address. Others are closed at once. `nil`: half of all, and no limit for addresses
+    /// of this machine.
     package var connectionsPerAddress: Int?
 
     package init(
@@ -47,24 +48,23 @@ package struct ConnectionLimits: Sendable, Equatable {
     }
 }
 
-/// How many of the connections one address may have open, so that a client which opens thousands keeps nobody else out.
+/// Limits the connections of one address, so a client that opens thousands does not lock others out.
 ///
-/// An IPv6 address counts with its /64 network: that is what one machine or one household is given. Safe from any
-/// thread.
+/// An IPv6 address counts with its /64 network, which is what one machine or household receives. Safe from any thread.
 final class ConnectionShares: Sendable {
-    /// Those who share connections.
+    /// The unit that shares connections.
     struct Address: Hashable {
         fileprivate let bytes: [UInt8]
         let isLoopback: Bool
 
-        /// `nil` for a socket that has no such address.
+        /// `nil` for a socket without such an address.
         init?(_ address: SocketAddress?) {
             guard let address else { return nil }
             switch address {
             case .v4(let address): self.init(v4: withUnsafeBytes(of: address.address.sin_addr) { Array($0) })
             case .v6(let address):
                 let bytes = withUnsafeBytes(of: address.address.sin6_addr) { Array($0) }
-                // As a socket that takes both kinds shows an IPv4 address.
+                // The form in which a dual-stack socket shows an IPv4 address.
                 if bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) {
                     self.init(v4: Array(bytes[12...]))
                 } else {
@@ -102,8 +102,7 @@ final class ConnectionShares: Sendable {
         self.logger = logger
     }
 
-    /// Counts a connection that was accepted. - Returns: `false` where its address has its share already; it is not
-    /// counted then.
+    /// Counts an accepted connection. - Returns: `false` if the address already has its share; then it is not counted.
     func take(_ address: Address, now: Int64 = Uptime.microseconds()) -> Bool {
         guard let limit = limits.limit(of: address) else { return true }
         let (isTaken, isTold) = state.withLock { state in
@@ -112,7 +111,7 @@ final class ConnectionShares: Sendable {
                 state.open[address] = open + 1
                 return (true, false)
             }
-            // One line a minute, whoever is refused.
+            // One line per minute, whoever is refused.
             if let lastTold = state.lastTold, now - lastTold < Self.secondsBetweenLines * 1_000_000 {
                 return (false, false)
             }
@@ -135,7 +134,7 @@ final class ConnectionShares: Sendable {
         }
     }
 
-    /// Addresses that are remembered: those with a connection.
+    /// The number of addresses with a connection.
     var count: Int { state.withLock { $0.open.count } }
 }
 
@@ -150,10 +149,10 @@ extension ConnectionShares.Address: CustomStringConvertible {
 }
 
 extension ConnectionLimits {
-    /// Connections that an address may have open; `nil`: as many as there are.
+    /// The most connections of an address; `nil` for no limit of its own.
     fileprivate func limit(of address: ConnectionShares.Address) -> Int? {
         if let connectionsPerAddress { return connectionsPerAddress }
-        // A proxy on this machine brings everybody's connections from there.
+        // A proxy on this machine brings everybody's connections.
         return address.isLoopback ? nil : max(1, connections / 2)
     }
 }

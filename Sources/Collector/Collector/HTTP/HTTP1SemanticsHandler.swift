@@ -1,24 +1,23 @@
 import NIOCore
 import NIOHTTP1
 
-/// What HTTP/1 means and the parts behind this place do not carry on (RFC 9110, 9112):
+/// Rules of HTTP/1 that the parts behind this handler do not implement (RFC 9110, 9112):
 ///
-/// - A request of HTTP/1.0 without `Connection: keep-alive` becomes one that says `Connection: close`, which is what it
-///   means: the server would wait for a next request that its sender never makes.
-/// - `Expect: 100-continue` is answered with 100 at once, so that the sender does not wait before its body. A body that
-///   is refused is refused while it comes, as any other.
-/// - The answer to HEAD has no body, not even the end of one in chunks, which the next answer on the connection would
-///   seem to begin with.
+/// - A request of HTTP/1.0 without `Connection: keep-alive` gets `Connection: close`, which is what it means. Otherwise
+///   the server would wait for another request that never comes.
+/// - `Expect: 100-continue` is answered with 100 at once, so the sender does not wait before its body. A body that must
+///   be refused is refused while it arrives, like any other.
+/// - The answer to HEAD has no body, not even the end of a chunked one, which would look like the start of the next
+///   answer.
 ///
-/// Belongs to one channel and runs on its event loop only.
+/// Belongs to one channel and runs only on its event loop.
 final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Whether each request that has no answer yet is HEAD, in their order. Pipelined requests wait in the kernel
-    /// beyond a few.
+    /// Whether each unanswered request is HEAD, in order. Beyond a few, pipelined requests wait in the kernel.
     private var unanswered: [Bool] = []
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -45,7 +44,7 @@ final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler
         context.write(data, promise: promise)
     }
 
-    /// Written when all before it is.
+    /// Completed when everything before it is written.
     private func drop(_ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
         guard let promise else { return }
         context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer()))), promise: promise)

@@ -7,7 +7,7 @@ import WireModel
 /// Devices, enrollments and people each have places of their own: a fleet that sends all at once, or somebody who holds
 /// an enrollment token and makes devices with it, keeps no administrator out.
 package final class IngestBudget: Sendable {
-    /// Who shares places.
+    /// A group of senders that shares places.
     enum Share: Equatable {
         case device(DeviceID)
         case enrollment
@@ -26,11 +26,11 @@ package final class IngestBudget: Sendable {
         var all: Int { bodies + enrollments + peoples }
     }
 
-    /// Of devices.
+    /// For devices.
     package let maximumBodies: Int
-    /// A device sends one request at a time; one that opens many and lets them trickle must not keep the others out.
+    /// A device sends one request at a time. One that opens many slow ones must not lock others out.
     package let maximumBodiesPerDevice: Int
-    /// Of enrollments, and again as many of people.
+    /// For enrollments, and the same number for people.
     package let maximumOtherBodies: Int
     package let maximumBytes: Int
     private let used = Mutex(Used())
@@ -45,7 +45,7 @@ package final class IngestBudget: Sendable {
         self.maximumBytes = maximumBytes
     }
 
-    /// An empty one with the same numbers of bodies.
+    /// An empty budget with the same numbers of bodies.
     package func with(maximumBytes: Int) -> IngestBudget {
         IngestBudget(
             maximumBodies: maximumBodies, maximumBodiesPerDevice: maximumBodiesPerDevice,
@@ -53,19 +53,19 @@ package final class IngestBudget: Sendable {
             maximumBytes: maximumBytes)
     }
 
-    /// What is in memory at this moment.
+    /// The bodies and bytes in memory now.
     var load: (bodies: Int, bytes: Int) { used.withLock { ($0.all, $0.bytes) } }
 
-    /// Of all shares together.
+    /// Of all groups together.
     var maximumLoad: Int { maximumBodies + 2 * maximumOtherBodies }
 
-    /// Of the bytes, a sixteenth is left to others than devices.
+    /// A sixteenth of the bytes is reserved for senders other than devices.
     private func maximumBytes(of share: Share) -> Int {
         if case .device = share { maximumBytes - maximumBytes / 16 } else { maximumBytes }
     }
 
-    /// Runs `operation` with a place in the budget; gives place and bytes back when it ends, however it ends.
-    /// - Parameter share: whose body it is.
+    /// Runs `operation` with a place in the budget, and returns place and bytes when it ends in any way.
+    /// - Parameter share: the body's sender.
     func withPlace<Result>(for share: Share, _ operation: (inout Place) async throws -> Result) async throws -> Result {
         let now = Uptime.microseconds()
         try used.withLock { used throws(Full) in
@@ -109,22 +109,21 @@ package final class IngestBudget: Sendable {
         }
     }
 
-    /// When somebody who is refused for load shall come back, microseconds from now: nobody else is sent to the same
-    /// moment.
+    /// The wait in microseconds for somebody refused for load. Everybody gets a different moment.
     func retrySlot() -> Int64 {
         let now = Uptime.microseconds()
         return used.withLock { $0.slots.next(at: now, roll: .random(in: 0...1)) }
     }
 
-    /// With how long to wait, microseconds.
+    /// Contains the wait in microseconds.
     enum Full: Error {
-        /// As many requests are in memory as the collector takes.
+        /// The collector's limit is reached.
         case collector(wait: Int64)
-        /// As many of this device as it takes of one.
+        /// The limit of one device is reached.
         case device(wait: Int64)
     }
 
-    /// One body's share of the budget.
+    /// The place of one body.
     struct Place {
         private let budget: IngestBudget
         private let maximumBytes: Int
@@ -135,7 +134,7 @@ package final class IngestBudget: Sendable {
             self.maximumBytes = maximumBytes
         }
 
-        /// Takes `count` bytes more, or throws `Full`.
+        /// Adds `count` bytes, or throws `Full`.
         mutating func grow(by count: Int) throws {
             let taken = budget.used.withLock { used in
                 guard count <= maximumBytes - used.bytes else { return false }
@@ -148,24 +147,24 @@ package final class IngestBudget: Sendable {
     }
 }
 
-/// When those who are refused for load shall come back: one after the other, at the pace at which requests have been
-/// served lately, so that a herd that was turned away does not return as one. Pure.
+/// Decides when senders refused for load return: one after the other, at the pace at which requests were served lately.
+/// So a refused crowd does not return at once. Pure.
 struct RetrySlots {
-    /// The shortest wait, microseconds, like all times here.
+    /// The shortest wait in microseconds, like all times here.
     static let least: Int64 = 500_000
-    /// The longest wait: beyond it the measured pace is no good guess.
+    /// The longest wait. Beyond it the measured pace is no good estimate.
     static let most: Int64 = 300_000_000
-    /// Time between two served requests: the longest that is believed, and the first guess.
+    /// The longest accepted time between two served requests, and the first estimate.
     private static let slowest: Int64 = 1_000_000
     private static let first: Int64 = 10_000
 
-    /// Between two requests that were served, on average.
+    /// The average time between two served requests.
     private(set) var spacing = first
     private var lastServed: Int64?
-    /// The latest slot that was given.
+    /// The latest slot that was assigned.
     private var latest: Int64 = 0
 
-    /// Notes that an admitted request has ended.
+    /// An admitted request has ended.
     mutating func served(at now: Int64) {
         if let lastServed {
             let interval = min(max(now - lastServed, 1), Self.slowest)
@@ -176,10 +175,10 @@ struct RetrySlots {
     }
 
     /// - Parameter roll: a random number from 0 to 1.
-    /// - Returns: how long the refused sender is to wait.
+    /// - Returns: how long the refused sender must wait.
     mutating func next(at now: Int64, roll: Double) -> Int64 {
         latest = min(max(latest, now + Self.least) + max(spacing, 1), now + Self.most)
-        // Within the slot, and among those whom the bound has put at the same time.
+        // Random within the slot, and among those that the longest wait put at the same time.
         return latest - now + Int64(Double(max(spacing, Self.least / 4)) * roll)
     }
 }

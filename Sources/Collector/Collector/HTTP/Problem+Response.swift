@@ -4,12 +4,12 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// Every refusal of the collector as RFC 9457 problem+json, made in one place so that a code means one thing.
+/// All refusals of the collector as RFC 9457 problem+json, in one place so each code has one meaning.
 extension Problem {
     var body: ByteBuffer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Strings and integers only: encoding cannot fail.
+        // It has only strings and integers, so encoding cannot fail.
         guard let bytes = try? encoder.encode(self) else { return ByteBuffer(string: #"{"title":"error"}"#) }
         return ByteBuffer(bytes: bytes)
     }
@@ -25,7 +25,7 @@ extension Problem {
         Response(status: .init(code: status), headers: headerFields, body: .init(byteBuffer: body))
     }
 
-    // Who asks.
+    // Faults of the sender.
 
     static let credentialMissing = Problem(
         status: 401, code: Code.credentialUnknown, title: "No credential",
@@ -57,7 +57,7 @@ extension Problem {
         detail: "This device's enrollment was revoked by an administrator.",
         scope: .device)
 
-    /// For a device the same as revoked: it stops until it is enrolled again.
+    /// For a device the same as being revoked: it stops until it is enrolled again.
     static let left = Problem(
         status: 403, code: Code.revoked, title: "Unenrolled",
         detail: "This device has unenrolled. Enroll it again to send from it.", scope: .device)
@@ -76,7 +76,7 @@ extension Problem {
         Problem(status: 403, code: "forbidden", title: "Not allowed", detail: detail, scope: .device)
     }
 
-    // What is asked.
+    // Faults of the request's target.
 
     static func notFound(_ detail: String) -> Problem {
         Problem(status: 404, code: "not-found", title: "Not found", detail: detail)
@@ -92,7 +92,7 @@ extension Problem {
         Problem(status: 400, code: "invalid-parameter", title: "Invalid parameter", detail: "`\(name)` \(detail)")
     }
 
-    // What is sent.
+    // Faults of the body.
 
     static func malformed(_ detail: String, code: String = "malformed") -> Problem {
         Problem(status: 400, code: code, title: "Malformed request", detail: detail, scope: .stream)
@@ -143,7 +143,7 @@ extension Problem {
         retryable: true,
         retryAfterMs: 5000)
 
-    /// For an answer that the HTTP framework made by itself.
+    /// For an answer that the HTTP framework made itself.
     static func ofFramework(status: Int) -> Problem {
         switch status {
         case 400:

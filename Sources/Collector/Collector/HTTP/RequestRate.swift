@@ -13,18 +13,18 @@ enum Uptime {
     static func microseconds() -> Int64 { Int64(clamping: DispatchTime.now().uptimeNanoseconds / 1000) }
 }
 
-/// How often somebody may do something: so many times a second on average, and more at once. Of devices that ask: a
-/// program that has gone wild is held off before anything of its request is read; a device that drains its backlog, one
-/// request after the other, is not meant.
+/// Limits how often somebody may do something: an average rate per second, with bursts. For devices: a program that
+/// runs wild is stopped before anything of its request is read. A device that sends its backlog one request after the
+/// other is not affected.
 ///
-/// The generic cell rate algorithm: of each key one time is kept. Safe from any thread.
+/// The generic cell rate algorithm: it stores one time per key. Safe from any thread.
 final class RequestRate<Key: Hashable & Sendable>: Sendable {
-    /// Upper bound of remembered keys. Beyond it, keys that owe no wait are forgotten.
+    /// The most remembered keys. Beyond that, keys that need not wait are forgotten.
     private let remembered = 65_536
 
-    /// Microseconds between two requests on average.
+    /// The average time between two requests in microseconds.
     private let spacing: Int64
-    /// How far ahead of its pace a key may be, microseconds.
+    /// How far a key may be ahead of its pace, in microseconds.
     private let tolerance: Int64
     /// When a key's next request is due by its pace.
     private let due = Mutex<[Key: Int64]>([:])
@@ -35,23 +35,22 @@ final class RequestRate<Key: Hashable & Sendable>: Sendable {
         tolerance = burstSeconds * 1_000_000
     }
 
-    /// No bursts: one request, and the next after `secondsBetween` seconds.
+    /// Without bursts: one request every `secondsBetween` seconds.
     init(secondsBetween: Int64) {
         spacing = secondsBetween * 1_000_000
         tolerance = 0
     }
 
-    /// Takes a request into account. - Parameter now: `Uptime`.
-    /// - Returns: `nil`, or how long it has to wait, microseconds; it does not count then.
+    /// Counts a request. - Parameter now: `Uptime`.
+    /// - Returns: `nil` if admitted. Otherwise how long it must wait, in microseconds; then it is not counted.
     func admit(_ key: Key, at now: Int64) -> Int64? {
         due.withLock { due in
             if due[key] == nil, due.count >= remembered {
                 due = due.filter { $0.value > now }
-                // All keys are busy: the newcomer is admitted and not remembered.
+                // All keys are busy. A new key is admitted and not remembered.
                 if due.count >= remembered { return nil }
             }
-            // No pace leads further ahead than this. Should time go back all the same, the wait is that burst and not
-            // as long as the step.
+            // No key can be further ahead than this. If time goes back nevertheless, the wait is limited to the burst.
             let expected = min(max(due[key] ?? now, now), now + tolerance + spacing)
             due[key] = expected
             guard expected - now <= tolerance else { return expected - now - tolerance }
@@ -71,49 +70,48 @@ extension RequestRate: MiddlewareProtocol, RouterMiddleware where Key == DeviceI
     }
 }
 
-/// Bounds what one address can cause without a right credential: how often it is told that a credential is wrong, and
-/// how many lines of the log its refused requests take.
+/// Limits what one address can cause without a valid credential: how often it is told that a credential is wrong, and
+/// how many log lines its refused requests produce.
 ///
-/// Only failed attempts count, and only failed attempts are refused: whoever comes with a right credential is served,
-/// however many wrong ones come from the same address. So a NAT or a proxy that shows one address for a whole fleet
-/// locks no honest device out. Secrets have 256 random bits and are not guessed at any rate; what is bounded is the
-/// work and the log of somebody who tries. A device whose credential has become wrong behind such an address is asked
-/// to wait, and enrolls again a little later.
+/// Only failed attempts count, and only failed attempts are refused. A valid credential is always served, however many
+/// invalid ones come from the same address. So a NAT or proxy that shows one address for a whole fleet locks no honest
+/// device out. Secrets have 256 random bits and cannot be guessed at any rate; the limit bounds the work and the log of
+/// somebody who tries. A device behind such an address whose credential became invalid is asked to wait, and enrolls
+/// again a little later.
 ///
-/// Behind a proxy the address is the proxy's: `X-Forwarded-For` can be written by anybody and is not read. Safe from
-/// any thread.
+/// Behind a proxy the address is the proxy's. Anybody can write `X-Forwarded-For`, so it is not read. Safe from any
+/// thread.
 final class PeerLimits: Sendable {
-    /// Failed attempts of one address: a second's worth each second, and a minute's worth at once.
+    /// Failed attempts of one address: one per second, and up to a minute's worth at once.
     private let failures = RequestRate<String>(perSecond: 1, burstSeconds: 60)
-    /// Lines of the log about refused requests: of one address, and of all together.
+    /// Log lines about refused requests: of one address, and of all together.
     private let lines = RequestRate<String>(perSecond: 1, burstSeconds: 60)
     private let allLines = RequestRate<String>(perSecond: 10, burstSeconds: 60)
-    /// Requests that were refused without a line since the last one.
+    /// Refused requests without a line since the last one.
     private let unlogged = Mutex(0)
-    /// Lines of the log about refused certificates: of one device, and of all together. Such a device asks again by
-    /// itself for as long as it lasts.
+    /// Log lines about refused certificates: of one device, and of all together. Such a device asks again by itself.
     private let certificateLines = RequestRate<DeviceID>(secondsBetween: 60)
     private let allCertificateLines = RequestRate<String>(perSecond: 1, burstSeconds: 60)
-    /// Certificates that were refused without a line since the last one.
+    /// Refused certificates without a line since the last one.
     private let unloggedCertificates = Mutex(0)
 
-    /// A failed attempt is counted.
-    /// - Parameter peer: `nil` where there is no connection.
-    /// - Returns: how long to wait, in microseconds, where there were too many; the attempt is answered so then.
+    /// Counts a failed attempt.
+    /// - Parameter peer: `nil` without a connection.
+    /// - Returns: how long to wait, in microseconds, if there were too many. The answer then says so.
     func failed(_ peer: String?, at now: Int64) -> Int64? {
         guard let peer else { return nil }
         return failures.admit(peer, at: now)
     }
 
     /// Whether a refused request gets a line.
-    /// - Returns: how many had none since the last; `nil`: this has none either.
+    /// - Returns: how many had none since the last; `nil` if this one gets none either.
     func line(_ peer: String?, at now: Int64) -> Int? {
         let isLogged = lines.admit(peer ?? "", at: now) == nil && allLines.admit("", at: now) == nil
         return Self.count(isLogged, unlogged)
     }
 
     /// Whether a refused certificate gets a line.
-    /// - Returns: how many had none since the last; `nil`: this has none either.
+    /// - Returns: how many had none since the last; `nil` if this one gets none either.
     func certificateLine(_ device: DeviceID, at now: Int64) -> Int? {
         let isLogged = certificateLines.admit(device, at: now) == nil && allCertificateLines.admit("", at: now) == nil
         return Self.count(isLogged, unloggedCertificates)
@@ -130,8 +128,8 @@ final class PeerLimits: Sendable {
         }
     }
 
-    /// What stands for a client: its address, of IPv6 the network of 64 bits, within which a client chooses addresses
-    /// as it likes. `nil`: unknown.
+    /// Identifies a client by its address. For IPv6 by the /64 network, in which a client can choose addresses freely.
+    /// `nil` if unknown.
     static func name(of address: SocketAddress?) -> String? {
         ConnectionShares.Address(address)?.description
     }

@@ -2,16 +2,16 @@ import CollectorStore
 import Synchronization
 import WireModel
 
-/// How many requests of one kind the collector works on at a time, with a share for each token and each organization:
-/// whoever fills their share keeps nobody else out.
+/// Limits how many requests of one kind the collector works on at once, with a share for each token and each
+/// organization. Somebody who uses up a share locks nobody else out.
 ///
 /// Safe from any thread.
 package final class RequestShares: Sendable {
     package let limit: Int
-    /// Of one token, at most.
+    /// The most for one token.
     package let perToken: Int
-    /// Of all tokens of one organization, at most. Tokens for all organizations share one as if they were an
-    /// organization of their own.
+    /// The most for all tokens of one organization. Tokens for all organizations share one limit, as if they were an
+    /// organization.
     package let perOrganization: Int
     private let taken = Mutex(Taken())
 
@@ -37,7 +37,7 @@ package final class RequestShares: Sendable {
 
     /// - Parameters:
     ///   - perToken: default: half of the places.
-    ///   - perOrganization: default: three quarters of the places, so that another organization always finds one.
+    ///   - perOrganization: default: three quarters of the places, so another organization always finds one.
     package init(_ limit: Int = 8, perToken: Int? = nil, perOrganization: Int? = nil) {
         self.limit = limit
         self.perToken = perToken ?? max(1, limit / 2)
@@ -63,7 +63,7 @@ package final class RequestShares: Sendable {
         return Place(self, person)
     }
 
-    /// One place; given back when it is let go of, at the latest.
+    /// One place. It is returned at the latest when this is released.
     final class Place: Sendable {
         private let limit: RequestShares
         private let person: Person
@@ -87,7 +87,7 @@ package final class RequestShares: Sendable {
 }
 
 extension PersonContext {
-    /// - Parameter what: of which there are so many places.
+    /// - Parameter what: names the places in the message.
     /// - Throws: `Problem` `busy`.
     func takePlace(in limit: RequestShares, for what: String) throws -> RequestShares.Place {
         do throws(RequestShares.Full) { return try limit.take(for: person) } catch { throw Problem.ofFull(error, what) }
@@ -95,7 +95,7 @@ extension PersonContext {
 }
 
 extension Problem {
-    /// - Parameter what: of which there are enough: "logs being read".
+    /// - Parameter what: for instance "logs being read".
     fileprivate static func ofFull(_ full: RequestShares.Full, _ what: String) -> Problem {
         switch full {
         case .token(let limit):

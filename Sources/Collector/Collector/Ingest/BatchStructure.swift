@@ -1,8 +1,9 @@
 import Foundation
 import WireModel
 
-/// What a batch request holds, found on its bytes before it is decoded: how many things - two bytes on the wire can
-/// become hundreds in memory - and where its records lie, which are most of it and stay bytes.
+/// The structure of a batch request, determined on its bytes before it is decoded. It tells how many items there are,
+/// because two bytes on the wire can become hundreds in memory. And it tells where the records lie, which are most of
+/// the bytes and stay bytes.
 struct BatchStructure: Equatable {
     static let maximumParts = 64
     static let maximumGaps = 4096
@@ -13,10 +14,10 @@ struct BatchStructure: Equatable {
     private(set) var gaps = 0
     private(set) var records = 0
     private(set) var counts = 0
-    /// In the body: part by part, the bytes of each record, and runs of all the other fields. No more records than are
-    /// taken.
+    /// Positions in the body: part by part, the bytes of each record, and runs of all other fields. At most as many
+    /// records as are accepted.
     private var pieces: [Piece] = []
-    /// Fields beside the parts; of unknown ones no more than can be.
+    /// Fields beside the parts. The number of unknown ones is limited.
     private var rest: [Range<Int>] = []
 
     private struct Piece: Equatable {
@@ -24,7 +25,7 @@ struct BatchStructure: Equatable {
         var rest: [Range<Int>] = []
     }
 
-    /// Scans a serialized `BatchRequest`. `nil` where it is not protobuf.
+    /// Scans a serialized `BatchRequest`; `nil` if it is malformed.
     init?(scanning request: Data) {
         let whole = request.withUnsafeBytes { bytes -> Bool in
             var scanner = ProtobufScanner(bytes)
@@ -71,9 +72,8 @@ struct BatchStructure: Equatable {
         return scanner.isAtEnd
     }
 
-    /// The request of the body that was scanned. Its records are slices of the body: what is most of a request is not
-    /// copied.
-    /// - Throws: `WireError` where a field holds what its type does not allow.
+    /// Decodes the scanned body. Records are slices of the body, so most of a request is not copied.
+    /// - Throws: `WireError` if a field's value does not match its type.
     func decode(_ body: Data) throws(WireError) -> WireBatchRequest {
         var request = try WireBatchRequest.decode(envelope(of: body))
         for (position, piece) in pieces.enumerated() {
@@ -100,7 +100,7 @@ struct BatchStructure: Equatable {
         return scanner.isAtEnd
     }
 
-    /// The problem where a count is over its limit.
+    /// The problem if a count exceeds its limit.
     var problem: Problem? {
         if parts > Self.maximumParts { return .bodyTooLarge(limit: Self.maximumParts, "\(parts) parts") }
         if gaps > Self.maximumGaps { return .bodyTooLarge(limit: Self.maximumGaps, "\(gaps) gaps") }

@@ -1,11 +1,10 @@
 import CollectorStore
 import WireModel
 
-/// The parts of one request, checked as far as that goes without a mark.
+/// The parts of one request, checked as far as possible without a mark.
 ///
-/// A part that cannot be taken as it is still needs its stream's mark in the answer, read in a synced transaction. So
-/// such a part goes to the store with nothing in it that could be stored, and its answer then gets the true outcome and
-/// reason.
+/// A part that cannot be accepted still needs its stream's mark in the answer, read in a synced transaction. So it goes
+/// to the store as an empty part, and its answer then gets the true outcome and reason.
 struct IncomingBatch {
     private struct Verdict {
         var outcome: PartOutcome
@@ -16,8 +15,8 @@ struct IncomingBatch {
     private(set) var parts: [BatchPart] = []
     private var verdicts: [Int: Verdict] = [:]
 
-    /// - Throws: `Problem` where the request as a whole is malformed: no parts, an unreadable epoch or stream, two
-    ///   parts of one stream of an epoch.
+    /// - Throws: `Problem` if the request as a whole is malformed: no parts, an unreadable epoch or stream, two parts
+    ///   of one stream of an epoch.
     init(_ request: WireBatchRequest) throws(Problem) {
         guard !request.parts.isEmpty else { throw .malformed("The request has no parts.") }
         struct Key: Hashable {
@@ -57,7 +56,7 @@ struct IncomingBatch {
             BatchPart(epoch: epoch, stream: stream, first: 1, last: 0, priorLink: .zero, lastLink: .zero, records: []))
     }
 
-    /// The store's answers with the outcomes decided here. A stream that could not be looked at, or that is closed,
+    /// Combines the store's answers with the outcomes decided here. A stream that could not be read, or is closed,
     /// stays so.
     func merge(_ answers: [PartAnswer]) -> [PartAnswer] {
         answers.enumerated().map { position, answer in
@@ -70,9 +69,9 @@ struct IncomingBatch {
     }
 }
 
-/// Closing an epoch, to and from the generated messages.
+/// Converts the closing of an epoch to and from the generated messages.
 extension EpochClose {
-    /// - Throws: `Problem` unless each of the three streams is there once, with at most `maximumPoints` points.
+    /// - Throws: `Problem` unless each of the three streams occurs once, with at most `maximumPoints` points.
     init(_ wire: WireCloseRequest, maximumPoints: Int) throws(Problem) {
         do throws(WireError) {
             var streams: [Stream] = []

@@ -7,9 +7,9 @@ import NIOCore
 import SwiftProtobuf
 import WireModel
 
-/// What devices send: batches of records, the closing of an epoch, and what rides back on the answers.
+/// Receives batches of records and the closing of epochs from devices, and returns marks and news.
 struct IngestRoutes: Sendable {
-    /// Largest close request: three streams with 1,024 points each, with room to spare.
+    /// The largest close request: three streams with 1,024 points each, and a reserve.
     static let closeBytes = 256 * 1024
     static let maximumPoints = 1024
 
@@ -47,7 +47,7 @@ struct IngestRoutes: Sendable {
             }
             let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: context.now))
             guard answers.contains(where: { $0.outcome != .unavailable }) else {
-                // A disk that is full does not have room in a moment, and all devices are told.
+                // A full disk will not have room in a moment, and all devices receive this answer.
                 throw Problem.storeUnavailable(
                     answers.first?.detail ?? "Nothing could be stored.", wait: 4_000_000 + reader.budget.retrySlot())
             }
@@ -73,14 +73,14 @@ struct IngestRoutes: Sendable {
         }
     }
 
-    /// The schedule the device keeps. That it keeps none any more is a beacon's to say; a batch without a word of it
+    /// The device's beacon interval. Only a beacon can say that there is no schedule any more; a batch without a beacon
     /// says nothing.
     private static func schedule(_ request: WireBatchRequest, _ beacon: WireBeacon?) -> UInt32? {
         request.expectedBeaconSeconds > 0 ? request.expectedBeaconSeconds : beacon?.schedule
     }
 
-    /// 0 where it cannot be read: the records are stored, so the answer must not fail for it, and a device ignores what
-    /// is not newer.
+    /// 0 if it cannot be read. The records are stored, so the answer must not fail; a device ignores a revision that is
+    /// not newer.
     private func newestProfileRevision(of device: DeviceRow) async -> UInt64 {
         do { return try await profiles.profileRevision(of: device.profileScope) } catch {
             logger.warning(

@@ -2,14 +2,14 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// The newest beacon and system identity among the records of a batch that were stored, and what they say of commands.
+/// The newest beacon and system identity among the stored records of a batch, and the command results in them.
 struct NewestState {
     private(set) var beacon: WireBeacon?
     private(set) var identity: WireSystemIdentity?
-    /// In the order of their numbers; of more than a device can have commands for, the newest.
+    /// In the order of their numbers. Limited to the newest, as many as a device can have commands.
     private(set) var commandResults: [WireCommandResult] = []
-    /// When the newest beacon or sample was made, by the device's clock, of streams of which the device has sent all it
-    /// has.
+    /// When the newest beacon or sample was made, by the device's clock. Only of streams of which the device has sent
+    /// everything.
     private(set) var newestRecordTime: Int64?
 
     static let maximumResults = 256
@@ -35,7 +35,7 @@ struct NewestState {
         }
     }
 
-    /// Events may have been held back for days.
+    /// Events may have been held for days.
     private mutating func noteTime(of part: BatchPart) {
         guard part.stream != .event, part.last >= part.totals.produced, let record = part.records.last,
             let envelope = record.withUnsafeBytes({ RecordEnvelope(scanning: $0) })
@@ -61,10 +61,10 @@ struct NewestState {
         commandResults += found.reversed()
     }
 
-    /// The identity is a sample's first field: most samples have none, and are not decoded to learn that.
+    /// The identity is a sample's first field. Most samples have none and need not be decoded.
     private static func mayHoldIdentity(_ body: UnsafeRawBufferPointer) -> Bool { body.first == identityTag }
 
-    /// - Parameter mayBe: looks at a body before it is worth decoding.
+    /// - Parameter mayBe: tests a body before it is decoded.
     private static func newest<Value>(
         of part: BatchPart, kind: WireRecordKind, where mayBe: (UnsafeRawBufferPointer) -> Bool,
         _ decode: (Data) -> Value?
@@ -98,10 +98,10 @@ extension DeviceObservation {
 }
 
 extension WireBeacon {
-    /// The schedule the device keeps, as far as the beacon tells: 0: it keeps none any more; `nil`: it does not say.
+    /// The beacon interval that the beacon states; 0 for no schedule any more, `nil` if it says nothing.
     ///
-    /// The last beacon of a program that ends, or one made by hand while none runs, is followed by no other until the
-    /// program is started again. That is no word of the schedule: a device that was stopped is missed like any other.
+    /// After the last beacon of a program that ends, or one made by hand, no other follows until the program starts
+    /// again. That says nothing about the schedule: a device that was stopped is missed like any other.
     var schedule: UInt32? {
         if nextBeaconSeconds > 0 { return nextBeaconSeconds }
         return trigger == .stop || trigger == .demand ? nil : 0

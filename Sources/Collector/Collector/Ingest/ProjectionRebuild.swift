@@ -10,7 +10,7 @@ package struct ProjectionRebuild {
     package struct Report: Equatable, Sendable {
         package var devices = 0
         package var records = 0
-        /// Record files that are damaged and were passed over, by name.
+        /// Names of damaged record files that were skipped.
         package var unreadableFiles: [String] = []
     }
 
@@ -18,9 +18,9 @@ package struct ProjectionRebuild {
     private let registry: MetadataService
     private let directory: String
 
-    /// Devices whose state is gathered before it is written.
+    /// Devices whose state is collected before it is written.
     private static let gatheredDevices = 4096
-    /// A request may take so long from when it came until its device counts as seen.
+    /// The longest time from the arrival of a request until its device counts as seen.
     private static let marginMicroseconds: Int64 = 60_000_000
 
     /// - Parameter registry: opened exclusively: what a running collector hears meanwhile must not be overtaken by what
@@ -31,12 +31,12 @@ package struct ProjectionRebuild {
         self.registry = registry
     }
 
-    /// Of all that is stored.
+    /// Rebuilds from everything that is stored.
     package func run() async throws -> Report {
         try await derive(resets: true)
     }
 
-    /// Of what came since the state was last written: a process that was killed had not written the last seconds.
+    /// Rebuilds from what came after the state was last written. A killed process had not written the last seconds.
     package func catchUp() async throws -> Report {
         guard let time = try await registry.newestSight() else { return Report() }
         return try await derive(since: time - Self.marginMicroseconds, resets: false)

@@ -1,12 +1,12 @@
 import WireModel
 
-/// Names of an enum's values as people write them: kebab-case without the prefix they have in telemetry.proto, or whole
-/// as protobuf's JSON has them (`wifi`, `NETWORK_CLASS_WIFI`).
+/// Names of an enum's values in the API: kebab-case without the prefix of telemetry.proto. The full names of protobuf's
+/// JSON are accepted too (`wifi`, `NETWORK_CLASS_WIFI`).
 struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where Value.RawValue == Int {
     private let values: [(name: String, value: Value)]
     private let prefix: String
 
-    /// - Parameter named: with the name of each value that may be said.
+    /// - Parameter named: the values that may be used, with their names.
     init(prefix: String, _ named: [(name: String, value: Value)]) {
         self.prefix = prefix
         values = named
@@ -20,7 +20,7 @@ struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where V
         return found.value
     }
 
-    /// The value's name; its number where it has none.
+    /// The value's name, or its number if it has none.
     func name(_ value: Value) -> String {
         values.first { $0.value == value }?.name ?? "\(value.rawValue)"
     }
@@ -28,7 +28,7 @@ struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where V
 
 extension EnumName<WireLogLevel> {
     static var logLevel: Self {
-        // The words that `LogLevel(name:)` takes, its names first.
+        // The words that `LogLevel(name:)` accepts, its names first.
         Self(
             prefix: "LOG_LEVEL_",
             LogLevel.allCases.map { ($0.name, $0.wire) }
@@ -78,7 +78,7 @@ extension EnumName<WireCommandState> {
     }
 }
 
-/// Names of the kinds of records as people write them: those of telemetry.proto in kebab-case, without their prefix.
+/// Names of record kinds in the API: those of telemetry.proto in kebab-case without prefix.
 package enum RecordKindName {
     private static let names = EnumName<WireRecordKind>(
         prefix: "RECORD_KIND_",
@@ -90,10 +90,10 @@ package enum RecordKindName {
             ("sample-custom", .sampleCustom),
         ])
 
-    /// The kind's name; its number if this version does not know it.
+    /// The kind's name, or its number if this version does not know it.
     package static func text(_ kind: Int) -> String { WireRecordKind(rawValue: kind).map(names.name) ?? "\(kind)" }
 
-    /// The stream that holds records of a kind; `nil` for a kind that this version does not know.
+    /// The stream with records of a kind; `nil` for an unknown kind.
     package static func stream(of kind: Int) -> StreamName? {
         switch WireRecordKind(rawValue: kind) {
         case .beacon, .commandResult: .status

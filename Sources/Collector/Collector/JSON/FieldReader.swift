@@ -2,29 +2,27 @@ import Foundation
 import TelemetryBasics
 import WireModel
 
-/// Reads the fields of a JSON object by name and type, and says of everything that is wrong where it is:
-/// `sampling.modules[2]`.
+/// Reads the fields of a JSON object by name and type. Errors name the position: `sampling.modules[2]`.
 ///
-/// What is read is remembered; `finish` refuses what nobody asked for, so that a misspelt field is never silently
-/// nothing.
+/// It remembers which fields were read. `finish` refuses the others, so a misspelt field is never ignored.
 struct FieldReader {
     let path: String
     private let fields: [String: JSONValue]
     private var known: Set<String> = []
 
-    /// - Throws: `Problem` `malformed` where the body is not a JSON object.
+    /// - Throws: `Problem` `malformed` if the body is no JSON object.
     init(body: Data) throws(Problem) {
         try self.init(Self.parse(body))
     }
 
-    /// - Throws: `Problem` `malformed` where the body is not JSON, or over a limit of the parser.
+    /// - Throws: `Problem` `malformed` if the body is no JSON, or exceeds a limit of the parser.
     static func parse(_ body: Data) throws(Problem) -> JSONValue {
         do throws(JSONParser.Fault) { return try JSONValue(parsing: body, limits: .request) } catch {
             throw .malformed(error, in: body)
         }
     }
 
-    /// - Throws: `Problem` `malformed` where the value is not an object.
+    /// - Throws: `Problem` `malformed` if the value is no object.
     init(_ value: JSONValue) throws(Problem) {
         guard case .object(let fields) = value else { throw .malformed("The body is not a JSON object.") }
         self.init(path: "", fields: fields)
@@ -35,13 +33,13 @@ struct FieldReader {
         self.fields = fields
     }
 
-    /// The place of a field, for messages.
+    /// The position of a field, for messages.
     func place(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
-    /// The names that are given.
+    /// The names of the fields.
     var names: [String] { fields.keys.sorted() }
 
-    /// `nil` where it is absent or null.
+    /// `nil` if it is absent or null.
     mutating func value(_ name: String) -> JSONValue? {
         known.insert(name)
         let value = fields[name]
@@ -70,7 +68,7 @@ struct FieldReader {
         }
     }
 
-    /// A whole number in a range; also as a string, as protobuf's JSON writes 64 bits.
+    /// A whole number in a range. It may be a string, because protobuf's JSON writes 64-bit numbers so.
     mutating func integer<Number: FixedWidthInteger & Sendable>(_ name: String, _ range: ClosedRange<Number>)
         throws(Problem) -> Number?
     {
@@ -91,7 +89,7 @@ struct FieldReader {
         }
     }
 
-    /// A time as people write it, microseconds since 1970.
+    /// A time in microseconds since 1970, written as RFC 3339.
     mutating func time(_ name: String) throws(Problem) -> Int64? {
         try text(name).map { text throws(Problem) -> Int64 in
             guard let time = Timestamp.parse(text) else {
@@ -145,7 +143,7 @@ struct FieldReader {
 }
 
 extension Problem {
-    /// A body that is no JSON, or too much of it.
+    /// The body is no JSON, or exceeds a limit.
     static func malformed(_ fault: JSONParser.Fault, in body: Data) -> Problem {
         let size = "The body of \(body.count) bytes"
         return switch fault.reason {
@@ -170,7 +168,7 @@ extension Problem {
         }
     }
 
-    /// A value that cannot be. - Parameter name: its place in the body.
+    /// The value is not possible. - Parameter name: its position in the body.
     static func invalidField(_ name: String, _ detail: String) -> Problem {
         var problem = Problem(
             status: 422, code: "invalid-field", title: "Invalid field", detail: "`\(name)` \(detail)", scope: .record)

@@ -1,26 +1,24 @@
-/// Reads JSON (RFC 8259) in UTF-8, strictly and in one pass: what it costs grows with the bytes alone, whatever they
-/// say.
+/// Reads JSON (RFC 8259) in UTF-8, strictly and in one pass. The cost grows only with the number of bytes.
 ///
-/// Everything that a client can make expensive has a limit that is checked while reading, before anything is made of
-/// it: nesting, the number of values, the length of names and numbers, and runs of combining characters.
+/// Everything that a client could make expensive has a limit: nesting, the number of values, the length of names and
+/// numbers, and runs of combining characters. Each limit is checked before anything is allocated.
 struct JSONParser {
     struct Limits: Equatable, Sendable {
-        /// Objects and lists inside each other.
+        /// The deepest nesting of objects and lists.
         var depth: Int
-        /// Values of any kind, objects and lists included.
+        /// The most values of any kind, including objects and lists.
         var values: Int
-        /// A name in an object, bytes.
+        /// The longest name in an object, in bytes.
         var nameBytes: Int
-        /// Combining characters in a row. `nil`: any number.
+        /// The longest run of combining characters; `nil` for no limit.
         var combiningCharacters: Int?
 
-        /// For the body of a request that a person or script sends. The largest profile has about 5,000 values and 4
-        /// levels.
+        /// For request bodies of people and scripts. The largest profile has about 5,000 values and 4 levels.
         ///
-        /// Comparing and hashing strings takes a time that grows with the square of the combining characters in a row.
+        /// Comparing and hashing strings takes a time that grows with the square of a run of combining characters.
         /// Unicode's Stream-Safe Text Format (UAX #15) allows 30, more than any language uses.
         static let request = Limits(depth: 16, values: 16_384, nameBytes: 256, combiningCharacters: 30)
-        /// For what protobuf's writer in this program has written.
+        /// For JSON that protobuf's writer in this program produced.
         static let own = Limits(depth: 128, values: .max, nameBytes: .max, combiningCharacters: nil)
     }
 
@@ -33,21 +31,21 @@ struct JSONParser {
             case nameTooLong(limit: Int)
             case numberTooLong(limit: Int)
             case tooManyCombiningCharacters(limit: Int)
-            /// An object has this name twice.
+            /// An object contains this name twice.
             case repeatedName(String)
         }
 
         var reason: Reason
-        /// Of the byte, from 0.
+        /// The offset of the byte, from 0.
         var place: Int
 
-        /// The name that an object has twice, where that is the fault.
+        /// The name that an object contains twice, if that is the fault.
         var repeatedName: String? {
             if case .repeatedName(let name) = reason { name } else { nil }
         }
     }
 
-    /// A double needs 25 characters; some programs write more digits than they know.
+    /// A double needs 25 characters, but some programs write more digits.
     private static let numberBytes = 128
 
     private let bytes: UnsafeRawBufferPointer
@@ -55,11 +53,10 @@ struct JSONParser {
     private var place = 0
     private var depth = 0
     private var values = 0
-    /// The work that was done: one for each byte looked at, each value made and each character of text that was
-    /// checked.
+    /// The work done: one for each byte read, each value made and each character checked.
     private(set) var steps = 0
 
-    /// - Parameter bytes: have to stay where they are while this reads.
+    /// - Parameter bytes: must stay in place during reading.
     init(_ bytes: UnsafeRawBufferPointer, limits: Limits) {
         self.bytes = bytes
         self.limits = limits
@@ -75,7 +72,7 @@ struct JSONParser {
         Fault(reason: reason, place: place ?? self.place)
     }
 
-    /// The next byte that is not white, without taking it.
+    /// The next byte that is no white space. It is not consumed.
     private mutating func next() -> UInt8? {
         while place < bytes.count {
             steps += 1
@@ -137,7 +134,7 @@ struct JSONParser {
                 throw fault(.nameTooLong(limit: limits.nameBytes), at: start)
             }
             try take(UInt8(ascii: ":"))
-            // Which of two is meant nobody can tell.
+            // It is impossible to tell which of the two is meant.
             guard fields.updateValue(try value(), forKey: name) == nil else {
                 throw fault(.repeatedName(name), at: start)
             }
@@ -183,14 +180,14 @@ struct JSONParser {
         return try text(of: unescaped, from: start)
     }
 
-    /// Goes to the quote or the backslash that ends a run of bytes that mean themselves.
+    /// Advances to the quote or backslash that ends a run of plain bytes.
     private mutating func skipPlainText() throws(Fault) {
         let start = place
         defer { steps += place - start }
         while place < bytes.count {
             switch bytes[place] {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): return
-            // Control characters have to be escaped.
+            // Control characters must be escaped.
             case 0..<0x20: throw fault()
             default: place += 1
             }
@@ -230,7 +227,7 @@ struct JSONParser {
         case UInt8(ascii: "u"):
             let first = try hexadecimal()
             if let scalar = Unicode.Scalar(first) { return scalar }
-            // The first half of a pair.
+            // The first half of a surrogate pair.
             guard first < 0xDC00, place + 1 < bytes.count, bytes[place] == UInt8(ascii: "\\"),
                 bytes[place + 1] == UInt8(ascii: "u")
             else {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Any JSON, for what has no fixed shape: bodies of records as telemetry.proto describes them, and bodies of requests.
+/// Any JSON value: bodies of records as in telemetry.proto, and bodies of requests.
 ///
-/// Not `Decodable`: `JSONParser` alone reads it, in a time that grows with the bytes.
+/// Not `Decodable`: only `JSONParser` reads it, in a time that grows with the bytes.
 enum JSONValue: Equatable, Sendable, Encodable {
     case null
     case boolean(Bool)
@@ -30,11 +30,11 @@ enum JSONValue: Equatable, Sendable, Encodable {
 }
 
 extension JSONValue {
-    /// The body of a request, or what a program of ours has written, as JSON.
+    /// Parses the body of a request, or JSON that this program wrote.
     ///
-    /// `JSONDecoder` cannot be asked what comes next. A type that takes any JSON has to try one after the other, and
-    /// each wrong guess is an error thrown at every level of nesting: a kilobyte then takes seconds.
-    /// - Throws: `JSONParser.Fault` for what is no JSON, or over a limit.
+    /// `JSONDecoder` cannot tell the type of the next value, so a type for any JSON must try one after the other. Each
+    /// wrong guess throws an error at every level of nesting, and then a kilobyte takes seconds.
+    /// - Throws: `JSONParser.Fault` if it is no JSON or exceeds a limit.
     init(parsing bytes: Data, limits: JSONParser.Limits) throws(JSONParser.Fault) {
         let outcome: Result<JSONValue, JSONParser.Fault> = bytes.withUnsafeBytes { bytes in
             var parser = JSONParser(bytes, limits: limits)

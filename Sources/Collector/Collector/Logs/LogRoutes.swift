@@ -7,7 +7,7 @@ import Logging
 import NIOCore
 import WireModel
 
-/// Logs as people see them: which chunks there are, the lines in them, and their end. Viewers read, operators delete.
+/// Logs as people see them: the list of chunks, the lines in them, and deletion. Viewers read, operators delete.
 struct LogRoutes: Sendable {
     private static let microsecondsPerDay: Int64 = 86_400_000_000
 
@@ -48,7 +48,7 @@ struct LogRoutes: Sendable {
         return try Page(items: rows.map(UploadView.init), next: nil).response()
     }
 
-    /// What is asked for, cut to the organization; a device's predecessors are asked for with it.
+    /// The requested query, limited to the organization. Includes a device's predecessors.
     private func logQuery(_ context: PersonContext, _ query: QueryParameters) async throws -> LogQuery {
         let organization = context.person.organization
         var logs = try LogQuery(query, organization: organization)
@@ -78,7 +78,7 @@ struct LogRoutes: Sendable {
         }
         let place = try context.takePlace(in: streams, for: "answers with logs")
         let lines = try await archive.content(logs, as: form)
-        // What cannot be read is said while it still can be.
+        // An unreadable chunk can only be reported before the answer begins.
         let first = try await lines.next()
         var headers: HTTPFields = [
             .contentType: "text/plain; charset=utf-8", .cacheControl: "no-store", .vary: "Accept-Encoding",
@@ -91,7 +91,7 @@ struct LogRoutes: Sendable {
             while let bytes = piece {
                 try await writer.write(ByteBuffer(bytes: bytes))
                 do throws(StoreError) { piece = try await lines.next() } catch {
-                    // The answer breaks off, which its reader sees.
+                    // The answer breaks off, so its reader notices.
                     logger.error("logs cannot be read", metadata: ["error": "\(error)"])
                     throw error
                 }
@@ -112,7 +112,7 @@ struct LogRoutes: Sendable {
             guard let days = Int64(text), (1...36_500).contains(days) else {
                 throw Problem.invalidParameter("olderThanDays", "is \(text); expected 1 to 36500.")
             }
-            // From midnight, so that a confirmation holds for more than an instant.
+            // From midnight, so a confirmation stays valid for a while.
             logs.receivedBefore = (context.now / Self.microsecondsPerDay - days) * Self.microsecondsPerDay
         }
         guard let confirmation = query.text("confirm") else {
@@ -133,16 +133,16 @@ struct LogRoutes: Sendable {
 }
 
 extension LogQuery {
-    /// What can be asked of a chunk as a whole.
+    /// Parameters that select whole chunks.
     static let parametersOfWholeChunks: Set<String> = ["ids", "device", "app", "type", "level", "from", "to", "test"]
-    /// The same, and what only its lines can tell.
+    /// These, and those that only lines can match.
     static let parameters = parametersOfWholeChunks.union(["category", "text"])
 
     static let maximumIDs = 1000
     static let maximumCategories = 32
     static let textBytes = 1024
 
-    /// - Parameter organization: the asker's; `nil` for all.
+    /// - Parameter organization: the caller's; `nil` for all.
     init(_ query: QueryParameters, organization: String?) throws {
         self.init(
             organization: organization, device: try query.device("device"), application: query.text("app"),
@@ -163,7 +163,7 @@ extension LogQuery {
             guard chunks.count <= Self.maximumIDs else {
                 throw Problem.invalidParameter("ids", "are more than \(Self.maximumIDs).")
             }
-            // Who names them means them.
+            // Chunks that are named explicitly are meant.
             withTest = true
         }
         lines = try Self.lines(query)

@@ -4,13 +4,13 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// How a device sends its logs: a manifest that it has fixed, the chunks one by one in any order and as often as it
-/// likes, and its word that these were all. Every answer says where the upload stands on disk.
+/// Receives a device's logs: a fixed manifest, the chunks in any order and any number of times, and a message that
+/// these were all. Every answer tells the upload's state on disk.
 struct UploadRoutes: Sendable {
-    /// A manifest of as many chunks as one may have, with room to spare.
+    /// The manifest of the largest upload, with a reserve.
     static let manifestBytes = 512 * 1024
     static let completeBytes = 64 * 1024
-    /// A chunk of text that cannot be compressed, as gzip members of 64 KiB each, with room to spare.
+    /// An incompressible chunk in gzip members of 64 KiB each, with a reserve.
     static let chunkBytes = LogLimits.chunkBytes + 262_144
 
     let archive: any LogArchive

@@ -1,12 +1,12 @@
 import Foundation
 import WireModel
 
-/// A profile as people write it: the names of protobuf's JSON (`sampling.sampleSeconds`), lists and values of enums as
-/// in the rest of the API (`"level": "information"`); protobuf's own names for those are taken too. `modules` that is
-/// there, even empty, is decided.
+/// A profile in the API: the names of protobuf's JSON (`sampling.sampleSeconds`), with enum values as in the rest of
+/// the API (`"level": "information"`). Protobuf's own names of enum values are accepted too. A `modules` list that is
+/// present, even if empty, is a decision.
 enum ProfileDocument {
-    /// - Throws: `Problem` `invalid-field` for what is not known, not of its type, or not the sender's to set. Ranges
-    ///   are `WireProfile.validate`'s.
+    /// - Throws: `Problem` `invalid-field` if a field is unknown, has another type, or cannot be set by the sender.
+    ///   `WireProfile.validate` checks ranges.
     static func read(_ body: Data) throws(Problem) -> WireProfile { try read(FieldReader(body: body)) }
 
     static func read(_ document: FieldReader) throws(Problem) -> WireProfile {

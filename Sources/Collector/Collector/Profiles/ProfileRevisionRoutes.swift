@@ -6,7 +6,7 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// What is done with revisions of profiles: compared, put again, tried out, and counted on devices.
+/// Compares, restores and tries out revisions of profiles, and counts the devices that apply them.
 struct ProfileRevisionRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
@@ -119,9 +119,9 @@ struct ProfileRevisionRoutes: Sendable {
     }
 }
 
-/// What differs between two revisions.
+/// The differences between two revisions.
 struct ProfileDiffView: Encodable {
-    /// Absent: there was none before.
+    /// Absent if there was no earlier one.
     var from: UInt64?
     var to: UInt64
     var changes: [ProfileDiff.Change]
@@ -137,14 +137,14 @@ struct ProfileDiffView: Encodable {
     }
 }
 
-/// A profile that could be put, and what would come of it.
+/// A valid profile and its effects.
 struct ProfileValidationView: Encodable {
-    /// The newest revision, that it is compared with; absent: there is none yet.
+    /// The newest revision, with which it is compared; absent if there is none.
     var from: UInt64?
     var changes: [ProfileDiff.Change]
-    /// What devices would get.
+    /// The profile that devices would receive.
     var effective: JSONValue
-    /// What should be looked at first.
+    /// Findings to check first.
     var findings: [ProfileFinding]
 
     init(_ profile: WireProfile, newest: ProfileRow?, effective: WireProfile) throws {
@@ -159,16 +159,16 @@ struct ProfileValidationView: Encodable {
     }
 }
 
-/// How many devices run a revision.
+/// The number of devices that apply a revision.
 struct ProfileAdoptionView: Encodable {
-    /// Of the devices; absent: the agent itself.
+    /// Of these devices; absent for the agent itself.
     var application: String?
-    /// Absent: they have not said.
+    /// Absent if they have not reported it.
     var revision: UInt64?
-    /// What they would get now.
+    /// The revision they would receive now.
     var newestRevision: UInt64
     var devices: Int
-    /// How many of them do not do all of it, by what they do not do; absent: all do.
+    /// The number of devices that cannot apply a setting, by setting; absent if all can apply everything.
     var findings: [String: Int]?
 
     init(_ adoption: ProfileAdoption, newest: UInt64) {

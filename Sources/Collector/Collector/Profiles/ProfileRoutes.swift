@@ -6,10 +6,10 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// What people see and set of profiles. Viewers see them (never the privacy key), administrators set them: whole with
+/// Shows and changes profiles. Viewers see them, but never the privacy key. Administrators change them: as a whole with
 /// `PUT`, in part with `PATCH`.
 struct ProfileRoutes: Sendable {
-    /// The custom payload is the largest part of a profile; escaped it may grow.
+    /// The custom payload is the largest part of a profile, and escaping may enlarge it.
     static let bodyBytes = 1024 * 1024
 
     let profiles: MetadataService
@@ -70,18 +70,17 @@ struct ProfileRoutes: Sendable {
         }
     }
 
-    /// How often a patch is laid over the newest profile again, because another one was put meanwhile.
+    /// How often a patch is applied again because another change came in between.
     private static let patchAttempts = 8
 
-    /// Changes what it names, and leaves the rest as it is (RFC 7396). A scope without a profile gets one with what is
-    /// named.
+    /// Changes the named fields and leaves the rest (RFC 7396). A scope without a profile gets one with these fields.
     private func patch(_ request: Request, _ context: PersonContext) async throws -> Response {
         let scope = try scope(context)
         _ = try QueryParameters(request, known: [])
         let person = context.person
         return try await reader.read(request, context, limit: .mergePatch(Self.bodyBytes)) { body in
             let patch = try FieldReader.parse(body)
-            // A misspelt name beside `null` would be nothing after the merge.
+            // After the merge, a misspelt name with `null` would disappear.
             _ = try ProfileDocument.read(FieldReader(patch))
             let expected = try await profiles.expectedRevision(request, scope)
             var attempt = 1
@@ -140,7 +139,7 @@ struct ProfileRoutes: Sendable {
 }
 
 extension PersonContext {
-    /// The one in the path of a profile; another than the person's is not there.
+    /// The organization in the path. It must be the caller's.
     var organization: String {
         get throws {
             let named = try parameter("organization")
@@ -151,7 +150,7 @@ extension PersonContext {
 }
 
 extension MetadataService {
-    /// What `If-Match` and `If-None-Match` ask of the newest revision; `nil`: nothing.
+    /// What `If-Match` and `If-None-Match` require of the newest revision; `nil` for nothing.
     nonisolated func expectedRevision(_ request: Request, _ scope: ProfileScope) async throws -> UInt64? {
         let headers = request.headers
         guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }
@@ -162,7 +161,7 @@ extension MetadataService {
         if let field = headers[.ifNoneMatch], newest != 0, RevisionTag(newest).isAmong(field) {
             throw Problem.preconditionFailed(newest)
         }
-        // Looked at again when it is put: it must not have changed in between.
+        // Checked again when the profile is stored, because it must not change in between.
         return newest
     }
 }

@@ -4,18 +4,18 @@ import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
-/// One revision of a profile as people see it.
+/// One revision of a profile, as people see it.
 struct ProfileView: Encodable {
     var organization: String
-    /// Absent: the whole organization's.
+    /// Absent for the whole organization's profile.
     var application: String?
     var revision: UInt64
     var createdAt: String?
-    /// Absent: nobody put it, the organization began with it.
+    /// Absent for the organization's initial profile, which nobody stored.
     var author: String?
     var profile: JSONValue
-    /// Settings that this revision has back at their defaults, because the one before it had them and it does not. Only
-    /// in the answer to the request that made the revision.
+    /// Settings that returned to their defaults, because the revision before had them and this one does not. Only in
+    /// the answer to the request that made the revision.
     var reset: [ProfileDiff.Change]?
 
     init(_ row: ProfileRow) throws {
@@ -27,7 +27,7 @@ struct ProfileView: Encodable {
         profile = try ProfileDocument.json(row.profile)
     }
 
-    /// What devices of a scope get.
+    /// The profile that devices of a scope receive.
     init(_ device: DeviceProfile, _ scope: ProfileScope) throws {
         organization = scope.organization
         application = scope.application.isEmpty ? nil : scope.application
@@ -37,8 +37,7 @@ struct ProfileView: Encodable {
 }
 
 extension JSONValue {
-    /// The value with a merge patch (RFC 7396) applied: `null` removes a field, objects are merged, anything else
-    /// replaces what was there.
+    /// Applies a merge patch (RFC 7396): `null` removes a field, objects are merged, anything else replaces the value.
     func merging(_ patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var fields: [String: JSONValue] = [:]
@@ -49,7 +48,7 @@ extension JSONValue {
 }
 
 extension ProfileDocument {
-    /// What `read` takes: nothing that the collector sets, and never the privacy key.
+    /// The form that `read` accepts: without fields that the collector sets, and never with the privacy key.
     static func json(_ profile: WireProfile) throws -> JSONValue {
         var shown = profile
         shown.revision = 0
@@ -61,7 +60,7 @@ extension ProfileDocument {
         let bytes: Data = try shown.jsonUTF8Bytes(options: options)
         guard case .object(var fields) = try JSONValue(parsing: bytes, limits: .own) else { return .object([:]) }
         if case .object(var sampling) = fields["sampling"] {
-            // protobuf leaves an empty list out, and here it says "none".
+            // protobuf leaves out an empty list, which here means "none".
             if profile.sampling.modulesGiven, sampling["modules"] == nil { sampling["modules"] = .array([]) }
             sampling["modulesGiven"] = nil
             fields["sampling"] = .object(sampling)
@@ -82,7 +81,7 @@ extension ProfileDocument {
                 })
         }
         if case .array(let fences) = fields["geofences"] {
-            // protobuf leaves a coordinate of 0 out.
+            // protobuf leaves out a coordinate of 0.
             fields["geofences"] = .array(
                 zip(fences, profile.geofences).map { json, fence in
                     guard case .object(var fields) = json else { return json }
@@ -95,27 +94,27 @@ extension ProfileDocument {
     }
 }
 
-/// What differs between two documents, by place. Pure.
+/// The differences between two documents by position. Pure.
 ///
-/// Objects are compared field by field, lists as a whole: an order that changed is a change.
+/// Objects are compared field by field, lists as a whole, so a changed order is a change.
 struct ProfileDiff {
     struct Change: Encodable, Equatable {
         /// A JSON Pointer (RFC 6901): `/sampling/modules`.
         var path: String
-        /// Absent where it was not there.
+        /// Absent if it did not exist.
         var from: JSONValue?
-        /// Absent where it is not there any more.
+        /// Absent if it does not exist any more.
         var to: JSONValue?
     }
 
-    /// In the order of their places.
+    /// In the order of their positions.
     private(set) var changes: [Change] = []
 
     init(from: JSONValue, to: JSONValue) {
         compare(from, to, at: "")
     }
 
-    /// Of the changes, each single setting that is not there any more, so that the default holds again.
+    /// The single settings that are gone, so their defaults apply again.
     var removals: [Change] {
         changes.flatMap { change in change.to == nil ? Self.settings(change.from, at: change.path) : [] }
     }

@@ -4,8 +4,8 @@ import WireModel
 
 extension BalanceReport {
     /// - Parameters:
-    ///   - isFleet: whether it is of all devices, of which none may make it fail for the others.
-    ///   - missing: record files that could not be read, by name.
+    ///   - isFleet: it covers all devices, and none of them may make it fail for the others.
+    ///   - missing: names of unreadable record files.
     package init(
         _ devices: [(device: DeviceID, epochs: [EpochBalance])], isFleet: Bool = false, missing: [String] = []
     ) {
@@ -74,7 +74,7 @@ extension BalanceReport.Finding {
 }
 
 extension EpochBalance {
-    /// Whether rows and counts of this collector make up the mark, whatever the device says.
+    /// Whether rows and counts of this collector add up to the mark, whatever the device reports.
     fileprivate var storedAddsUp: Bool {
         var counted = mark
         counted.stored = storedRows

@@ -4,24 +4,25 @@ import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
-/// A message as people's JSON: proto3's JSON mapping (camelCase, absent stays absent) with numbers as numbers, enum
-/// values in kebab-case without their prefix, times as RFC 3339 and identifiers as UUIDs.
+/// A message as JSON for people. It follows proto3's JSON mapping (camelCase, absent fields stay absent), with these
+/// changes: numbers are numbers, enum values are in kebab-case without prefix, times are RFC 3339, identifiers are
+/// UUIDs.
 ///
-/// Each message lists the fields that differ. Everything else is data and stays as it came: texts, and the keys and
-/// values of maps.
+/// Each message lists the fields with such changes. Everything else is data and stays unchanged: texts, and the keys
+/// and values of maps.
 enum MessageView {
     enum Field: Equatable {
-        /// Its values' common prefix in telemetry.proto.
+        /// The common prefix of its values in telemetry.proto.
         case enumeration(String)
         /// Microseconds since 1970.
         case time
         /// 16 bytes.
         case identifier
-        /// A message, or several, with fields of its own that differ.
+        /// A message, or a list of them, that lists its own changed fields.
         case message(String)
     }
 
-    /// By the message's name, then by the field's name in JSON.
+    /// By the message's name, then by the field's JSON name.
     static let fields: [String: [String: Field]] = [
         "Beacon": [
             "trigger": .enumeration("BEACON_TRIGGER_"), "enrollment": .enumeration("ENROLLMENT_STATE_"),
@@ -84,8 +85,8 @@ enum MessageView {
 }
 
 extension WireBeacon {
-    /// What a person of this role sees of it. With a push token its holder can reach the device's application past the
-    /// collector, so a viewer, who can cause nothing, does not see it.
+    /// What a person of this role sees of it. A push token allows its holder to reach the device's application without
+    /// the collector. A viewer, who may cause nothing, does not see it.
     func seen(by role: PersonRole) -> WireBeacon {
         guard role < .operator, hasPushToken else { return self }
         var beacon = self
@@ -95,7 +96,7 @@ extension WireBeacon {
 }
 
 extension WireValue {
-    /// The value alone, and the name of its type.
+    /// The value, and the name of its type.
     var json: (value: JSONValue, type: String) {
         switch value {
         case .text(let value): (.text(value), "string")

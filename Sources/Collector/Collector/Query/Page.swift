@@ -1,14 +1,14 @@
 import Foundation
 import WireModel
 
-/// The outer form of every cursor: Base64 in the URL-safe alphabet, without padding (RFC 4648, section 5).
+/// The outer form of every cursor: URL-safe Base64 without padding (RFC 4648, section 5).
 enum CursorText {
     static func of(_ plain: String) -> String {
         Data(plain.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
             "=", with: "")
     }
 
-    /// `nil` for a text that is longer than any cursor of its kind, or is no Base64.
+    /// `nil` for a text that is too long for a cursor of its kind, or is no Base64.
     static func data(_ text: String, maximumBytes: Int) -> Data? {
         guard text.utf8.count <= maximumBytes else { return nil }
         var base64 = text.replacing("-", with: "+").replacing("_", with: "/")
@@ -17,12 +17,12 @@ enum CursorText {
     }
 }
 
-/// Where the next page begins: a device, or the whole fleet, and a position in a stream. Opaque to clients; it holds no
-/// secret and grants nothing.
+/// The start of the next page: a device or the whole fleet, and a position in a stream. Opaque to clients. It contains
+/// no secret and grants nothing.
 struct PageCursor: Equatable {
-    /// `nil`: a list over the fleet.
+    /// `nil` for a list over the fleet.
     var device: DeviceID?
-    /// The store's own position; `nil`: begin at the newest record.
+    /// The store's own position; `nil` starts at the newest record.
     var before: String?
 
     private static let fleet = "fleet"

@@ -4,18 +4,18 @@ import HummingbirdCore
 import TelemetryBasics
 import WireModel
 
-/// The parameters of a request, each read once by the name it has in `openapi.yaml`. What a route does not know is
-/// refused: a misspelt filter that is silently ignored shows the wrong data, or deletes it. So is an empty value, which
-/// an empty variable of a script makes.
+/// The parameters of a request, each read once by its name in `openapi.yaml`. Unknown parameters are refused, because a
+/// misspelt filter that is ignored shows or deletes the wrong data. An empty value, as from an empty variable of a
+/// script, is refused too.
 struct QueryParameters {
     static let limits = 1...1000
     static let defaultLimit = 100
 
     private let values: [String: [String]]
 
-    /// - Parameter repeated: those of `known` that may be given more than once.
-    /// - Throws: `Problem` `invalid-parameter` for an unknown one, one without a value, or one that is repeated and may
-    ///   not be.
+    /// - Parameter repeated: those of `known` that may occur more than once.
+    /// - Throws: `Problem` `invalid-parameter` for a parameter that is unknown, has no value, or is repeated without
+    ///   permission.
     init(_ request: Request, known: Set<String>, repeated: Set<String> = []) throws {
         var values: [String: [String]] = [:]
         for (name, value) in try Self.pairs(of: request) {
@@ -34,8 +34,8 @@ struct QueryParameters {
         self.values = values
     }
 
-    /// Names and values as they were meant: split first, then decoded, once.
-    /// - Throws: `Problem` `invalid-parameter` for what is no percent-encoding of UTF-8.
+    /// Names and values: split first, then decoded once.
+    /// - Throws: `Problem` `invalid-parameter` for invalid percent-encoding of UTF-8.
     private static func pairs(of request: Request) throws(Problem) -> [(name: String, value: String)] {
         var pairs: [(name: String, value: String)] = []
         for part in (request.uri.query ?? "").split(separator: "&") {
@@ -50,17 +50,17 @@ struct QueryParameters {
         return pairs
     }
 
-    /// `nil` for what is no percent-encoding. A plus is a space, as forms write it.
+    /// `nil` for invalid percent-encoding. A plus is a space, as in forms.
     private static func decoded(_ text: Substring) -> String? { text.replacing("+", with: " ").removingPercentEncoding }
 
     func text(_ name: String) -> String? {
         texts(name).first
     }
 
-    /// Every value given under a name, in order.
+    /// All values of a name, in order.
     func texts(_ name: String) -> [String] { values[name, default: []] }
 
-    /// Whether a parameter is in a request, before it is known what its others mean.
+    /// Whether a request has a parameter, before the meaning of the others is known.
     static func names(_ name: String, in request: Request) throws(Problem) -> Bool {
         try pairs(of: request).contains { $0.name == name }
     }
@@ -91,7 +91,7 @@ struct QueryParameters {
     /// A time, microseconds since 1970.
     func time(_ name: String) throws -> Int64? {
         guard let text = text(name) else { return nil }
-        // An unescaped "+" of an offset has become a space.
+        // The unescaped "+" of an offset has become a space.
         guard let time = Timestamp.parse(text.replacing(" ", with: "+")) else {
             throw Problem.invalidParameter(name, "is \(text); expected a time such as 2026-01-31T12:00:00.000000Z.")
         }

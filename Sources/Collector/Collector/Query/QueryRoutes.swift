@@ -6,8 +6,8 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// What people and scripts ask. Everything is cut to the caller's organization: another one's device is simply not
-/// there.
+/// Answers questions of people and scripts. Everything is limited to the caller's organization: the devices of others
+/// do not exist.
 struct QueryRoutes: Sendable {
     let store: any RecordStore
     let registry: MetadataService
@@ -37,7 +37,7 @@ struct QueryRoutes: Sendable {
     }
 
     private func samples(_ request: Request, _ context: PersonContext) async throws -> Response {
-        // A metric or a step asks for series.
+        // A metric or a step requests a series.
         if try ["metric", "step"].contains(where: { try QueryParameters.names($0, in: request) }) {
             return try await SeriesRoutes(store: store, registry: registry).series(request, context)
         }

@@ -5,32 +5,32 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// One page of a list of records, written as it is read: however large the records are, a piece of them is in memory at
-/// a time.
+/// One page of a list of records, written while it is read. However large the records are, only a piece of them is in
+/// memory.
 struct RecordListing: Sendable {
     let store: any RecordStore
     let query: RecordQuery
-    /// Of the person who looks.
+    /// The viewer's role.
     let role: PersonRole
-    /// Which of the events; `nil` for all, and for other records.
+    /// Selects events; `nil` for all, and for other records.
     var events: EventFilter?
     let limit: Int
-    /// Whether samples come with the catalog's points too.
+    /// Whether samples also contain the catalog's metrics.
     var withMetrics = false
-    /// Of the list the page is of; `nil` over the fleet.
+    /// The device of the list; `nil` for the fleet.
     let device: DeviceID?
 
-    /// Records looked at for one page: a filter that finds nothing gives an empty page with a `next`, not a request
-    /// without end.
+    /// The most records examined for one page. A filter that finds nothing returns an empty page with a `next`, not an
+    /// endless request.
     private static let scanBudget = 5000
     private static let pieceRecords = 100
 
     /// A piece of the page.
     private struct Piece {
         var items: [RecordView] = []
-        /// Where the list goes on after it; `nil` at its end.
+        /// The position after it; `nil` at the end of the list.
         var position: String?
-        /// Records that may still be looked at.
+        /// Records that may still be examined.
         var budget: Int
         /// Items that are still wanted.
         var wanted: Int
@@ -38,13 +38,13 @@ struct RecordListing: Sendable {
         var isLast: Bool { position == nil || budget <= 0 || wanted <= 0 }
     }
 
-    /// - Parameter cursor: `nil` from the newest.
-    /// - Throws: `Problem` for a cursor of another list, or where the store cannot be read.
+    /// - Parameter cursor: `nil` starts at the newest record.
+    /// - Throws: `Problem` for a cursor of another list, or if the store cannot be read.
     func response(from cursor: PageCursor?) async throws -> Response {
         if let cursor, cursor.device != device { throw Problem.invalidParameter("cursor", "is of another list.") }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // What cannot be read is said while it still can be.
+        // An unreadable store can only be reported before the answer begins.
         let first = try await piece(after: Piece(position: cursor?.before, budget: Self.scanBudget, wanted: limit))
         let body = ResponseBody { writer in
             var piece = first
@@ -76,7 +76,7 @@ struct RecordListing: Sendable {
             .naming(missing: store.unreadableFiles(of: query.stream))
     }
 
-    /// The next items that there are: at least one, unless the list or the budget ends before.
+    /// The next items: at least one, unless the list or the budget ends before.
     private func piece(after former: Piece) async throws -> Piece {
         var piece = former
         piece.items = []
@@ -89,7 +89,7 @@ struct RecordListing: Sendable {
                 guard error.code == .invalid else { throw error }
                 throw Problem.invalidParameter("cursor", "is not one that this collector gave.")
             }
-            // An empty look costs too: what is passed over in the store must not make one request endless.
+            // An empty result costs too. Records skipped in the store must not make a request endless.
             piece.budget -= max(Self.pieceRecords, page.records.count)
             for record in page.records where events?.admits(record) ?? true {
                 piece.items.append(try RecordView(record, for: role, withMetrics: withMetrics))
@@ -101,17 +101,17 @@ struct RecordListing: Sendable {
     }
 }
 
-/// Goes over every record of a query in one pass, newest first, a page at a time: others are answered in between, and
-/// memory holds one page.
+/// Reads every record of a query in one pass, newest first, page by page. Others are served in between, and memory
+/// holds one page.
 struct RecordPages {
     let store: any RecordStore
     let query: RecordQuery
 
-    /// Records one request may go over.
+    /// The most records of one request.
     static let maximumRecords = 5_000_000
     private static let pageRecords = 1000
 
-    /// - Throws: `Problem` where the store cannot be read, or holds more than one request may go over; what `visit`
+    /// - Throws: `Problem` if the store cannot be read or has more records than one request may read, and what `visit`
     ///   throws.
     func visit(_ visit: (StoredRecord) throws -> Void) async throws {
         var position: String?
@@ -131,19 +131,19 @@ struct RecordPages {
 }
 
 extension Problem {
-    /// An answer that would be, or would take, more than one request may.
+    /// The answer would be too large or take too long.
     static func tooMuch(_ detail: String) -> Problem {
         Problem(status: 400, code: "too-much", title: "Too much for one answer", detail: detail)
     }
 }
 
 extension HTTPField.Name {
-    /// Record files that an answer passes over because they are damaged, separated by commas.
+    /// Damaged record files that the answer leaves out, separated by commas.
     static let missingFiles = Self("WS1-Missing-Files")!
 }
 
 extension Response {
-    /// Says that the answer is not of all that devices have sent.
+    /// Tells that the answer does not contain everything that devices have sent.
     func naming(missing files: [String]) -> Response {
         guard !files.isEmpty else { return self }
         var response = self

@@ -5,7 +5,7 @@ import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
-/// What every record says of itself, whatever its body is.
+/// The part of every record that does not depend on its body.
 struct RecordView: Encodable {
     var device: String
     var epoch: String
@@ -21,12 +21,12 @@ struct RecordView: Encodable {
     var beacon: JSONValue?
     var sample: JSONValue?
     var event: EventView?
-    /// The sample's values as metrics of the catalog; only if asked for.
+    /// The sample's values as metrics of the catalog. Only if requested.
     var metrics: [MetricView]?
     /// The body in Base64, if this version does not know its kind or form.
     var body: String?
 
-    /// - Parameter role: of the person who looks.
+    /// - Parameter role: the viewer's role.
     init(_ record: StoredRecord, for role: PersonRole, withMetrics: Bool = false) throws {
         let header = record.header
         device = record.device.description
@@ -59,7 +59,7 @@ struct RecordView: Encodable {
         } catch {
             // The body is shown as it is.
         }
-        // A beacon that cannot be read may hold what a viewer does not see.
+        // An unreadable beacon may contain what a viewer must not see.
         let isHidden = role < .operator && WireRecordKind(rawValue: header.kind) == .beacon
         if beacon == nil, sample == nil, event == nil, !isHidden { body = bytes.base64EncodedString() }
     }
@@ -86,7 +86,7 @@ struct EventView: Encodable {
     }
 }
 
-/// One value of one metric that a sample gives, under the catalog's name.
+/// One value of one metric in a sample, under the catalog's name.
 struct MetricView: Encodable {
     var name: String
     /// UCUM.
@@ -103,7 +103,7 @@ struct MetricView: Encodable {
     }
 }
 
-/// A stored record as one line of NDJSON: what the API shows of it, and whose, of which stream and kind it is.
+/// A stored record as one line of NDJSON: what the API shows of it, with its device, stream and kind.
 package struct ExportLine: Encodable {
     private let stream: String
     private let kind: String
@@ -112,7 +112,7 @@ package struct ExportLine: Encodable {
 
     private enum Key: CodingKey { case stream, kind, organization }
 
-    /// Hides nothing: whoever runs `export` can read the data directory anyway.
+    /// Hides nothing, because whoever runs `export` can read the data directory anyway.
     package init(_ stored: StoredRecord, of stream: StreamName, organization: String) throws {
         self.stream = "\(stream)"
         kind = RecordKindName.text(stored.header.kind)

@@ -9,30 +9,30 @@ import NIOSSL
 import TelemetryBasics
 import WireModel
 
-/// The collector's HTTP server: routes, limits and connections put together over a store and a registry.
+/// The collector's HTTP server: combines routes, limits and connections with a store and a registry.
 package struct CollectorServer: Sendable {
     package struct Settings: Sendable {
         package var host: String
         package var port: Int
         package var connections: ConnectionLimits
-        /// A batch's body as it travels, bytes.
+        /// The largest batch body as sent, in bytes.
         package var bodyBytes: Int
-        /// The same inflated, bytes.
+        /// The largest batch body after inflating, in bytes.
         package var inflatedBytes: Int
-        /// Bodies in memory at a time, and their bytes.
+        /// The most bodies in memory, and their bytes.
         package var budget: IngestBudget
-        /// Whether it is to be served over TLS only: answers tell browsers so.
+        /// Whether only TLS is served. Answers then tell browsers so.
         package var servesTLS = false
-        /// Requests a second of one device, on average; twice as many at once.
+        /// The average rate of one device, in requests per second. Bursts may be twice as large.
         package var deviceRequestsPerSecond = 1000
-        /// Answers that stream logs at a time; each holds up to about 40 MiB.
+        /// The most answers that stream logs. Each uses up to about 40 MiB.
         package var logStreams: Int
-        /// Requests of people and scripts that are worked on at a time, and how many of them may be of one token.
+        /// The most requests of people and scripts that are worked on at once, with a share per token.
         package var peopleRequests = 64
         package var requestsPerToken = 16
-        /// Where they are worked on.
+        /// The threads they run on.
         package var people = PeopleExecutor.shared
-        /// Questions that go over the fleet's records, answered at a time.
+        /// The most questions about the fleet's records at once.
         package var fleetScans: Int
 
         package init(
@@ -120,10 +120,10 @@ package struct CollectorServer: Sendable {
         responder = router.responder()
     }
 
-    /// The server as a service: run it in a `ServiceGroup`, which also ends it.
+    /// The server as a service. A `ServiceGroup` runs and ends it.
     /// - Parameters:
     ///   - tls: `nil` serves plain HTTP.
-    ///   - started: called once with the port that is listened on.
+    ///   - started: called once with the port.
     package func application(
         tls: TLSConfiguration? = nil, eventLoopGroup: EventLoopGroupProvider = .singleton,
         started: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
@@ -149,10 +149,10 @@ package struct CollectorServer: Sendable {
     }
 }
 
-/// What the collector could not do outside of a request; a request's failure is a `Problem`.
+/// An error outside of a request. A request's error is a `Problem`.
 package struct CollectorError: CodedError {
     package enum Code: String, Sendable {
-        /// A file or value that was configured cannot be used.
+        /// A configured file or value cannot be used.
         case invalidConfiguration = "invalid-configuration"
         case io
     }

@@ -4,8 +4,8 @@ import Logging
 import Synchronization
 import WireModel
 
-/// For supervisors and load balancers; they need no credential and tell nothing but health: why the collector is not
-/// ready is in its log, because it names files.
+/// For supervisors and load balancers. They need no credential and tell only whether the collector is healthy. The
+/// reason is in the log, because it names files.
 struct HealthRoutes: Sendable {
     let store: any RecordStore
     let registry: MetadataService
@@ -37,7 +37,7 @@ struct HealthRoutes: Sendable {
     }
 }
 
-/// What was logged last, so that a reason that lasts is one line however often somebody asks.
+/// The last logged reason, so a lasting reason is logged once however often somebody asks.
 private final class LoggedReason: Sendable {
     private let last = Mutex<String?>(nil)
 

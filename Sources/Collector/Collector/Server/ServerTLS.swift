@@ -12,9 +12,9 @@ import TelemetryBasics
 import WireModel
 import X509
 
-/// The server's certificate and key as they are in their files now: looked at every minute while it runs, and at once
-/// when told to. Connections that are open keep theirs; a pair that cannot be used changes nothing and is logged. Other
-/// client authorities need a restart.
+/// The server's certificate and key from their files. The files are checked every minute, and at once on request. Open
+/// connections keep the former certificate. A pair that cannot be used changes nothing and is logged. Other client
+/// authorities require a restart.
 ///
 /// Safe from any thread.
 package final class ServerTLS: Service {
@@ -24,13 +24,13 @@ package final class ServerTLS: Service {
     private let reloader: TimedCertificateReloader
     private let current: Current
 
-    /// What is served, for logs and metrics.
+    /// The certificate in use, for logs and metrics.
     private final class Current: Sendable {
         let leaf = Mutex<WatchedCertificate?>(nil)
         let pin = Mutex<Data?>(nil)
     }
 
-    /// - Throws: `invalidConfiguration` where a file cannot be read or key and certificate do not belong together.
+    /// - Throws: `invalidConfiguration` if a file is unreadable, or key and certificate do not match.
     package init(_ files: TLSFiles, logger: Logger) throws(CollectorError) {
         let checked = try files.configuration()
         let current = Current()
@@ -46,7 +46,7 @@ package final class ServerTLS: Service {
                     name: "tls-certificate \(files.certificate)", serial: Data(leaf.serialNumber.bytes).hexadecimal,
                     expires: Int64(leaf.notValidAfter.timeIntervalSince1970) * 1_000_000)
                 current.leaf.withLock { $0 = watched }
-                // A key that cannot be written is one that no device could have checked.
+                // A key that cannot be encoded is one that no device could have checked.
                 var key = DER.Serializer()
                 if (try? key.serialize(leaf.publicKey)) != nil {
                     current.pin.withLock { $0 = Data(SHA256.hash(data: key.serializedBytes)) }
@@ -79,31 +79,31 @@ package final class ServerTLS: Service {
         }
     }
 
-    /// When the certificate that is served ends, seconds since 1970.
+    /// When the certificate in use ends, in seconds since 1970.
     package var expiry: Double? { watched.map { Double($0.expires / 1_000_000) } }
 
-    /// The certificate that is served, for notices.
+    /// The certificate in use, for notices.
     package var watched: WatchedCertificate? { current.leaf.withLock { $0 } }
 
-    /// The pin of the key that is served: SHA-256 of its subject public key info.
+    /// The pin of the key in use: SHA-256 of its subject public key info.
     package var pin: Data? { current.pin.withLock { $0 } }
 
     /// Reads both files now.
     package func reload() {
-        // What fails has been logged.
+        // A failure was logged.
         try? reloader.reload()
     }
 
     package func run() async throws { try await reloader.run() }
 }
 
-/// Where certificate, key and client authorities lie, and what is made of them: TLS 1.2 or later.
+/// The files with certificate, key and client authorities, and the TLS settings: TLS 1.2 or later.
 package struct TLSFiles: Equatable, Sendable {
     package var certificate: String
     package var key: String
-    /// With it, a client without a certificate of one of these authorities is not served.
+    /// If set, a client must have a certificate of one of these authorities.
     package var clientCA: String?
-    /// With it, a client may show a certificate of one of these authorities; one that shows none is served too.
+    /// If set, a client may show a certificate of one of these authorities. A client without one is served too.
     package var deviceCA: String?
 
     package init(certificate: String, key: String, clientCA: String? = nil, deviceCA: String? = nil) {
@@ -120,7 +120,7 @@ package struct TLSFiles: Equatable, Sendable {
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
         configuration.minimumTLSVersion = .tlsv12
         configuration.cipherSuites = WireNames.cipherSuites
-        // Fails where key and certificate do not belong together.
+        // Throws if key and certificate do not match.
         do { _ = try NIOSSLContext(configuration: configuration) } catch {
             throw CollectorError(
                 .invalidConfiguration,
@@ -134,7 +134,7 @@ package struct TLSFiles: Equatable, Sendable {
         if !authorities.isEmpty {
             configuration.trustRoots = .certificates(authorities)
             configuration.certificateVerification = clientCA == nil ? .optionalVerification : .noHostnameVerification
-            // A browser asks its person for a certificate only where it has one of these.
+            // A browser asks its user for a certificate only if it has one of these.
             configuration.sendCANameList = true
         }
         return configuration

@@ -5,11 +5,11 @@ import Metrics
 import Synchronization
 import WireModel
 
-/// What the collector counts of itself, through swift-metrics. Every name is in `families`. `/metrics` shows them, and
+/// The collector's own metrics, through swift-metrics. `families` contains every name. `/metrics` exports them, and
 /// `Documentation/operations.md` lists them.
 ///
-/// Safe from any thread. Series are made when they first count, and found again by a small key: a count is a lock, a
-/// look-up and an addition.
+/// Safe from any thread. A series is made when it first counts, and found again by a small key. Counting takes a lock,
+/// a look-up and an addition.
 package struct CollectorMetrics: Sendable {
     package static let families = [
         PrometheusFamily("ws1_collector_info", "Always 1; the label tells the version."),
@@ -125,8 +125,8 @@ package struct CollectorMetrics: Sendable {
             )
         }
         connections = Meter(label: "ws1_http_connections", dimensions: [], factory: factory)
-        // A counter that begins with its first event shows Prometheus no increase then: what alerts ask for is there
-        // from the start, at zero.
+        // If a counter appears only with its first event, Prometheus sees no increase then. So the series that alerts
+        // use exist from the start with 0.
         for stream in StreamName.allCases {
             for fate in Self.fates { _ = records[RecordKey(stream: stream, fate: fate)] }
             _ = parts[PartKey(stream: stream, outcome: .identityConflict)]
@@ -155,7 +155,7 @@ package struct CollectorMetrics: Sendable {
         requests[RequestKey(route: key.route, method: key.method, status: status)].increment()
     }
 
-    /// What is seldom counted.
+    /// For rare events.
     private func count(_ label: String, _ dimensions: [(String, String)]) {
         Counter(label: label, dimensions: dimensions, factory: factory).increment()
     }
@@ -191,8 +191,7 @@ extension PartOutcome {
     }
 }
 
-/// What the collector tells of itself: what is counted, and where it is told from. One for each server; made before its
-/// store.
+/// The collector's own telemetry: its counters and their source. One per server; made before its store.
 package struct CollectorTelemetry: Sendable {
     package let registry: PrometheusRegistry
     package let metrics: CollectorMetrics
@@ -203,8 +202,8 @@ package struct CollectorTelemetry: Sendable {
     }
 }
 
-/// The series of one metric, by what tells them apart; each is made when it is first asked for. Who uses it keeps the
-/// values of the key few. Safe from any thread.
+/// The series of one metric by key; each is made when it is first needed. Keep the number of keys small. Safe from any
+/// thread.
 final class MetricSeries<Key: Hashable & Sendable, Handle: Sendable>: Sendable {
     private let made = Mutex<[Key: Handle]>([:])
     private let make: @Sendable (Key) -> Handle

@@ -4,15 +4,15 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// `/metrics` for Prometheus: what was counted since the start, and the state of this moment. It is of the collector as
-/// a whole, so only for people of all organizations.
+/// `/metrics` for Prometheus: counters since the start, and present values. They describe the whole collector, so only
+/// people of all organizations may read them.
 struct MetricsRoutes: Sendable {
     let registry: PrometheusRegistry
     let devices: MetadataService
     let store: any RecordStore
     let archive: any LogArchive
     let budget: IngestBudget
-    /// When the server's certificate ends, seconds since 1970.
+    /// When the server's certificate ends, in seconds since 1970.
     let certificateExpiry: @Sendable () -> Double?
     let deviceAuthority: DeviceAuthority?
     let noticeCounts: @Sendable () async throws -> NoticeCounts?
@@ -73,12 +73,12 @@ struct MetricsRoutes: Sendable {
     }
 }
 
-/// The logs kept of one application, or of the rest of an organization's, as a metric tells them.
+/// The stored logs of one application, or of the rest of an organization's applications, as a metric.
 ///
-/// Devices choose the names of applications, and each value of a label is a series that whoever scrapes keeps for long.
-/// So each organization has a label of its own for its largest applications alone. Pure.
+/// Devices choose the names of applications, and each label value is a series that the scraper keeps for long. So only
+/// an organization's largest applications have their own label. Pure.
 struct LogUsageSeries: Equatable {
-    /// Applications of an organization that are told by name; test devices' apart.
+    /// Applications of an organization with their own label. Those of test devices are separate.
     static let named = 20
     static let rest = "other"
 
@@ -86,7 +86,7 @@ struct LogUsageSeries: Equatable {
     var application: String
     var test: Bool
     var rawBytes: Int
-    /// `nil` for the rest: each of them has a quota of its own.
+    /// `nil` for the rest, because each application has its own quota.
     var quotaBytes: Int?
 
     var labels: [(String, String)] {
@@ -100,7 +100,7 @@ struct LogUsageSeries: Equatable {
         }
         let groups = Dictionary(grouping: usage) { Group(organization: $0.organization, test: $0.test) }
         let series = groups.flatMap { group, rows -> [LogUsageSeries] in
-            // An application that is called like the rest is told with it: two series must not have the same labels.
+            // An application named like the rest is counted with it, because two series must not have the same labels.
             let largest = rows.filter { $0.application != rest }.sorted {
                 ($1.rawBytes, $0.application) < ($0.rawBytes, $1.application)
             }
@@ -123,7 +123,7 @@ struct LogUsageSeries: Equatable {
     }
 }
 
-/// What this process costs, from /proc. Empty where there is none.
+/// The costs of this process from /proc. Empty on other systems.
 enum ProcessFigures {
     static func samples() -> [PrometheusSample] {
         var samples: [PrometheusSample] = []
@@ -131,8 +131,8 @@ enum ProcessFigures {
             if let value { samples.append(PrometheusSample(name, value: value)) }
         }
         let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
-        // The name, in parentheses, may hold spaces: fields are counted behind it. proc(5) has their numbers; the first
-        // here is the third there.
+        // The name in parentheses may contain spaces, so fields are counted after it. proc(5) defines their numbers;
+        // the first one here is the third there.
         if let stat = text("/proc/self/stat"), let end = stat.lastIndex(of: ")") {
             let fields = stat[stat.index(after: end)...].split(separator: " ")
             if fields.count > 21, let user = Double(fields[11]), let system = Double(fields[12]) {

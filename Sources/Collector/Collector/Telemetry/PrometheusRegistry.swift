@@ -1,21 +1,21 @@
 import CoreMetrics
 import Synchronization
 
-/// Keeps what is counted through swift-metrics and tells it in Prometheus' text format (version 0.0.4).
+/// Stores what swift-metrics counts and exports it in Prometheus' text format (version 0.0.4).
 ///
-/// Labels are names as Prometheus has them, without unit or `_total`: counters get `_total`, timers become histograms
-/// of `_seconds`. The same label with the same dimensions is one series, whoever asks for it. Series live as long as
-/// the registry: who makes them keeps the values of dimensions few. Safe from any thread; counting takes no lock.
+/// Labels are Prometheus names without unit or `_total`: counters get `_total`, timers become histograms in `_seconds`.
+/// The same label with the same dimensions is one series, whoever asks for it. Series live as long as the registry, so
+/// keep the values of dimensions few. Safe from any thread; counting takes no lock.
 package final class PrometheusRegistry: MetricsFactory {
     private let series = Mutex<[PrometheusSeriesKey: any PrometheusSeries]>([:])
     private let families: [String: PrometheusFamily]
 
-    /// - Parameter families: help and buckets of what is counted; others are told without help.
+    /// - Parameter families: help and buckets of metrics. Others are exported without help.
     package init(_ families: [PrometheusFamily]) {
         self.families = Dictionary(families.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// - Parameter gauges: of this moment, beside what was counted.
+    /// - Parameter gauges: present values, in addition to what was counted.
     package func exposition(with gauges: [PrometheusSample] = []) -> String {
         let kept = series.withLock { Array($0) }
         var text = PrometheusText()
@@ -39,7 +39,7 @@ package final class PrometheusRegistry: MetricsFactory {
         return series.withLock { series in
             if let known = series[key] as? Series { return known }
             let made = new()
-            // A name that is of another type already counts for nobody: one family has one type.
+            // A name that already has another type is not counted, because a family has one type.
             if series[key] == nil { series[key] = made }
             return made
         }
@@ -73,14 +73,14 @@ package final class PrometheusRegistry: MetricsFactory {
     package func destroyTimer(_ handler: any TimerHandler) {}
 }
 
-/// What is said of all series of one name.
+/// The description of all series with one name.
 package struct PrometheusFamily: Sendable {
-    /// Durations of requests and disk writes.
+    /// For durations of requests and disk writes.
     package static let seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
     package var name: String
     package var help: String
-    /// Upper bounds, ascending; of histograms.
+    /// Upper bounds of a histogram, ascending.
     package var buckets: [Double]
 
     package init(_ name: String, _ help: String, buckets: [Double] = PrometheusFamily.seconds) {
@@ -90,7 +90,7 @@ package struct PrometheusFamily: Sendable {
     }
 }
 
-/// A value of this moment.
+/// A present value.
 package struct PrometheusSample: Sendable {
     package var name: String
     package var labels: [(String, String)]

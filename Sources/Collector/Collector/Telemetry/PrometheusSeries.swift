@@ -34,14 +34,14 @@ struct PrometheusSeriesKey: Hashable, Comparable {
     }
 }
 
-/// Only grows, but for `reset`.
+/// Only grows, except by `reset`.
 final class PrometheusCounter: CounterHandler, PrometheusSeries {
     private let value = Atomic<Int64>(0)
 
     let type = "counter"
 
     func increment(by amount: Int64) {
-        // What a device says it lost may be anything: a counter that is full stays full.
+        // A device may report any number of losses. A counter that is full stays full.
         if value.wrappingAdd(amount, ordering: .relaxed).newValue < 0 { value.store(.max, ordering: .relaxed) }
     }
 
@@ -52,7 +52,7 @@ final class PrometheusCounter: CounterHandler, PrometheusSeries {
     }
 }
 
-/// The value that was last set, or counted up and down.
+/// The last value set, or counted up and down.
 final class PrometheusGauge: MeterHandler, RecorderHandler, PrometheusSeries {
     private let value = Mutex(0.0)
 
@@ -68,7 +68,7 @@ final class PrometheusGauge: MeterHandler, RecorderHandler, PrometheusSeries {
     func write(_ key: Key, to text: inout PrometheusText) { text.add(key.name, key.labels, value.withLock { $0 }) }
 }
 
-/// How many values were at most so large, for some sizes; their number and sum.
+/// The number of values up to each bound, their total number and sum.
 final class PrometheusHistogram: TimerHandler, RecorderHandler, PrometheusSeries {
     private struct State {
         var counts: [UInt64]
@@ -117,7 +117,7 @@ struct PrometheusText {
 
     private(set) var text = ""
 
-    /// What follows is of this name.
+    /// Begins the lines of this name.
     mutating func begin(_ name: String, type: String, help: String?) {
         if let help { text += "# HELP \(name) \(help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n"))\n" }
         text += "# TYPE \(name) \(type)\n"
@@ -139,7 +139,7 @@ struct PrometheusText {
         value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
 
-    /// Whole numbers without a point, as far as that is exact.
+    /// Whole numbers without a decimal point, as long as that is exact.
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }

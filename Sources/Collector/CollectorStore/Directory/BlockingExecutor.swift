@@ -1,7 +1,6 @@
 import Dispatch
 
-/// Runs an actor on a serial queue of its own, so that SQLite may block there without holding a thread of the
-/// cooperative pool.
+/// Runs an actor on its own serial queue. SQLite may block there without occupying a thread of the cooperative pool.
 final class BlockingExecutor: SerialExecutor {
     private let queue: DispatchQueue
 

@@ -31,16 +31,15 @@ package struct DataDirectory: Sendable {
     func dayPath(_ day: UTCDay) -> String { "\(recordsPath)/\(day)" }
     func path(of partition: Partition) -> String { "\(path)/\(partition.name)" }
 
-    /// Makes what is missing and syncs it, up to the directory that holds `<data>`.
+    /// Makes what is missing and syncs it, up to the directory that contains `<data>`.
     func prepare() throws(StoreError) {
         try Files<StoreError>.makeDirectory(path, syncing: true)
         try Files<StoreError>.makeDirectory(recordsPath, syncing: true)
         try Files<StoreError>.makeDirectory(chunksPath, syncing: true)
     }
 
-    /// Whether a collector could use the directory, or make it where it is missing. Writes nothing.
-    /// - Throws: `.io` naming the directory that is in the way; `.newerVersion` or `.corrupt` for its
-    ///   `collector.sqlite`.
+    /// Checks whether a collector could use the directory, or make it if it is missing. Writes nothing.
+    /// - Throws: `.io` with the directory that prevents it; `.newerVersion` or `.corrupt` for its `collector.sqlite`.
     package func requireUsable() throws(StoreError) {
         var place = path
         while !Paths.exists(place), let above = Paths.parent(of: place) { place = above }
@@ -56,7 +55,7 @@ package struct DataDirectory: Sendable {
         try Files<StoreError>.makeDirectory(dayPath(day), syncing: true)
     }
 
-    /// Every record file there is, ascending by day. What is not named like one is left alone.
+    /// Every record file, ascending by day. Files with other names are ignored.
     func partitions() throws(StoreError) -> [Partition] {
         var found: [Partition] = []
         for name in try Self.names(in: recordsPath) {
@@ -70,29 +69,29 @@ package struct DataDirectory: Sendable {
         return found.sorted()
     }
 
-    /// Removes a record file, `-wal` and `-shm` first, so that no moment leaves a log beside a file it does not belong
+    /// Removes a record file. `-wal` and `-shm` go first, so there is never a WAL beside a file that it does not belong
     /// to.
     func remove(_ partition: Partition) throws(StoreError) {
         let file = path(of: partition)
         for name in ["\(file)-wal", "\(file)-shm", file] { try Files<StoreError>.remove(name) }
         try Files<StoreError>.sync(directory: dayPath(partition.day))
-        // Fails while another stream's file is still there, which is as it should be.
+        // Fails while another stream's file is still there, which is right.
         if rmdir(dayPath(partition.day)) == 0 { try Files<StoreError>.sync(directory: recordsPath) }
     }
 
-    /// What a record file takes, with what is beside it.
+    /// Bytes of a record file and the files beside it.
     func bytes(of partition: Partition) -> Int64 {
         let file = path(of: partition)
         return (Paths.size(of: file) ?? 0) + (Paths.size(of: "\(file)-wal") ?? 0)
     }
 
-    /// Whether the file's writer did not end in order: a log is left beside it, or it has no more than a first page.
+    /// Whether the file's writer ended without closing it: there is a WAL beside it, or it has only a first page.
     func mayBeUnfinished(_ partition: Partition) -> Bool {
         let file = path(of: partition)
         return (Paths.size(of: "\(file)-wal") ?? 0) > 0 || (Paths.size(of: file) ?? 0) <= 4096
     }
 
-    /// `nil` where the system does not say.
+    /// `nil` if the system does not tell.
     var disk: StoreFigures.Disk? {
         var figures = statvfs()
         guard statvfs(path, &figures) == 0 else { return nil }
@@ -101,8 +100,8 @@ package struct DataDirectory: Sendable {
             freeBytes: UInt64(figures.f_bavail) * block, sizeBytes: UInt64(figures.f_blocks) * block)
     }
 
-    /// Makes a directory, or takes one that is empty.
-    /// - Throws: `.conflict` where something is in it.
+    /// Makes a directory, or accepts one that is empty.
+    /// - Throws: `.conflict` if it is not empty.
     static func makeEmpty(_ path: String) throws(StoreError) {
         try Files<StoreError>.makeDirectory(path, syncing: true)
         guard try names(in: path).isEmpty else {
@@ -110,7 +109,7 @@ package struct DataDirectory: Sendable {
         }
     }
 
-    /// Removes all that is in the directory, and in those below it; not what links lead to.
+    /// Removes everything in the directory and below it, but not the targets of links.
     func removeContent() throws(StoreError) { try Self.removeContent(path) }
 
     private static func removeContent(_ path: String) throws(StoreError) {
@@ -143,11 +142,11 @@ package struct DataDirectory: Sendable {
 }
 
 extension DataDirectory {
-    /// Opens one of its files to read, beside a writer - or in a directory that cannot be written, such as a mounted
+    /// Opens one of its files for reading, beside a writer or in a directory that cannot be written, such as a mounted
     /// backup.
     ///
-    /// SQLite needs to make files beside a WAL database even to read it. Where it cannot, the file is read as one that
-    /// nobody changes, which is right only while no collector holds the directory and no log is left beside the file.
+    /// SQLite must make files beside a WAL database even to read it. If it cannot, the file is read as immutable. That
+    /// is right only while no collector holds the directory and no WAL is beside the file.
     func openReading(_ path: String, options given: Connection.Options) throws(SQLiteError) -> Connection {
         do {
             return try Connection(path: path, options: given)
@@ -171,7 +170,7 @@ extension DataDirectory {
         }
     }
 
-    /// Whether a collector has the directory open. What cannot be asked counts as held.
+    /// Whether a collector has the directory open. If that cannot be determined, it counts as open.
     private var isHeld: Bool {
         for path in [lockPath, recordsLockPath] {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -188,13 +187,13 @@ extension DataDirectory {
 
 }
 
-/// Which file was open under a name, so that one that was removed or put in its place is noticed.
+/// Identifies the file that was open under a name, to notice if it was removed or replaced.
 struct FileIdentity: Equatable, Sendable {
     let path: String
     private let device: UInt64
     private let inode: UInt64
 
-    /// Of what the name leads to now.
+    /// The file that has the name now.
     init(path: String) {
         self.path = path
         var status = stat()
@@ -203,6 +202,6 @@ struct FileIdentity: Equatable, Sendable {
         inode = isThere ? UInt64(status.st_ino) : 0
     }
 
-    /// Whether the name still leads to that file.
+    /// Whether the name still belongs to that file.
     var isInPlace: Bool { inode != 0 && FileIdentity(path: path) == self }
 }

@@ -3,18 +3,18 @@ import FoundationEssentials
 import Glibc
 import TelemetryBasics
 
-/// How long a file is, and its SHA-256.
+/// A file's length and SHA-256.
 struct FileDigest: Equatable, Sendable {
     var bytes: Int64
     var sha256: Data
 
-    /// - Returns: `nil` where there is no such file.
-    /// - Throws: what the disk says.
+    /// - Returns: `nil` if there is no such file.
+    /// - Throws: errors of the disk.
     static func of(_ path: String) throws(StoreError) -> FileDigest? { try read(path) }
 
-    /// Copies a file to a new one (0600), synced; its name is on disk once its directory is synced.
-    /// - Returns: of what was copied; `nil` where there is no such file.
-    /// - Throws: what the disk says; the new file must not be there yet.
+    /// Copies a file to a new one (0600) and syncs it. Its name is on disk after its directory is synced.
+    /// - Returns: length and digest of the copy; `nil` if there is no such file.
+    /// - Throws: errors of the disk. The new file must not exist.
     static func copying(_ path: String, to target: String) throws(StoreError) -> FileDigest? {
         let copy = try OpenFile<StoreError>(creating: target)
         guard let digest = try read(path, { (piece) throws(StoreError) in try copy.write(piece.bytes) }) else {

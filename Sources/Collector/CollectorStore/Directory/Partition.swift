@@ -1,14 +1,14 @@
 import TelemetryBasics
 import WireModel
 
-/// A day of the UTC calendar, 1970-01-01 to 9999-12-31, written `YYYY-MM-DD` so that names sort as days do.
+/// A day of the UTC calendar, 1970-01-01 to 9999-12-31, written `YYYY-MM-DD`, so names sort like days.
 package struct UTCDay: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Days since 1970-01-01.
     package let number: Int
 
     private static let greatest = 2_932_896
 
-    /// Values outside the calendar are clamped.
+    /// Values outside of the calendar are clamped.
     package init(number: Int) {
         self.number = min(max(number, 0), Self.greatest)
     }
@@ -45,7 +45,7 @@ package struct Partition: Hashable, Sendable, Comparable {
         self.stream = stream
     }
 
-    /// As findings and messages name it, relative to the data directory.
+    /// The name in findings and messages, relative to the data directory.
     package var name: String { "records/\(day)/\(stream).sqlite" }
 
     package static func < (left: Self, right: Self) -> Bool {

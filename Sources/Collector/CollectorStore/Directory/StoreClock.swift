@@ -1,6 +1,6 @@
 import TelemetryBasics
 
-/// The collector's wall clock, injected: it names the day's file, so tests must be able to step it.
+/// The collector's wall clock. It determines the day's file, so tests must be able to set it.
 package protocol StoreClock: Sendable {
     /// Microseconds since 1970-01-01T00:00:00Z. Cheap, and safe from any thread.
     func now() -> Int64
@@ -12,28 +12,28 @@ package struct SystemStoreClock: StoreClock {
     package func now() -> Int64 { SystemClock.wallMicroseconds() }
 }
 
-/// The wall clock beside the machine's own count of time, at one moment.
+/// The wall clock and the machine's time since boot at one moment.
 package struct ClockReading: Equatable, Sendable, Codable {
     /// Microseconds since 1970.
     package var wall: Int64
-    /// Microseconds since the machine was started, sleep included.
+    /// Microseconds since boot, including sleep.
     package var sinceBoot: Int64
-    /// Which start that was.
+    /// Identifies the boot.
     package var bootID: String
 
-    /// How far the wall clock has been set forward since a former reading, microseconds; `nil` where that cannot be
-    /// told: the machine was started in between.
+    /// How far the wall clock was set forward since a former reading, in microseconds; `nil` if unknown because the
+    /// machine was booted in between.
     package func step(since former: ClockReading) -> Int64? {
         guard bootID == former.bootID else { return nil }
         return (wall - former.wall) - (sinceBoot - former.sinceBoot)
     }
 }
 
-/// The machine's count of time since it was started, injected: a wall clock that is set forward is noticed by it alone.
+/// The machine's time since boot. Only this reveals that the wall clock was set forward.
 package protocol BootClock: Sendable {
-    /// Microseconds since the start, sleep included.
+    /// Microseconds since boot, including sleep.
     func sinceBoot() -> Int64
-    /// Other after every start of the machine.
+    /// Different after every boot.
     var bootID: String { get }
 }
 

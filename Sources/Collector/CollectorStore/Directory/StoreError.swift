@@ -3,14 +3,14 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// What a store could not do.
+/// An error of a store.
 package struct StoreError: CodedError, FileFailure, Equatable {
     package enum Code: String, Sendable {
-        /// No space or no inodes left.
+        /// No space or no inodes are left.
         case diskFull = "disk-full"
         case io
         case corrupt
-        /// Made by a newer version.
+        /// A later version made it.
         case newerVersion = "newer-version"
         /// Another process holds the data directory.
         case inUse = "in-use"
@@ -18,15 +18,15 @@ package struct StoreError: CodedError, FileFailure, Equatable {
         case conflict
         case invalid
         case shuttingDown = "shutting-down"
-        /// More is waiting than the bounded pipeline takes.
+        /// More requests are waiting than the bounded pipeline accepts.
         case overloaded
         case internalFault = "internal"
     }
 
     package var code: Code
-    /// What failed, on which file, with which numbers, and the remedy.
+    /// What failed, on which file, with which numbers, and what to do.
     package var message: String
-    /// SQLite's own word, where it was SQLite that refused.
+    /// SQLite's error, if SQLite refused.
     package var cause: SQLiteError?
 
     package init(_ code: Code, _ message: String, cause: SQLiteError? = nil) {
@@ -35,11 +35,11 @@ package struct StoreError: CodedError, FileFailure, Equatable {
         self.cause = cause
     }
 
-    /// The code and what a client may read.
+    /// The code and the text that a client may read.
     var publicDescription: String { "\(code.rawValue): \(publicMessage)" }
 
-    /// What a client may read. Messages of SQLite and of system calls name files of this machine, so a client gets a
-    /// sentence for the code instead.
+    /// The text that a client may read. Messages of SQLite and of system calls name files of this machine, so a client
+    /// gets a sentence for the code.
     package var publicMessage: String {
         switch code {
         case .diskFull: "The collector's disk is full."
@@ -55,7 +55,7 @@ package struct StoreError: CodedError, FileFailure, Equatable {
 }
 
 extension StoreError {
-    /// A record file that somebody has cut to nothing.
+    /// Somebody truncated a record file to nothing.
     static func emptied(_ partition: Partition) -> StoreError { StoreError(.corrupt, "\(partition.name) is empty.") }
 
     static func databaseGone(_ path: String) -> StoreError {
@@ -80,7 +80,7 @@ extension StoreError {
     /// The store's word for what the system refused.
     package init(_ error: FileError) { self.init(error.isDiskFull ? .diskFull : .io, "\(error).") }
 
-    /// The store's word for what SQLite refused; its message names the file and the remedy already.
+    /// Translates SQLite's error. Its message already names the file and what to do.
     init(_ error: SQLiteError) {
         let code: Code =
             switch error.code {
@@ -96,7 +96,7 @@ extension StoreError {
         self.init(code, error.message, cause: error)
     }
 
-    /// Runs what throws SQLite's errors and throws the store's.
+    /// Runs a body that throws SQLite's errors and translates them.
     static func mapping<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
         do { return try body() } catch { throw StoreError(error) }
     }

@@ -3,15 +3,15 @@ import Logging
 import TelemetryBasics
 import WireModel
 
-/// Deletes logs older than an administrator says; works beside a running collector, as the catalog's transactions order
-/// the two.
+/// Deletes logs older than an administrator requests. Works beside a running collector, because the catalog's
+/// transactions order both.
 package struct LogPurge: Sendable {
     private let catalog: UploadCatalog
     private let clock: any StoreClock
 
-    /// - Parameter quotas: what the collector is set to: notices of it end when logs go.
-    /// - Throws: `.notFound` where there is no collector's data; `.conflict` while the clock is in doubt; what opening
-    ///   `collector.sqlite` says.
+    /// - Parameter quotas: the collector's quotas: their notices end when logs are deleted.
+    /// - Throws: `.notFound` if there is no collector's data; `.conflict` while the clock is in doubt; errors of
+    ///   opening `collector.sqlite`.
     package init(directory path: String, quotas: LogQuotas, clock: any StoreClock, logger: Logger) throws(StoreError) {
         let directory = DataDirectory(path: path)
         guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
@@ -22,7 +22,7 @@ package struct LogPurge: Sendable {
             clock: clock, logger: logger)
     }
 
-    /// What came so many days ago or before; of test devices, too.
+    /// Selects logs received that many days ago or earlier, including those of test devices.
     /// - Parameters:
     ///   - days: 1 or more.
     ///   - organization, application: `nil` for all.
@@ -36,7 +36,7 @@ package struct LogPurge: Sendable {
         try await catalog.deletion(query)
     }
 
-    /// - Returns: `nil`, with nothing deleted, where what was confirmed is not what there is any more.
+    /// - Returns: `nil`, with nothing deleted, if the selection changed since it was confirmed.
     package func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? {
         try await catalog.delete(query, confirmation: confirmation, by: .commandLine)
     }

@@ -2,11 +2,11 @@ import FoundationEssentials
 import Gzip
 import WireModel
 
-/// Tells the lines a query matches, each once, in the order asked for, piece by piece.
+/// Returns the lines that match a query, each once, in the requested order, piece by piece.
 ///
-/// By time the segments are merged: a segment is opened when the merge has come to its first line, so that only those
-/// are open that overlap in time. What they hold together is bounded: beyond that, those whose next line is furthest
-/// away give their text back.
+/// For the order by time, segments are merged. A segment is opened when the merge reaches its first line, so only
+/// segments that overlap in time are open. Their text in memory is limited: beyond the limit, the segments whose next
+/// line is furthest away release their text.
 package actor LogReader: LogContent {
     private let catalog: UploadCatalog
     private let filter: LogFilter
@@ -19,15 +19,15 @@ package actor LogReader: LogContent {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// In the order in which they are opened, the next one last.
+    /// Segments in the order in which they are opened, the next one last.
     private var waiting: [LogSegment]
-    /// A heap by the present line.
+    /// A heap ordered by the present line.
     private var open: [SegmentCursor] = []
     private var isCompressed = false
 
-    /// One piece of the answer, about, bytes.
+    /// The approximate size of one piece of the answer in bytes.
     static let pieceBytes = 128 << 10
-    /// Text held for all open segments, bytes.
+    /// The most bytes of text in memory for all open segments.
     package static let standardHeldBytes = 32 << 20
 
     init(
@@ -48,7 +48,7 @@ package actor LogReader: LogContent {
         }
     }
 
-    /// The most bytes of text that were held at a time.
+    /// The greatest number of bytes of text that were in memory.
     private(set) var mostHeldBytes = 0
 
     package func next() async throws(StoreError) -> Data? {
@@ -74,7 +74,7 @@ package actor LogReader: LogContent {
         return try compress(output, compressor)
     }
 
-    /// A stream that has ended still has its trailer to come.
+    /// A stream that has ended still needs its trailer.
     private func compress(_ output: [UInt8], _ compressor: GzipCompressor) throws(StoreError) -> Data {
         var compressed = Data()
         do throws(GzipError) {
@@ -85,7 +85,7 @@ package actor LogReader: LogContent {
                 isCompressed = true
                 try compressor.finish { compressed.append(contentsOf: $0) }
             } else {
-                // So that what there is can be read as it comes.
+                // Flushes, so the client can read what there is.
                 try compressor.flush { compressed.append(contentsOf: $0) }
             }
         } catch { throw StoreError(.internalFault, error.message) }

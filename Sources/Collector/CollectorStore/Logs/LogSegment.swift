@@ -4,8 +4,8 @@ import Gzip
 import TelemetryBasics
 import WireModel
 
-/// The lines of one segment of a device's log, as far as they are here: in runs, one for each chunk that holds some of
-/// them. Runs overlap where lines were sent more than once.
+/// The stored lines of one segment of a device's log, in runs: one for each chunk that contains some of them. Runs
+/// overlap if lines were sent more than once.
 struct LogSegment: Equatable, Sendable {
     struct Key: Hashable, Sendable, Comparable {
         var device: DeviceID
@@ -19,12 +19,12 @@ struct LogSegment: Equatable, Sendable {
     }
 
     let key: Key
-    /// No line is earlier.
+    /// No line is earlier than this.
     private(set) var start: Int64
     /// Rows of `log_run`.
     private(set) var runs: [Int64] = []
 
-    /// Of all segments that one answer is made of; about 100 bytes each are held.
+    /// The most runs of one answer. Each takes about 100 bytes of memory.
     static let maximumRuns = 200_000
 
     init(key: Key, start: Int64) {
@@ -40,19 +40,19 @@ struct LogSegment: Equatable, Sendable {
 
 /// The lines of one segment in one chunk.
 struct LogRun: Sendable {
-    /// Of the chunk's file.
+    /// The path of the chunk's file.
     var path: String
     var segment: UInt64
     var pieces: [LogPiece]
 }
 
-/// Goes over the lines of a segment by their numbers, each once, whatever the chunks it came in.
+/// Walks through the lines of a segment by number, each once, whatever chunks contain it.
 ///
 /// Not `Sendable`: belongs to its reader.
 final class SegmentCursor {
     let key: LogSegment.Key
     private let runs: [RunCursor]
-    /// The run whose line is next.
+    /// The run with the next line.
     private var front: RunCursor?
     private var last: UInt64?
 
@@ -63,17 +63,17 @@ final class SegmentCursor {
         chooseFront()
     }
 
-    /// Of the present line; `nil` at the end.
+    /// The present line; `nil` at the end.
     var head: RunCursor.Head? { front?.head }
 
     func release() { for run in runs { run.release() } }
 
-    /// Appends the present line and goes to the next.
+    /// Appends the present line and advances.
     func write(to output: inout [UInt8]) throws(StoreError) {
         guard let front, let head = front.head else { return }
         try front.write(to: &output)
         last = head.number
-        // The same line in other chunks, and numbers that do not ascend where they must.
+        // Skips the same line in other chunks, and numbers that do not ascend as they must.
         for run in runs { while let other = run.head, other.number <= head.number { try run.advance() } }
         chooseFront()
     }
@@ -88,25 +88,25 @@ final class SegmentCursor {
     }
 }
 
-/// Goes over the lines of a run that match, in the order of the file. Holds the text of one stretch at a time, and
-/// gives even that back when asked to: it is inflated again when its turn comes.
+/// Walks through the matching lines of a run in the order of the file. It holds the text of one stretch at a time and
+/// releases it on request; the text is inflated again when needed.
 ///
 /// Not `Sendable`: belongs to its reader.
 final class RunCursor {
     private let run: LogRun
     private let matcher: LogLineMatcher
-    /// Those that may hold what is asked for.
+    /// Pieces that may contain matching lines.
     private let pieces: [LogPiece]
     private var piece = 0
     private var text: [UInt8]?
     private let held: HeldText
-    /// Where the next line begins.
+    /// Offset of the next line.
     private var position = 0
 
     struct Head: Equatable {
         var number: UInt64
         var time: Int64
-        /// In the text of the present stretch; with the lines of no form that follow it.
+        /// Position in the text of the present stretch, including malformed lines that follow.
         fileprivate var range: Range<Int>
     }
 
@@ -125,7 +125,7 @@ final class RunCursor {
         text = nil
     }
 
-    /// Goes to the next line.
+    /// Advances to the next line.
     func advance() throws(StoreError) {
         head = nil
         while piece < pieces.count {
@@ -176,7 +176,7 @@ final class RunCursor {
         return base.distance(to: UnsafeRawPointer(found)) + 1
     }
 
-    /// The text of the present stretch; `nil`, and the end of the run, where its file was deleted meanwhile.
+    /// The text of the present stretch. `nil`, which ends the run, if its file was deleted meanwhile.
     private func load() throws(StoreError) -> [UInt8]? {
         if let text { return text }
         let stretch = pieces[piece]
@@ -213,7 +213,7 @@ final class RunCursor {
     }
 }
 
-/// How much text the cursors of one reader hold together.
+/// Counts the text in memory of all cursors of one reader.
 ///
 /// Not `Sendable`: belongs to its reader.
 final class HeldText {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What people ask of logs.
+/// Answers people's questions about logs.
 extension UploadCatalog {
     /// Newest first.
     func chunks(_ query: LogQuery, below id: Int64?, limit: Int) throws(StoreError) -> ChunkPage {
@@ -48,7 +48,7 @@ extension UploadCatalog {
         )
     }
 
-    /// Runs of lines that a query may match, by segment, at one moment.
+    /// Runs of lines that may match a query, by segment, at one moment.
     func segments(_ query: LogQuery) throws(StoreError) -> [LogSegment] {
         let condition = ChunkCondition(query, runs: true)
         let segments: [LogSegment.Key: LogSegment]? = try read { () throws(SQLiteError) in
@@ -80,7 +80,7 @@ extension UploadCatalog {
         return Array(segments.values)
     }
 
-    /// What was there when it was asked for and has been deleted since is left out.
+    /// Runs that were deleted since they were found are left out.
     func runs(_ rows: [Int64]) throws(StoreError) -> [LogRun] {
         try read { () throws(SQLiteError) in
             let statement = try connection.cached(
@@ -120,7 +120,7 @@ extension UploadCatalog {
     }
 
     /// Newest first.
-    /// - Parameter command: those that answer it; `nil`: all.
+    /// - Parameter command: the uploads that answer it; `nil` for all.
     func uploads(of device: DeviceID, command: CommandID?, limit: Int) throws(StoreError) -> [UploadRow] {
         try age()
         return try read { () throws(SQLiteError) in
@@ -154,8 +154,8 @@ extension UploadCatalog {
         try read { () throws(SQLiteError) in try countDeletion(query) }
     }
 
-    /// Deletes what the confirmation tells of, and remembers that it was here.
-    /// - Returns: `nil` where that is not what there is any more; nothing is deleted then.
+    /// Deletes the confirmed chunks and remembers that they existed.
+    /// - Returns: `nil`, with nothing deleted, if the selection changed since it was confirmed.
     func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) throws(StoreError) -> LogDeletion? {
         do throws(StoreError) { return try deleteOnce(query, confirmation: confirmation, by: actor) } catch {
             guard DiskReserve(directory: files.directory).giveUp(for: error) else { throw error }
@@ -233,7 +233,7 @@ extension UploadCatalog {
     }
 }
 
-/// A query as SQL over `chunk AS c`, and where lines are asked for over `log_run AS r`. Values are bound, never written
+/// A query as SQL over `chunk AS c` and, if lines are requested, over `log_run AS r`. Values are bound, never written
 /// into the text.
 struct ChunkCondition {
     private var terms = ["c.fate = \(ChunkFate.stored.rawValue)"]
@@ -247,7 +247,7 @@ struct ChunkCondition {
             values += devices.map(\.data)
         }
         if let application = query.application { add("c.application = ?", application) }
-        // A chunk of lines of more than one type may hold what is asked for.
+        // A chunk with lines of several types may match.
         if let type = query.type { add("c.type IN (0, ?)", type.wire.rawValue) }
         if !query.withTest { terms.append("c.test = 0") }
         if let time = query.receivedBefore { add("c.received < ?", time) }
@@ -260,7 +260,7 @@ struct ChunkCondition {
         if runs { add(query.lines, of: "r") }
     }
 
-    /// What an index over times and levels can tell of a filter.
+    /// The part of a filter that an index over times and levels can evaluate.
     private mutating func add(_ filter: LogFilter, of table: String) {
         if let since = filter.since { add("\(table).last_time >= ?", since) }
         if let until = filter.until { add("\(table).first_time < ?", until) }

@@ -1,10 +1,10 @@
 import WireModel
 
-/// What an administrator could not do.
+/// An error of an administrator's action.
 package enum AdministrationError: Error, Equatable, Sendable {
-    /// What was named is not there, or another organization's.
+    /// It does not exist, or belongs to another organization.
     case notFound(String)
-    /// It is more than the actor's own token allows, and why.
+    /// The actor's own token does not allow it; the text says why.
     case forbidden(String)
     /// No administrator would be left.
     case lastAdministrator

@@ -1,8 +1,8 @@
 import SQLite
 
-/// One statement from the connection's cache, with its values bound in order, run and reset.
+/// Runs a statement from the connection's cache with its values bound in order, and resets it.
 extension Connection {
-    /// Runs it to the end; rows are ignored.
+    /// Runs it to the end and ignores rows.
     func run(_ sql: String, _ values: (any BindableValue)?...) throws(SQLiteError) {
         try bound(sql, values).run()
     }
@@ -13,7 +13,7 @@ extension Connection {
         return try statement.step()
     }
 
-    /// What `row` makes of the first row; `nil` where there is none.
+    /// The value that `row` makes of the first row; `nil` if there is no row.
     func first<Row>(
         _ sql: String, _ values: (any BindableValue)?..., row: (Statement) throws(SQLiteError) -> Row?
     ) throws(SQLiteError) -> Row? {
@@ -22,7 +22,7 @@ extension Connection {
         return try statement.step() ? try row(statement) : nil
     }
 
-    /// What `row` makes of every row. A row for which it gives `nil` is left out.
+    /// The values that `row` makes of all rows. Rows for which it returns `nil` are left out.
     func rows<Row>(
         _ sql: String, _ values: (any BindableValue)?..., row: (Statement) throws(SQLiteError) -> Row?
     ) throws(SQLiteError) -> [Row] {
@@ -33,7 +33,7 @@ extension Connection {
         return rows
     }
 
-    /// The statement alone, for whoever steps through its rows and resets it.
+    /// The bound statement. The caller steps through its rows and resets it.
     func bound(_ sql: String, _ values: [(any BindableValue)?]) throws(SQLiteError) -> Statement {
         let statement = try cached(sql)
         guard values.count == Int(statement.parameterCount) else {

@@ -2,14 +2,14 @@ import SQLite
 import Synchronization
 import WireModel
 
-/// Connections that only read `collector.sqlite`, each on a serial queue of its own.
+/// Read-only connections to `collector.sqlite`, each with its own serial queue.
 ///
-/// There are three, so that one may be busy with a long list and another with a search of logs while the third says
-/// whose token somebody shows. A call goes to the one with the fewest calls before it. It sees the file at one moment:
-/// everything that was committed before the call, and nothing that is committed while it reads.
+/// There are three: one may be busy with a long list and another with a search of logs, while the third authenticates a
+/// token. A call goes to the connection with the fewest calls. It sees the file at one moment: everything committed
+/// before the call, and nothing committed while it reads.
 final class MetadataReaders: Sendable {
     private let readers: [MetadataReader]
-    /// Calls under way, by reader.
+    /// The number of running calls by reader.
     private let load: Mutex<[Int]>
 
     private static let count = 3
@@ -36,7 +36,7 @@ final class MetadataReaders: Sendable {
     func close() async { for reader in readers { await reader.close() } }
 }
 
-/// One connection that only reads, off the cooperative pool.
+/// One read-only connection, off the cooperative pool.
 private actor MetadataReader {
     private let connection: Connection
     private let identity: FileIdentity
@@ -74,15 +74,15 @@ package struct MetadataSnapshot {
         self.directory = DataDirectory(path: directory)
     }
 
-    /// By name.
-    /// - Throws: `.notFound` where there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
+    /// Sorted by name.
+    /// - Throws: `.notFound` if there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
     package func organizations() throws(StoreError) -> [OrganizationRow] { try read(OrganizationRow.all) }
 
-    /// In the order of their making; revoked ones too, never the secrets.
+    /// In the order of creation, including revoked ones, never with secrets.
     /// - Throws: as `organizations`.
     package func tokens() throws(StoreError) -> [TokenRow] { try read(TokenRow.all) }
 
-    /// Whether there is such a device, of any organization; not one that was deleted.
+    /// Whether the device exists in any organization. A deleted device does not.
     /// - Throws: as `organizations`.
     package func hasDevice(_ device: DeviceID) throws(StoreError) -> Bool {
         try read { connection throws(SQLiteError) in

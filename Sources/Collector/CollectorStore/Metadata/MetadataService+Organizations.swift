@@ -3,17 +3,17 @@ import SQLite
 import WireModel
 
 extension MetadataService {
-    /// By name.
+    /// Sorted by name.
     package nonisolated func organizations() async throws(StoreError) -> [OrganizationRow] {
         try await readers.read { connection throws(SQLiteError) in try OrganizationRow.all(in: connection) }
     }
 
-    /// Makes an organization with a privacy key of its own and the default profile.
+    /// Makes an organization with its own privacy key and the default profile.
     /// - Parameters:
-    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, beginning with a letter or digit: it is used in paths and
+    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, beginning with a letter or digit. It is used in paths and
     ///     file names.
     ///   - actor: for the audit trail.
-    /// - Throws: `.invalid` for another name, `.conflict` where it exists.
+    /// - Throws: `.invalid` for another name, `.conflict` if it exists.
     package func createOrganization(_ name: String, by actor: AuditActor = .commandLine) throws(StoreError) {
         let marks: [UInt8] = [UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-")]
         let isPlain = name.utf8.allSatisfy { byte in
@@ -37,8 +37,8 @@ extension MetadataService {
         guard isNew else { throw StoreError(.conflict, "there is an organization \"\(name)\" already.") }
     }
 
-    /// With a privacy key of its own and the profile of a new organization.
-    /// - Returns: whether it was not there.
+    /// Inserts it with its own privacy key and the profile of a new organization.
+    /// - Returns: whether it is new.
     static func insertOrganization(
         _ name: String, at now: Int64, into connection: Connection
     ) throws(SQLiteError) -> Bool {
@@ -60,12 +60,12 @@ package struct OrganizationRow: Equatable, Sendable {
     package var name: String
     package var created: Int64
     package var devices: Int
-    /// The newest over its own and its applications' profiles.
+    /// The newest revision of its own and its applications' profiles.
     package var profileRevision: UInt64
 }
 
 extension OrganizationRow {
-    /// By name.
+    /// Sorted by name.
     static func all(in connection: Connection) throws(SQLiteError) -> [OrganizationRow] {
         try connection.rows(
             """

@@ -5,29 +5,29 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Everything in `collector.sqlite` but the marks and counts of records: organizations, tokens, devices and their
-/// enrollment, profiles, commands, the audit trail, notices, uploads and their chunks. Its operations are grouped by
-/// subject in extensions (`MetadataService+Devices.swift` and so on).
+/// Everything in `collector.sqlite` except the marks and counts of records: organizations, tokens, devices and their
+/// enrollment, profiles, commands, the audit trail, notices, uploads and their chunks. Extensions group the operations
+/// by subject (`MetadataService+Devices.swift` and so on).
 ///
 /// There is one writer and a few readers:
 ///
-/// - The writer is this actor. It alone changes the file in a serving collector, on a serial queue of its own, so
+/// - The writer is this actor. In a serving collector only it changes the file, on its own serial queue. So
 ///   transactions wait for each other in a queue and not in SQLite's busy loop. A change is on synced disk when its
 ///   call returns.
-/// - Lists, searches and people's tokens are read on connections of their own (`MetadataReaders`, `DeviceSearch`). A
-///   reader sees what was committed before it began (SQLite's WAL). So a list of 100,000 devices keeps neither an
-///   enrollment nor a look-up of a credential waiting.
-/// - What devices ask with every batch is answered from memory, in the caller's thread: whose credential it is, the
-///   revision of the profile, open commands. Only the first question after a start or a change goes to the file.
+/// - Lists, searches and people's tokens are read on other connections (`MetadataReaders`, `DeviceSearch`). A reader
+///   sees what was committed before it began (SQLite's WAL). So a list of 100,000 devices delays neither an enrollment
+///   nor the look-up of a credential.
+/// - What devices need with every batch comes from memory, in the caller's thread: the device of a credential, the
+///   revision of the profile, open commands. Only the first question after a start or a change reads the file.
 ///
-/// Safe to call from any number of tasks. Secrets are kept as hashes and never logged. The record store's engine has
-/// connections of its own to the same file for its marks (`CollectorDatabase`); SQLite's locks order the two.
+/// Safe to call from any number of tasks. Secrets are stored as hashes and never logged. The record store's engine has
+/// its own connections to the same file for its marks (`CollectorDatabase`); SQLite's locks order both.
 package actor MetadataService {
-    /// Stays the same for the whole life of the collector.
+    /// Never changes during the collector's life.
     package nonisolated let collectorID: CollectorID
     /// Changes with every restore from backup.
     package nonisolated let incarnationID: IncarnationID
-    /// Devices' clocks compared with the collector's, as noted with `seen`.
+    /// Compares devices' clocks with the collector's, from what `seen` receives.
     package nonisolated let deviceClocks = DeviceClocks()
 
     let connection: Connection
@@ -46,9 +46,9 @@ package actor MetadataService {
     nonisolated let openCommands: OpenCommands
     nonisolated let seen = SeenBuffer()
     nonisolated let results = ResultBuffer()
-    /// What is kept of logs, as the log archive sets it.
+    /// The limits of logs, set by the log archive.
     var logQuotas = LogQuotas()
-    /// When old uploads are next looked for, by `age`.
+    /// When `age` next searches old uploads.
     var nextForget: Int64 = 0
     private var auditLimit = DeviceAuditLimit()
 
@@ -61,11 +61,11 @@ package actor MetadataService {
     /// Opens `collector.sqlite`. The first time it makes the collector's ids, organization `default` with its profile,
     /// and two tokens.
     /// - Parameters:
-    ///   - exclusive: whether to hold the data directory (`<data>/lock`) until `close`; `false` for a short
-    ///     administrative command beside a running collector.
-    ///   - deliver: at the first start, takes the two tokens before they are good. Where it fails nothing is made.
-    /// - Returns: the service and, at the first start, the two tokens; they are told only here.
-    /// - Throws: `.inUse` where another collector holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
+    ///   - exclusive: holds the data directory (`<data>/lock`) until `close`. `false` is for a short administrative
+    ///     command beside a running collector.
+    ///   - deliver: at the first start, receives the two tokens before they are valid. If it throws, nothing is made.
+    /// - Returns: the service and, at the first start, the two tokens, which are told only here.
+    /// - Throws: `.inUse` if another collector holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
         directory: String, clock: any StoreClock, logger: Logger, exclusive: Bool = true,
         deliver: @Sendable (FirstStart) throws(StoreError) -> Void = { _ in }
@@ -111,8 +111,8 @@ package actor MetadataService {
 
     // MARK: Transactions
 
-    /// One transaction. Its body belongs to this actor, or is a part of the store that has a subject of its own, such
-    /// as `NoticeService`.
+    /// Runs a transaction. Its body belongs to this actor, or to a part of the store with its own subject, such as
+    /// `NoticeService`.
     func transaction<Value>(
         _ body: () throws(SQLiteError) -> Value
     ) throws(StoreError) -> Value {
@@ -125,7 +125,7 @@ package actor MetadataService {
         }
     }
 
-    /// One transaction; what it answers is committed, a refusal with its entry in the audit trail too.
+    /// Runs a transaction whose result is committed, including a refusal with its audit entry.
     func change<Value>(
         _ body: () throws(SQLiteError) -> Result<Value, AdministrationError>
     ) throws(AdministrationError) -> Value {
@@ -134,7 +134,7 @@ package actor MetadataService {
         return try outcome.get()
     }
 
-    /// Writes an audit entry for what a device did, in the same transaction, as often as `DeviceAuditLimit` allows.
+    /// Writes an audit entry for a device's action in the same transaction, as often as `DeviceAuditLimit` allows.
     func tell(
         _ action: AuditEntry.Action, of device: DeviceID, organization: String, _ detail: [String: String] = [:],
         outcome: AuditEntry.Outcome = .done, at now: Int64
@@ -144,26 +144,25 @@ package actor MetadataService {
             .ofDevice(action, device, organization: organization, detail, leftOut: leftOut, outcome: outcome), at: now)
     }
 
-    /// Reads on the writer's connection, for who writes next by what is found.
+    /// Reads on the writer's connection, for callers that then write by what they found.
     func read<Value>(_ body: () throws(SQLiteError) -> Value) throws(StoreError) -> Value {
         try requireInPlace()
         return try StoreError.mapping(body)
     }
 
-    /// A file that was removed or replaced must not be answered from.
+    /// A file that was removed or replaced must not be used for answers.
     func requireInPlace() throws(StoreError) {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
 
-    /// - Throws: `.invalid` for a page of another size than 1 to 1,000.
+    /// - Throws: `.invalid` for a page size outside of 1 to 1,000.
     static func check(limit: Int) throws(StoreError) {
         guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
     }
 
     // MARK: The service itself
 
-    /// Whether the opened file is still in place. The service of a file that was removed or replaced refuses
-    /// everything.
+    /// Whether the opened file is still in place. If it was removed or replaced, the service refuses everything.
     package func readiness() -> StoreReadiness {
         do throws(StoreError) {
             try requireInPlace()
@@ -171,9 +170,9 @@ package actor MetadataService {
         } catch { return .notReady(error.message) }
     }
 
-    /// What was done by whom, newest first; bounded as `AuditTable` says.
+    /// Who changed what, newest first; limited as `AuditTable` describes.
     /// - Parameters:
-    ///   - id: those below it; `nil` from the newest.
+    ///   - id: entries below this id; `nil` starts at the newest.
     ///   - limit: 1 to 1,000.
     package nonisolated func audit(
         _ query: AuditQuery, below id: Int64?, limit: Int
@@ -183,7 +182,7 @@ package actor MetadataService {
         }
     }
 
-    /// Writes what is left to write and closes.
+    /// Writes what is left to write, and closes.
     package func close() async {
         writeSeen()
         writeResults()
@@ -199,11 +198,11 @@ package actor MetadataService {
     }
 }
 
-/// Rows in memory, so that whoever asks need not wait for the disk. Bounded: a full cache starts again.
+/// Rows in memory, so callers need not wait for the disk. Limited: a full cache starts again.
 final class MetadataCache<Key: Hashable & Sendable, Row: Sendable>: Sendable {
     private struct State {
         var rows: [Key: Row] = [:]
-        /// Grows with every removal: a row that was read before a removal must not come back after it.
+        /// Grows with every removal. A row that was read before a removal must not return after it.
         var generation = 0
     }
 
@@ -216,7 +215,7 @@ final class MetadataCache<Key: Hashable & Sendable, Row: Sendable>: Sendable {
 
     var generation: Int { state.withLock { $0.generation } }
 
-    /// - Parameter generation: the one before the row was read.
+    /// - Parameter generation: the generation before the row was read.
     func insert(_ row: Row, for key: Key, readAt generation: Int) {
         state.withLock { state in
             guard state.generation == generation else { return }

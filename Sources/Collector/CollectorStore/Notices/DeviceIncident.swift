@@ -1,14 +1,14 @@
 import Synchronization
 import WireModel
 
-/// What happened to a device's records that an administrator should know of.
+/// An incident with a device's records that an administrator should know.
 package struct DeviceIncident: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
-        /// Records the collector once had, and has no more.
+        /// The collector lost records that it had.
         case recordsLost
-        /// Records lost on the device, to damage of its queue.
+        /// The device lost records because its queue was damaged.
         case damagedOnDevice
-        /// The device's history is another than the one that is stored.
+        /// The device's history differs from the stored one.
         case identityConflict
     }
 
@@ -31,8 +31,8 @@ package struct DeviceIncident: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - count: how many records; how often, of a conflict.
-    ///   - former: the detail of the notice so far, whose streams are named again; empty: there is none.
+    ///   - count: the number of records; for a conflict, how often it happened.
+    ///   - former: the notice's present detail, whose streams are named again; empty if there is no notice.
     func detail(_ count: UInt64, after former: String) -> String {
         let streams = Self.text(Self.streams(in: former).union([stream]).sorted())
         return switch kind {
@@ -55,14 +55,15 @@ package struct DeviceIncident: Hashable, Sendable {
         return "\(streams.dropLast().map(\.description).joined(separator: ", ")) and \(last) streams"
     }
 
-    /// Those that `text` has put there: each detail names no stream before them.
+    /// The streams that `text` wrote at the beginning. Every detail begins with them.
     private static func streams(in detail: String) -> Set<StreamName> {
         let words = detail.split { $0 == " " || $0 == "," }.prefix { !$0.hasPrefix("stream") }
         return Set(words.compactMap { StreamName(name: String($0)) })
     }
 }
 
-/// Incidents until they are written: those who store records never wait for it. Bounded; what does not fit is counted.
+/// Incidents until they are written, because storing records never waits for that. Limited; incidents that do not fit
+/// are counted.
 final class IncidentBuffer: Sendable {
     private struct State {
         var counts: [DeviceIncident: UInt64] = [:]

@@ -1,16 +1,14 @@
 import Logging
 
-/// Hands each notice on, once when it is raised and once when it is over, to whoever wants to hear of them (a webhook),
-/// one after the other.
+/// Delivers each notice to a receiver (a webhook), once when it is raised and once when it ends, one after the other.
 ///
-/// What has been handed on is remembered with each notice in `collector.sqlite`. So news outlive a receiver that is
-/// away and a collector that is killed, and may come twice, never not at all. There is no queue but the notices
-/// themselves, which are bounded. A notice that ends and is raised again before anybody was told of its end has no
-/// news.
+/// `collector.sqlite` records with each notice what was delivered. So deliveries survive an unavailable receiver and a
+/// killed collector. They may be repeated but never get lost. There is no queue besides the notices themselves, whose
+/// number is limited. A notice that ends and is raised again before its end was delivered causes no delivery.
 package struct NoticeCourier: Sendable {
     package enum Delivery: Equatable, Sendable {
         case delivered
-        /// The receiver has answered that it will not have it; it is not tried again.
+        /// The receiver refused it for good. It is not tried again.
         case refused(String)
         case failed(String)
     }
@@ -21,15 +19,15 @@ package struct NoticeCourier: Sendable {
 
     private static let noticesPerLook = 20
 
-    /// - Parameter post: hands one on; ends within a bound of its own.
+    /// - Parameter post: delivers one; has its own time limit.
     package init(service: NoticeService, logger: Logger, post: @escaping @Sendable (NoticeNews) async -> Delivery) {
         self.service = service
         self.logger = logger
         self.post = post
     }
 
-    /// Until the task is cancelled. The first run ever begins with what lasts; what was over before it is not handed
-    /// on.
+    /// Runs until the task is cancelled. The very first run begins with notices that last; what ended before is not
+    /// delivered.
     package func run(on clock: some Clock<Duration>) async {
         let began = service.now()
         var failures = 0
@@ -44,7 +42,7 @@ package struct NoticeCourier: Sendable {
         .seconds(10 << min(failures, 6))
     }
 
-    /// - Returns: whether everything there is was handed on.
+    /// - Returns: whether everything was delivered.
     private func deliver(since began: Int64) async -> Bool {
         do throws(StoreError) {
             while true {

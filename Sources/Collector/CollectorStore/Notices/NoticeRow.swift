@@ -1,42 +1,42 @@
 import WireModel
 
-/// Something an administrator should know. The same thing again counts up; it is not listed twice while it lasts.
+/// Something an administrator should know. If it happens again while it lasts, it is counted and not listed twice.
 package struct NoticeRow: Equatable, Sendable {
     package enum Code: String, Sendable, CaseIterable {
         /// Logs of an application have reached three quarters of their quota.
         case logQuotaHigh = "log-quota-75"
-        /// Logs of an application are as many as they may be: further ones are refused.
+        /// Logs of an application have reached their quota, and further ones are refused.
         case logQuotaReached = "log-quota-100"
         /// An upload was not completed in time.
         case uploadExpired = "upload-expired"
         /// The disk is getting full.
         case diskLow = "disk-low"
-        /// No records are removed until an administrator has looked at the clock.
+        /// Retention removes no records until an administrator has checked the clock.
         case retentionWaiting = "retention-waiting"
-        /// Records that are over their limits cannot be removed.
+        /// Records that exceed their limits cannot be removed.
         case retentionFailed = "retention-failed"
-        /// Records a device was told are stored are not there.
+        /// Records that were acknowledged to a device are missing.
         case recordsLost = "records-lost"
         /// A device lost records because its queue was damaged.
         case queueDamaged = "queue-damaged"
-        /// A device was enrolled on the machine of another one that has not left.
+        /// A device enrolled on the machine of another device that is still enrolled.
         case deviceReplaced = "device-replaced"
-        /// A file of records is missing, or cannot be read.
+        /// A record file is missing or unreadable.
         case recordFile = "record-file"
-        /// A damaged file of records was replaced by what could be read of it.
+        /// A damaged record file was replaced by its readable contents.
         case recordFileSalvaged = "record-file-salvaged"
-        /// A device's history is not the one that is stored: a clone, or an older image brought back.
+        /// A device's history differs from the stored one: a clone, or a restored older image.
         case identityConflict = "identity-conflict"
-        /// A certificate of the collector's own is about to end, or has ended.
+        /// A certificate of the collector will end soon or has ended.
         case certificateExpiry = "certificate-expiry"
-        /// The last of the administrators' tokens is about to end, or has ended.
+        /// The last administrator's token will end soon or has ended.
         case tokenExpiry = "token-expiry"
-        /// A device's beacons have not come for five of the intervals that it keeps.
+        /// A device has missed five beacons.
         case deviceSilent = "device-silent"
-        /// The same of more devices than are told of one by one.
+        /// The same for many devices, beyond those reported one by one.
         case devicesSilent = "devices-silent"
 
-        /// Whether what it tells of can be over.
+        /// Whether what it reports can end.
         package var hasEnd: Bool {
             switch self {
             case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile,
@@ -52,14 +52,14 @@ package struct NoticeRow: Equatable, Sendable {
     package var id: Int64
     package var code: Code
     package var organization: String
-    /// What it is about: an application, a device.
+    /// What it concerns: an application, a device.
     package var subject: String
     package var detail: String
     /// How often it was raised.
     package var count: Int
     package var first: Int64
     package var last: Int64
-    /// When it was over; `nil` while it lasts, or where there is no end to it.
+    /// When it ended; `nil` while it lasts, or if it has no end.
     package var ended: Int64?
 
     package init(
@@ -84,11 +84,11 @@ package struct NoticePage: Equatable, Sendable {
     package var next: Int64?
 }
 
-/// What there is to say of a notice to somebody who wants to hear of each.
+/// A delivery for a notice.
 package struct NoticeNews: Equatable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case raised
-        /// What it tells of is over.
+        /// What it reports has ended.
         case ended
     }
 
@@ -101,14 +101,14 @@ package struct NoticeNews: Equatable, Sendable {
     }
 }
 
-/// How many notices there are, for a page of metrics.
+/// Counts of notices, for metrics.
 package struct NoticeCounts: Equatable, Sendable {
     package struct Count: Equatable, Sendable {
-        /// Listed.
+        /// Listed notices.
         package var notices = 0
-        /// Of those, what lasts: what has an end and has not come to it.
+        /// Listed notices that last: they have an end that has not come.
         package var lasting = 0
-        /// How often they were raised, together.
+        /// How often they were raised in total.
         package var raised = 0
 
         package init(notices: Int = 0, lasting: Int = 0, raised: Int = 0) {
@@ -118,7 +118,7 @@ package struct NoticeCounts: Equatable, Sendable {
         }
     }
 
-    /// Every code is there, also those of which there is none.
+    /// Contains every code, also those without notices.
     package private(set) var counts: [NoticeRow.Code: Count]
 
     package init(_ counts: [NoticeRow.Code: Count] = [:]) {

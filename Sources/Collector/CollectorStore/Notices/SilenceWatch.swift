@@ -11,7 +11,7 @@ package actor SilenceWatch {
     private let logger: Logger
     private var listening = Listening()
 
-    /// - Parameter canStore: whether what devices send is taken.
+    /// - Parameter canStore: whether the collector can store what devices send.
     package init(
         registry: MetadataService, notices: NoticeService, clock: any StoreClock,
         bootClock: any BootClock = SystemBootClock(), logger: Logger, canStore: @escaping @Sendable () async -> Bool
@@ -36,20 +36,20 @@ package actor SilenceWatch {
 /// Whether the collector has listened long enough to call a device silent. Pure.
 ///
 /// A device that cannot reach its collector tries again within five minutes, or after a Retry-After of at most an hour.
-/// So every live device has been heard an hour after the collector began to listen. The hour starts again after a
-/// start, a clock that was set, a pause of the process or the machine, and while nothing can be stored.
+/// So every live device was heard an hour after the collector began to listen. The hour starts again after a start, a
+/// clock change, a pause of the process or machine, and while nothing can be stored.
 struct Listening {
     static let settleMicroseconds: Int64 = 3_600_000_000
-    /// Steps of the wall clock up to this do not restart the hour.
+    /// Smaller steps of the wall clock do not restart the hour.
     static let stepMicroseconds: Int64 = 60_000_000
-    /// Looks are a minute apart; a longer gap than this is a pause.
+    /// Checks are a minute apart. A longer gap than this is a pause.
     static let pauseMicroseconds: Int64 = 600_000_000
 
-    /// When the hour began, microseconds since the machine was started.
+    /// When the hour began, in microseconds since boot.
     private var since: Int64?
     private var former: ClockReading?
 
-    /// - Parameter canStore: whether what devices send is taken.
+    /// - Parameter canStore: whether the collector can store what devices send.
     mutating func isSettled(at reading: ClockReading, canStore: Bool) -> Bool {
         var goesOn = canStore && since != nil
         if let former {
@@ -66,28 +66,29 @@ struct Listening {
     }
 }
 
-/// Which notices of silent devices begin and end in one organization. Pure.
+/// Decides which notices of silent devices begin and end in one organization. Pure.
 ///
-/// Up to 20 devices a day get a notice each: as many as somebody reads. Beyond that, one notice counts all further
-/// devices, so a site without power is one notice and not ten thousand. That notice ends when at most ten devices are
-/// left, which then get their own, or none.
+/// Up to 20 devices per day get their own notice, which is as many as a person reads. Beyond that, one notice counts
+/// all further devices, so a site without power makes one notice and not ten thousand. That notice ends when at most
+/// ten devices are left, which then get their own, or none.
 ///
-/// What was told is read from the notices themselves, so a restart tells nothing twice.
+/// What was reported is read from the notices themselves, so a restart reports nothing twice.
 struct SilencePlan: Equatable {
-    /// Notices of one organization that last, or began within a day.
+    /// The most notices of one organization that last or began within a day.
     static let toldOneByOne = 20
-    /// A device that goes silent again within this time continues its notice, so it is not posted again and again.
+    /// A device that becomes silent again within this time continues its notice, so it is not delivered again and
+    /// again.
     static let dayMicroseconds: Int64 = 86_400_000_000
-    /// The same for the notice of many; shorter, because it is another outage.
+    /// The same for the notice of many devices. It is shorter, because it is another outage.
     static let manyAgainMicroseconds: Int64 = 3_600_000_000
 
-    /// What notices tell already.
+    /// What notices report already.
     struct Told: Equatable {
         /// Devices whose notice lasts.
         var lasting: Set<DeviceID> = []
-        /// Those, and devices whose notice began within a day.
+        /// These, and devices whose notice began within a day.
         var recent: Set<DeviceID> = []
-        /// The detail of the notice that counts many devices; `nil`: none lasts.
+        /// The detail of the notice that counts many devices; `nil` if none lasts.
         var many: String?
     }
 
@@ -102,9 +103,8 @@ struct SilencePlan: Equatable {
     var many = Many.unchanged
 
     /// - Parameters:
-    ///   - silent: all that are now.
-    ///   - isSettled: whether the collector has listened for long enough to say so (`Listening`); until then notices
-    ///     only end.
+    ///   - silent: all devices that are silent now.
+    ///   - isSettled: whether the collector has listened long enough (`Listening`). Until then notices only end.
     static func of(silent: Set<DeviceID>, told: Told, isSettled: Bool) -> SilencePlan {
         var plan = SilencePlan(end: told.lasting.subtracting(silent))
         let rest = silent.subtracting(told.lasting)
@@ -128,11 +128,11 @@ struct SilencePlan: Equatable {
     }
 }
 
-/// A device that has gone silent by the schedule it keeps (`ReportingState`).
+/// A device that is silent by its own schedule (`ReportingState`).
 package struct SilentDevice: Equatable, Sendable {
     package var id: DeviceID
     package var organization: String
-    /// Since its last beacon, or its enrollment.
+    /// Seconds since its last beacon, or since its enrollment.
     package var silentSeconds: Int64
     package var expectedBeaconSeconds: UInt32
 

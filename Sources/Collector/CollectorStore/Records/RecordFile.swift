@@ -60,12 +60,12 @@ final class RecordFile {
     let path: String
     let connection: Connection
     private let identity: FileIdentity
-    /// Whether its chains have columns for their bounds: not in a file of version 1 that no writer has opened since.
+    /// Whether its chains have columns for bounds. A file of version 1 lacks them until a writer opens it.
     let hasBounds: Bool
 
     static let applicationID: Int32 = 0x5753_3152
     static let version: Int32 = 2
-    /// Files of before keep the pages they have.
+    /// Older files keep their page size.
     static let pageBytes = 8192
 
     private static let schema = """
@@ -85,8 +85,8 @@ final class RecordFile {
         INSERT INTO opening VALUES (1, 0);
         """
 
-    /// Opens to write; makes the file and its schema where they are missing. Returns after what an earlier process left
-    /// is synced.
+    /// Opens for writing, and makes the file and its schema if missing. Returns after what an earlier process left is
+    /// synced.
     init(writing partition: Partition, in directory: DataDirectory) throws(StoreError) {
         self.partition = partition
         path = directory.path(of: partition)
@@ -105,12 +105,12 @@ final class RecordFile {
         identity = FileIdentity(path: path)
     }
 
-    /// Opens to read, beside a writer; `nil` where the file has no schema yet: its making was cut short, or is under
-    /// way.
+    /// Opens for reading, beside a writer. `nil` if the file has no schema, because its creation was interrupted or is
+    /// under way.
     init?(reading partition: Partition, in directory: DataDirectory) throws(StoreError) {
         self.partition = partition
         path = directory.path(of: partition)
-        // The WAL first: a file that is being made has its first page before there is a WAL.
+        // The WAL is checked first: a file that is being made has its first page before there is a WAL.
         let walBytes = Paths.size(of: "\(path)-wal") ?? 0
         if Paths.size(of: path) == 0 {
             // SQLite removes the WAL of an empty file, even for a reader. Salvage may still find records in it.
@@ -129,8 +129,8 @@ final class RecordFile {
     private static func options(_ mode: Connection.Mode) -> Connection.Options {
         var options = Connection.Options(mode: mode, applicationID: applicationID)
         options.maximumUserVersion = version
-        // Slices are longer than a page of the default size: fewer pages to write, twice each (log and file). A small
-        // commit still writes three.
+        // Slices are longer than a page of the default size. With larger pages fewer must be written, each of them
+        // twice (WAL and file). A small commit still writes three.
         options.pageSize = pageBytes
         options.walAutocheckpointPages = 2000
         options.journalSizeLimitBytes = 64 << 20
@@ -140,7 +140,7 @@ final class RecordFile {
 
     private static func makeSchema(_ connection: Connection) throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
-            // A second look under the writer's lock is not needed: the store holds the directory alone.
+            // A second check under the writer's lock is not needed, because the store holds the directory exclusively.
             try connection.execute(schema)
             try connection.setUserVersion(version)
         }
@@ -156,13 +156,13 @@ final class RecordFile {
         }
     }
 
-    /// Whether somebody has cut the file to nothing while it is open. It is never empty after `init(writing:in:)`.
+    /// Whether somebody truncated the file to nothing while it is open. It is never empty after `init(writing:in:)`.
     var isEmptied: Bool { Paths.size(of: path) == 0 }
 
-    /// Whether the name still leads to the file that is open.
+    /// Whether the name still belongs to the open file.
     var isInPlace: Bool { identity.isInPlace }
 
-    /// Moves the log into the file and closes.
+    /// Moves the WAL into the file and closes it.
     func seal() throws(StoreError) {
         do {
             _ = try connection.checkpoint(.truncate)
@@ -171,10 +171,10 @@ final class RecordFile {
     }
 }
 
-/// What the writer does inside its transaction.
+/// The writer's steps inside its transaction.
 extension RecordFile {
-    /// Adds the chain's row with the state it enters this day with.
-    /// - Parameter id: of the row; `nil`: the next one.
+    /// Adds the chain's row with the state at the beginning of this day.
+    /// - Parameter id: the row's id; `nil` for the next one.
     /// - Returns: the row's id.
     func enter(_ key: ChainKey, state: ChainState, id: Int64? = nil) throws(SQLiteError) -> Int64 {
         let statement = try connection.cached(
@@ -193,7 +193,7 @@ extension RecordFile {
         return connection.lastInsertedRow
     }
 
-    /// - Parameter bounds: of the chain's records in this file; `nil` where that is not known.
+    /// - Parameter bounds: of the chain's records in this file; `nil` if unknown.
     func update(chain id: Int64, state: ChainState, bounds: RecordBounds?) throws(SQLiteError) {
         let statement = try connection.cached(
             """
@@ -214,7 +214,7 @@ extension RecordFile {
 
     /// Adds a slice and its rejected records.
     /// - Parameter formerMark: the mark's number before the slice.
-    /// - Returns: of its records.
+    /// - Returns: the bounds of its records.
     func insert(
         _ slice: AcceptedSlice, chain: Int64, formerMark: UInt64, receivedAt: Int64
     ) throws(SQLiteError) -> RecordBounds {

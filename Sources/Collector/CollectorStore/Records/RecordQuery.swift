@@ -1,10 +1,10 @@
 import WireModel
 
-/// Which records of a stream are asked for. All of it is in the envelope, so no body is decoded.
+/// Selects records of a stream. Everything is in the envelope, so no body is decoded.
 package struct RecordQuery: Equatable, Sendable {
     package enum Devices: Equatable, Sendable {
         case one(DeviceID)
-        /// Those and no others, over the fleet.
+        /// Only these devices, over the fleet.
         case among(Set<DeviceID>)
     }
 
@@ -12,12 +12,12 @@ package struct RecordQuery: Equatable, Sendable {
     package var stream: StreamName
     /// Raw values of record kinds; empty for all.
     package var kinds: Set<Int>
-    /// Of this sample module only.
+    /// Only of this sample module.
     package var module: String?
-    /// Of this bundle id only; empty for what the agent itself made.
+    /// Only of this bundle id; empty for what the agent itself made.
     package var application: String?
     package var times: RecordTimes
-    /// Whether test data is among them.
+    /// Whether to include test data.
     package var withTest: Bool
     /// Of a `scan`: where it begins, by the collector's clock; `nil`: at the oldest. A few older ones may come with
     /// them.
@@ -37,7 +37,7 @@ package struct RecordQuery: Equatable, Sendable {
         self.receivedSince = receivedSince
     }
 
-    /// Whether a record is one of them, its device apart.
+    /// Whether a record matches, apart from its device.
     package func admits(_ header: RecordHeader) -> Bool {
         (kinds.isEmpty || kinds.contains(header.kind)) && (module == nil || header.module == module)
             && (application == nil || header.application == application) && (withTest || !header.test)
@@ -51,7 +51,7 @@ package struct RecordQuery: Equatable, Sendable {
         }
     }
 
-    /// Bits of `slice.kinds`; `nil` where every slice may do.
+    /// Bits of `slice.kinds`; `nil` if every slice may match.
     var kindBits: UInt64? {
         kinds.isEmpty ? nil : kinds.reduce(0) { $0 | RecordFile.kindBit($1) }
     }
@@ -59,9 +59,9 @@ package struct RecordQuery: Equatable, Sendable {
 
 /// A range of times by the device's wall clock, microseconds since 1970.
 package struct RecordTimes: Equatable, Sendable {
-    /// Inclusive; `nil` from the beginning.
+    /// Inclusive; `nil` for the beginning.
     package var from: Int64?
-    /// Exclusive; `nil` to the end.
+    /// Exclusive; `nil` for the end.
     package var to: Int64?
 
     package init(from: Int64? = nil, to: Int64? = nil) {
@@ -78,16 +78,16 @@ package struct RecordTimes: Equatable, Sendable {
     }
 }
 
-/// The wall times and kinds of some records: a query outside them skips the records.
+/// The range of wall times and the kinds of some records. A query outside of them skips the records.
 ///
-/// Device clocks may be wrong, so nothing is concluded from the day of receipt.
+/// Device clocks may be wrong, so the day of receipt proves nothing about these times.
 struct RecordBounds: Equatable, Sendable {
     private(set) var earliest: Int64
     private(set) var latest: Int64
-    /// `RecordFile.kindBit` of each.
+    /// The `RecordFile.kindBit` of each kind.
     private(set) var kinds: UInt64
 
-    /// Of no record: it meets nothing.
+    /// The bounds of no record; they match nothing.
     static let none = RecordBounds(earliest: .max, latest: .min, kinds: 0)
 
     init(earliest: Int64, latest: Int64, kinds: UInt64) {
@@ -106,7 +106,7 @@ struct RecordBounds: Equatable, Sendable {
         kinds |= other.kinds
     }
 
-    /// Whether a record that is asked for may be among them.
+    /// Whether a matching record may be among them.
     /// - Parameter kindBits: `nil` for any kind.
     func meet(_ times: RecordTimes, kindBits: UInt64?) -> Bool {
         earliest <= latest && times.from.map { latest >= $0 } ?? true && times.to.map { earliest < $0 } ?? true
@@ -117,9 +117,9 @@ struct RecordBounds: Equatable, Sendable {
 /// A position in the order of receipt. Opaque to those who carry it.
 struct RecordCursor: Equatable {
     var day: UTCDay
-    /// The slice's row; `.max` before the day's newest.
+    /// The slice's row id; `.max` stands before the day's newest.
     var slice: Int64
-    /// The record's number in its slice; `.max` before the slice's newest.
+    /// The record's number in its slice; `.max` stands before the slice's newest.
     var number: UInt64
 
     init(day: UTCDay, slice: Int64, number: UInt64) {

@@ -3,10 +3,10 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// Reads beside the writers, on a queue and connections of its own.
+/// Reads beside the writers, with its own queue and connections.
 ///
-/// A call never suspends, so the files it has listed are there until it ends: a file is removed only after `forget` has
-/// run here.
+/// A call never suspends, so the files it listed exist until it ends: a file is removed only after `forget` has run
+/// here.
 actor RecordReader {
     private let directory: DataDirectory
     private let damaged: DamagedFiles
@@ -14,22 +14,22 @@ actor RecordReader {
     private let database: Connection?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.reader")
     private var files: [Partition: RecordFile] = [:]
-    /// Files about to be removed; the baseline has their marks already.
+    /// Files that are about to be removed. The baseline already has their marks.
     private var retired: Set<Partition> = []
     private var isShutDown = false
 
-    /// The step at which each was last used; the least recently used connection is closed first.
+    /// The step at which each was last used. The least recently used connection is closed first.
     private var lastUse: [Partition: UInt64] = [:]
     private var uses: UInt64 = 0
-    /// Of whole files that are written no more; what is known once stays so.
+    /// Bounds of whole files that are not written any more.
     private var bounds: [Partition: RecordBounds] = [:]
 
-    /// Connections kept open.
+    /// The most open connections.
     private static let openLimit = 96
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// - Parameter damaged: told of files that cannot be read: they are passed over.
+    /// - Parameter damaged: receives unreadable files, which are left out.
     init(directory: DataDirectory, damaged: DamagedFiles) throws(StoreError) {
         self.directory = directory
         self.damaged = damaged
@@ -140,8 +140,8 @@ actor RecordReader {
         }
     }
 
-    /// What cannot be read is passed over and noted, so that one file does not keep the others from being asked.
-    /// - Returns: `nil` where it was passed over.
+    /// Leaves out and notes what cannot be read, so one file does not keep the others from being read.
+    /// - Returns: `nil` if it was left out.
     private func passingOver<T>(
         _ partition: Partition, _ codes: Set<StoreError.Code> = [.corrupt, .io], _ body: () throws(StoreError) -> T
     ) throws(StoreError) -> T? {
@@ -153,7 +153,7 @@ actor RecordReader {
         }
     }
 
-    /// Slices that are looked into before a device counts as having no match.
+    /// The most slices examined per device before it counts as having no match.
     private static let slicesPerDevice = 256
 
     func newestRecords(
@@ -193,7 +193,7 @@ actor RecordReader {
     func balance(of device: DeviceID) throws(StoreError) -> [EpochBalance] {
         var balances: [EpochBalance] = []
         let baseline = try baseline()
-        // At one moment of it: what retention takes over meanwhile is counted once, in the file or in the baseline.
+        // At one moment, so what retention absorbs meanwhile is counted once: in the file or in the baseline.
         try StoreError.mapping { () throws(SQLiteError) in try database?.begin(.deferred) }
         defer { database?.rollback() }
         for stream in StreamName.allCases {
@@ -212,7 +212,7 @@ actor RecordReader {
         return balances.sorted()
     }
 
-    /// Closes what is open of a file that is about to be removed, and asks it no more.
+    /// Closes a file that is about to be removed, and does not read it any more.
     func forget(_ partition: Partition) {
         files[partition] = nil
         lastUse[partition] = nil
@@ -233,11 +233,11 @@ actor RecordReader {
         }
     }
 
-    /// The file, unless it is known to hold nothing that is asked for: then it is not even opened.
+    /// The file. A file without matching records is not even opened.
     private func file(
         _ partition: Partition, isNewest: Bool, for query: RecordQuery
     ) throws(StoreError) -> RecordFile? {
-        // The newest grows.
+        // The newest file grows.
         if isNewest { return try file(partition) }
         if let known = bounds[partition] {
             return known.meet(query.times, kindBits: query.kindBits) ? try file(partition) : nil
@@ -270,7 +270,7 @@ actor RecordReader {
     }
 }
 
-/// A page of records while it is filled; bounded in records, bytes and work.
+/// A page of records while it is filled. Records, bytes and work are limited.
 struct RecordPageBuilder {
     let query: RecordQuery
     let limit: Int
@@ -278,12 +278,12 @@ struct RecordPageBuilder {
     let isForward: Bool
     private(set) var records: [StoredRecord] = []
     var next: RecordCursor?
-    /// What may still be done for this page: a slice that is read costs `workPerSlice`, one that is passed over 1.
+    /// The work that is left for this page. A slice that is read costs `workPerSlice`, one that is skipped 1.
     var work = 2000 * workPerSlice
     private var bytes = 0
 
     static let workPerSlice = 8
-    /// Bytes of slices that are read for one page; the one that goes beyond is still read.
+    /// The most bytes of slices read for one page. The one that exceeds it is still read.
     private static let maximumBytes = 8 << 20
 
     init(query: RecordQuery, limit: Int, isForward: Bool = false) {
@@ -337,15 +337,15 @@ struct RecordPageBuilder {
 
 /// Finds the slices of one file that may match a query, newest first, without reading their records.
 ///
-/// A few devices are followed along the indexes of their chains, so other devices' records cost nothing. For many
+/// A few devices are followed through the indexes of their chains, so other devices' records cost nothing. For many
 /// devices the whole file is scanned.
 struct SliceWalk {
     private let file: RecordFile
     private let query: RecordQuery
-    /// `nil`: over the whole file.
+    /// `nil` scans the whole file.
     private let chains: [RecordFile.ChainRow]?
 
-    /// Up to so many devices are followed each by itself.
+    /// Up to this many devices are followed one by one.
     private static let followedDevices = 16
 
     init(_ file: RecordFile, _ query: RecordQuery) throws(StoreError) {
@@ -372,9 +372,8 @@ struct SliceWalk {
     }
 
     /// The newest slice with an id of at most `id`.
-    /// - Parameter work: taken from for every slice that was looked at.
-    /// - Returns: the slice with its chain; with no chain where the work was used up before one was found: go on from
-    ///   there.
+    /// - Parameter work: reduced for every slice examined.
+    /// - Returns: the slice with its chain. Without a chain if the work was used up first; then continue from there.
     func newest(atMost id: Int64, work: inout Int) throws(StoreError) -> (slice: Int64, chain: ChainKey?)? {
         if work <= 0 { return (id, nil) }
         guard let chains else { return try newestOfMany(atMost: id, work: &work) }

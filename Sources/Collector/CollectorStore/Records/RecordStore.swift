@@ -239,19 +239,19 @@ package struct StoreFigures: Equatable, Sendable {
         package var stream: StreamName
         package var files = 0
         package var fileBytes: UInt64 = 0
-        /// Of parts that wait for the disk or are on their way to it.
+        /// Bytes of parts that wait for the disk or are being written.
         package var pipelineBytes = 0
         package var pipelineLimitBytes = 0
     }
 
     package struct Disk: Equatable, Sendable {
-        /// What an ordinary user may still write.
+        /// Bytes an ordinary user may still write.
         package var freeBytes: UInt64
         package var sizeBytes: UInt64
     }
 
     package var streams: [Stream]
-    /// `nil` where the system does not say.
+    /// `nil` if the system does not tell.
     package var disk: Disk?
 
     package init(streams: [Stream] = [], disk: Disk? = nil) {
@@ -260,15 +260,15 @@ package struct StoreFigures: Equatable, Sendable {
     }
 }
 
-/// Closing an epoch: all three streams, each with its last number, the reason for what lies between mark and last, the
-/// device's last totals, and points of its chain.
+/// The close of an epoch: for each of the three streams its last number, the reason for the numbers between mark and
+/// last, the device's last totals, and points of its chain.
 package struct EpochClose: Equatable, Sendable {
     package struct Stream: Equatable, Sendable {
         package var stream: StreamName
         package var last: UInt64
         package var reason: DropReason
         package var points: [Point]
-        /// `nil`: the device does not tell them; what its parts told stands.
+        /// `nil` if the device does not report them; then those of its parts stand.
         package var totals: StreamTotals?
 
         package init(
@@ -328,11 +328,11 @@ package struct EpochBalance: Equatable, Comparable, Sendable {
     package var mark: StreamMark
     /// Counted from rows, plus what retention removed with its files (from the baseline).
     package var storedRows: UInt64
-    /// The device's totals as its newest stored part carried them.
+    /// The device's totals in its newest stored part.
     package var totals: StreamTotals
     package var closed: Bool
-    /// produced by the device's newest totals; waiting = produced - what the mark covers, so far as the totals are not
-    /// older than the mark.
+    /// Produced: by the device's newest totals. Waiting: produced minus what the mark covers, as far as the totals are
+    /// not older than the mark.
     package var balance: StreamBalance
 
     package init(
@@ -382,7 +382,7 @@ package struct RecordPage: Equatable, Sendable {
     }
 }
 
-/// Told what the store does, for whoever counts it. Called from the writers' threads: returns at once.
+/// Receives what the store does, for metrics. Called from the writers' threads; must return at once.
 package protocol StoreObserver: Sendable {
     func committed(_ commit: StoreCommit)
 }
@@ -392,11 +392,11 @@ package struct StoreCommit: Sendable {
     package var stream: StreamName
     /// Requests that shared it.
     package var requests: Int
-    /// Waiting for the file, all work and the sync.
+    /// Includes waiting for the file, all work, and the sync.
     package var duration: Duration
-    /// `nil` where it is on synced disk.
+    /// `nil` if it is on synced disk.
     package var failure: StoreError.Code?
-    /// What came to be stored by it; nothing where it failed.
+    /// The records that it stored; empty if it failed.
     package var counts: StoreCounts
 
     package init(
@@ -411,13 +411,13 @@ package struct StoreCommit: Sendable {
     }
 }
 
-/// Records by what became of them.
+/// Numbers of records by what became of them.
 package struct StoreCounts: Equatable, Sendable {
     package var stored: UInt64 = 0
     package var rejected: UInt64 = 0
-    /// By the devices, told in gaps.
+    /// Dropped by devices, as reported in gaps.
     package var dropped: UInt64 = 0
-    /// Numbers that no device brought.
+    /// Numbers that no device sent.
     package var lost: UInt64 = 0
 
     package init() {}

@@ -6,7 +6,7 @@ struct StoredSlice: Sendable {
     var id: Int64
     var first: UInt64
     var last: UInt64
-    /// Numbers below `first` and above the former mark that no part ever brought.
+    /// Numbers between the former mark and `first` that no part contained.
     var lostBefore: UInt64
     /// `link(first - 1)`.
     var priorLink: ChainLink
@@ -20,25 +20,25 @@ struct StoredSlice: Sendable {
     /// Ascending.
     var rejected: [RejectedRecord]
 
-    /// A place of the chain inside the slice.
+    /// A step of the chain inside the slice.
     enum Step: Equatable, Sendable {
         case gap(Gap)
-        /// Its bytes within `records`.
+        /// The position of its bytes in `records`.
         case record(Range<Int>)
         case rejected(RejectedRecord)
     }
 
     struct Fault: Error, Equatable {
-        /// The first number that is not right.
+        /// The first number that is wrong.
         var number: UInt64
         var message: String
     }
 
-    /// Goes over the slice number by number, recomputing the chain over every byte there is.
+    /// Walks over the slice number by number and recomputes the chain over all bytes.
     ///
-    /// A rejected record whose bytes were not kept gives its link unproven. Throws where the rows do not tile the slice
+    /// The link of a rejected record without stored bytes cannot be proved. Throws if the rows do not cover the slice
     /// or the chain does not end in `lastLink`.
-    /// - Parameter visit: the number a step ends at, the link there, and the step.
+    /// - Parameter visit: receives the last number of a step, the link there, and the step.
     func walk(_ visit: (UInt64, ChainLink, Step) -> Void) throws(Fault) {
         let ranges = records.withUnsafeBytes { PackedRecords.ranges($0) }
         guard let ranges else {
@@ -91,26 +91,26 @@ struct StoredSlice: Sendable {
     }
 }
 
-/// A record whose number the mark passed and whose bytes were not stored as a record.
+/// A record that the mark passed and that was not stored.
 struct RejectedRecord: Equatable, Sendable {
     var number: UInt64
     var reason: RejectReason
-    /// Bytes it had.
+    /// Its size in bytes.
     var size: Int
     /// `link(number)`.
     var link: ChainLink
-    /// Kept where it is small, so that the chain stays provable over it.
+    /// Stored if it is small, so the chain can be proved over it.
     var bytes: Data?
 
     static let keptBytes = 4096
 }
 
-/// The records of one slice in one blob: each as four bytes of length, little-endian, and its bytes. What is between
-/// them is nothing, so the blob's size is the sum.
+/// The records of one slice in one blob: each as a length of four bytes, little-endian, followed by its bytes. There is
+/// nothing between them, so the blob's size is the sum.
 enum PackedRecords {
     static let lengthBytes = 4
 
-    /// Those of the records that are stored.
+    /// Packs the records that are stored.
     static func pack(_ records: [AcceptedRecord]) -> Data {
         var packed = Data(count: records.reduce(0) { $0 + ($1.rejection == nil ? $1.bytes.count + lengthBytes : 0) })
         packed.withUnsafeMutableBytes { packed in
@@ -127,7 +127,7 @@ enum PackedRecords {
         return packed
     }
 
-    /// Where each record lies in the blob; `nil` where the lengths do not tile it.
+    /// The position of each record in the blob; `nil` if the lengths do not cover it.
     static func ranges(_ blob: UnsafeRawBufferPointer) -> [Range<Int>]? {
         var ranges: [Range<Int>] = []
         var position = 0
@@ -142,7 +142,7 @@ enum PackedRecords {
         return ranges
     }
 
-    /// Counts without allocating.
+    /// Counts the records without allocating.
     static func count(_ blob: UnsafeRawBufferPointer) -> Int? {
         var count = 0
         var position = 0

@@ -2,10 +2,10 @@ import Logging
 import SQLite
 import WireModel
 
-/// One stream's files as its writer sees them: the one it writes, the older ones for chains it has not heard of lately,
-/// the baseline.
+/// One stream's files as its writer uses them: the file that it writes, older ones for chains that are not in memory,
+/// and the baseline.
 ///
-/// Not `Sendable`: it belongs to its writer.
+/// Not `Sendable`: belongs to its writer.
 final class StreamFiles {
     let stream: StreamName
     let directory: DataDirectory
@@ -15,15 +15,15 @@ final class StreamFiles {
 
     /// The file that is written; made at the first transaction of its day.
     private(set) var active: RecordFile?
-    /// Days that have a file, ascending, the active one's too.
+    /// Days with a file, ascending, including the active one's.
     private(set) var days: [UTCDay]
     private var older: [UTCDay: RecordFile] = [:]
-    /// Days whose file could not be read when it was last asked: chains that may be in them cannot be decided.
+    /// Days whose file could not be read. Chains that may be in them cannot be decided.
     private(set) var unreadable: [UTCDay: StoreError] = [:]
     /// Names up to this day must not be used again.
     private var newestRemoved: UTCDay?
 
-    /// At most so many older files are kept open; looking goes on through all of them.
+    /// The most older files kept open. Searching continues through all of them.
     private static let openLimit = 128
 
     init(
@@ -38,10 +38,10 @@ final class StreamFiles {
         newestRemoved = try baseline.removedPartitions().filter { $0.stream == stream }.map(\.day).max()
     }
 
-    /// The file for a transaction that begins now: the clock's day, but never before the newest file's and never a
-    /// removed name.
-    /// - Returns: with the file, whether files have gone that marks in memory may be of.
-    /// - Throws: `.io` where `collector.sqlite` is gone from under this process, and what opening says.
+    /// The file for a transaction that begins now: of the clock's day, but never before the newest file's day, and
+    /// never with a removed name.
+    /// - Returns: the file, and whether files have disappeared that marks in memory may come from.
+    /// - Throws: `.io` if `collector.sqlite` was removed while this process uses it, and errors of opening.
     func fileForWriting(at time: Int64) throws(StoreError) -> (file: RecordFile, hasLostFiles: Bool) {
         try baseline.requireInPlace()
         var hasLostFiles = false
@@ -82,7 +82,7 @@ final class StreamFiles {
         }
     }
 
-    /// Looks for damage before a file is opened or moved.
+    /// Checks a file for damage before it is opened or moved.
     var damageCheck: DamageCheck { DamageCheck(directory: directory, baseline: baseline) }
 
     /// Days whose files may be damaged, oldest first: those that could not be read, and the one that is written.
@@ -92,10 +92,10 @@ final class StreamFiles {
         return days.sorted()
     }
 
-    /// A file was replaced by one that can be read.
+    /// A file was replaced by a readable one.
     func noteMended(_ day: UTCDay) { unreadable[day] = nil }
 
-    /// What is known of a chain: its row in the newest file that has it, or the baseline's word, whichever is greater.
+    /// What is known of a chain: its row in the newest file that contains it, or the baseline's, whichever is greater.
     func find(_ key: ChainKey) throws(StoreError) -> MarkCache.Entry {
         var found = MarkCache.Entry(state: ChainState(), place: nil)
         for day in days.reversed() {
@@ -135,12 +135,12 @@ final class StreamFiles {
         return nil
     }
 
-    /// Whether a day's file is on its way out.
+    /// Whether a day's file is about to be removed.
     func isRetiring(_ day: UTCDay) -> Bool { newestRemoved.map { day <= $0 } ?? false }
 
-    /// A day's file is on its way out: from now on nothing is written to it and its name is not used again; it is still
-    /// read.
-    /// - Throws: `.conflict` unless it is the oldest there is: marks of older files would then be newer than the
+    /// A day's file is about to be removed. From now on nothing is written to it, and its name is not used again; it is
+    /// still read.
+    /// - Throws: `.conflict` unless it is the oldest file. Otherwise marks of older files would be newer than the
     ///   baseline's.
     func beginRetiring(_ day: UTCDay) throws(StoreError) {
         let partition = Partition(day: day, stream: stream)
@@ -156,7 +156,7 @@ final class StreamFiles {
         if active?.partition.day == day { try sealActive() }
     }
 
-    /// Its chains and counts are in the baseline: the file is asked no more.
+    /// Its chains and counts are in the baseline, so the file is not used any more.
     func endRetiring(_ day: UTCDay) {
         older[day] = nil
         unreadable[day] = nil
@@ -168,7 +168,7 @@ final class StreamFiles {
         older = [:]
     }
 
-    /// Closes without moving the log into the file: what lies on disk stays as it is.
+    /// Closes without moving the WAL into the file, so the disk stays unchanged.
     func closeUnchanged() {
         do throws(SQLiteError) { try active?.connection.setCheckpointOnClose(false) } catch {
             logger.warning("a record file is closed with its log moved into it", metadata: ["store.error": "\(error)"])
@@ -176,7 +176,7 @@ final class StreamFiles {
         close()
     }
 
-    /// Closes in order: the log is moved into the file.
+    /// Closes in order and moves the WAL into the file.
     func seal() throws(StoreError) {
         older = [:]
         try sealActive()

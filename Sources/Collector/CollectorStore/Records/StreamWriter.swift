@@ -2,11 +2,11 @@ import Logging
 import SQLite
 import WireModel
 
-/// The one writer of a stream: decides parts against marks and stores them, group-committed.
+/// The single writer of a stream. It decides parts against marks and stores them with group commits.
 ///
-/// Requests put a job into the bounded pipeline and then come to the actor; the first to get there commits what has
-/// gathered in one transaction with one fsync, those behind it find their jobs settled. The actor runs on a queue of
-/// its own and never suspends, so one transaction is never seen half done by another caller.
+/// A request puts a job into the bounded pipeline and then enters the actor. The first to enter commits all waiting
+/// jobs in one transaction with one fsync; the others find their jobs settled. The actor runs on its own queue and
+/// never suspends, so no other caller sees a transaction half done.
 actor StreamWriter {
     nonisolated let stream: StreamName
     nonisolated let cache: MarkCache
@@ -21,8 +21,8 @@ actor StreamWriter {
     private var trouble: StoreError?
     private var isShutDown = false
     private let damaged: DamagedFiles
-    /// When a file was last looked at for damage and could not be mended: reading all of it for every transaction would
-    /// hold everybody up.
+    /// When a file was last checked for damage and could not be repaired. Reading all of it for every transaction would
+    /// delay everybody.
     private var lookedAt: [UTCDay: ContinuousClock.Instant] = [:]
     /// Whether a transaction that meets a damaged file may wait for its salvage.
     private var maySalvage = true
@@ -51,7 +51,7 @@ actor StreamWriter {
         executor = BlockingExecutor(label: "ws1.collector.store.\(stream)")
     }
 
-    /// Puts the job into the pipeline and waits until it is settled; a job that is not admitted is settled at once.
+    /// Puts the job into the pipeline and waits until it is settled. A job that is not admitted is settled at once.
     nonisolated func perform(_ job: WriterJob) async -> WriterJob.Outcome {
         switch pipeline.admit(job) {
         case .admitted: return await settle(job)
@@ -79,7 +79,7 @@ actor StreamWriter {
         }
     }
 
-    /// - Parameter salvages: whether a damaged file is mended, and the batch tried again.
+    /// - Parameter salvages: whether to repair a damaged file and try the batch again.
     private func commit(_ batch: [WriterJob], salvages: Bool = true) {
         let start = ContinuousClock.now
         maySalvage = salvages
@@ -94,7 +94,7 @@ actor StreamWriter {
                 salvageWhatIsDamaged()
                 return commit(batch, salvages: false)
             }
-            // What only one row can be blamed for must not keep the others out.
+            // An error caused by a single row must not affect the other jobs.
             if batch.count > 1, error.code == .conflict || error.code == .invalid {
                 for job in batch { commit([job], salvages: salvages) }
                 return
@@ -124,7 +124,7 @@ actor StreamWriter {
         trouble = error
     }
 
-    /// One transaction over all jobs; what it returns is on synced disk.
+    /// One transaction for all jobs. Its results are on synced disk.
     private func transaction(_ batch: [WriterJob]) throws(StoreError) -> ([WriterJob.Outcome], StoreCounts) {
         let file = try fileForWriting()
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
@@ -133,7 +133,7 @@ actor StreamWriter {
             var outcomes: [WriterJob.Outcome] = []
             for job in batch { outcomes.append(try perform(job, on: file, &changes)) }
             if changes.isEmpty {
-                // Nothing to sync: what was read was synced when it was committed (RecordFile, its promises).
+                // There is nothing to sync: what was read was synced by its commit (see the promises of RecordFile).
                 file.connection.rollback()
             } else {
                 for (key, entry) in changes.entries {
@@ -154,10 +154,9 @@ actor StreamWriter {
         }
     }
 
-    /// After a failed commit the marks are read from disk again; where not only space was missing, over a new
-    /// connection.
+    /// After a failed commit, marks are read from disk again. Unless only space was missing, a new connection is used.
     private func forget(_ changes: WriterChanges, after error: StoreError) {
-        // A salvage goes by the marks in memory, which were committed.
+        // A salvage uses the committed marks in memory.
         if error.code == .corrupt, maySalvage { return }
         if error.code != .diskFull, error.code != .conflict, error.code != .invalid {
             files.close()
@@ -190,7 +189,7 @@ actor StreamWriter {
         var entry: MarkCache.Entry
         do { entry = try known(key, changes) } catch {
             if error.code == .corrupt, maySalvage { throw error }
-            // Unknown is never "nothing": without its mark the part cannot be decided. Others go on.
+            // Unknown is never "nothing": without its mark the part cannot be decided. Others continue.
             return answer(part, .unavailable, cache[key]?.state.mark ?? .none, error.publicDescription)
         }
         if let closed = entry.state.closed {
@@ -206,7 +205,7 @@ actor StreamWriter {
                 part, .identityConflict, entry.state.mark, "the history at number \(entry.state.mark.number) is another"
             )
         case .already:
-            // An answer was lost; totals newer than those kept are worth a row's update, others are a late ghost's.
+            // An answer was lost. Newer totals deserve an update of the row; others come from a delayed duplicate.
             if part.totals.produced > entry.state.totals.sent.produced {
                 noteDamage(part, entry.state.mark, since: entry.state, of: job, &changes)
                 try enter(key, &entry, on: file)
@@ -238,7 +237,7 @@ actor StreamWriter {
         }
     }
 
-    /// What the device counts as lost to damage: without a number, and among those up to the mark.
+    /// Numbers that the device counts as lost to damage: without a number, and among those up to the mark.
     private func noteDamage(
         _ part: BatchPart, _ mark: StreamMark, since former: ChainState, of job: WriterJob,
         _ changes: inout WriterChanges
@@ -288,7 +287,7 @@ actor StreamWriter {
         return file
     }
 
-    /// Makes the chain's row in the file that is written, if its newest row is elsewhere.
+    /// Makes the chain's row in the active file, if its newest row is in another file.
     private func enter(_ key: ChainKey, _ entry: inout MarkCache.Entry, on file: RecordFile) throws(StoreError) {
         if entry.place?.partition == file.partition { return }
         let state = entry.state
@@ -320,7 +319,7 @@ actor StreamWriter {
     /// Whether the last transaction failed.
     var isInTrouble: Bool { trouble != nil }
 
-    /// Why an append could not succeed now; `nil` where it could.
+    /// Why an append cannot succeed now; `nil` if it can.
     func fault() -> StoreError? {
         if isShutDown { return StoreError(.shuttingDown, "the store is closed.") }
         do throws(StoreError) {
@@ -329,7 +328,7 @@ actor StreamWriter {
                 salvageWhatIsDamaged()
                 file = try fileForWriting()
             }
-            // After a failure only a write that reaches the disk shows that it is over.
+            // After a failure, only a write that reaches the disk shows that it is over.
             let hadTrouble = trouble != nil
             try StoreError.mapping { () throws(SQLiteError) in
                 try file.connection.transaction { () throws(SQLiteError) in
@@ -349,14 +348,14 @@ actor StreamWriter {
         for day in files.suspects { salvage(day, isAsked: false) }
     }
 
-    /// Replaces a day's file, if it is damaged.
-    /// - Parameter isAsked: looks at it whenever it was looked at last.
+    /// Replaces a day's file if it is damaged.
+    /// - Parameter isAsked: checks it even if it was checked before.
     /// - Returns: whether it was replaced.
     @discardableResult
     func salvage(_ day: UTCDay, isAsked: Bool = true) -> Bool {
         let partition = Partition(day: day, stream: stream)
         if isShutDown { return false }
-        // Retention may be reading it at this moment.
+        // Retention may be reading it now.
         if !isAsked, files.isRetiring(day) { return false }
         if !isAsked, let last = lookedAt[day], .now - last < Self.lookAgainAfter { return false }
         files.closeUnchanged()
@@ -384,7 +383,7 @@ actor StreamWriter {
         return true
     }
 
-    /// Writes to a day's file no more.
+    /// Stops writing to a day's file.
     func beginRetiring(_ day: UTCDay) throws(StoreError) {
         if isShutDown { throw StoreError(.shuttingDown, "the store is closed.") }
         try files.beginRetiring(day)

@@ -4,33 +4,33 @@ import SampleModules
 import Synchronization
 import WireModel
 
-/// How the application is used: launches, sessions, time in use and events, for the Analytics module. Safe from any
-/// thread.
+/// Counts how the application is used: launches, sessions, time in use and events, for the Analytics module. Safe from
+/// any thread.
 ///
-/// `<data>/analytics` keeps the counts over a restart. It is written when a launch or a session is counted, when a
-/// sample has told such counts, and at an orderly stop, but not at every sample. A crash may lose the events and the
-/// time in use since the last sample; a launch or session is lost only together with the sample that told it.
+/// `<data>/analytics` keeps the counts over a restart. It is written when a launch or session is counted, when a sample
+/// reported such counts, and at an orderly stop, but not at every sample. A crash may lose the events and the time in
+/// use since the last sample. A launch or session is lost only together with the sample that reported it.
 final class AnalyticsLedger: Sendable {
     static let fileName = "analytics"
 
     private struct State {
         var tally: UsageTally
-        /// What the file holds.
+        /// The content of the file.
         var written: UsageTally.Snapshot
         var isEnabled: Bool
         var isLaunched = false
-        /// The launch that no event has told yet.
+        /// The launch, until an event reports it.
         var untoldLaunch: RecordStamp?
     }
 
     private let file: StateFile<UsageTally.Snapshot>
     private let clock: any RecordClock
     private let logger: Logger
-    /// Names events outside of a session.
+    /// The session id of events outside of a session.
     private let run = SessionID.random()
     private let state: Mutex<State>
 
-    /// A file that is damaged or cannot be read is said and begun anew: usage counts are not worth refusing a start.
+    /// A file that is damaged or unreadable is logged and replaced: usage counts are no reason to refuse a start.
     init(directory: String, clock: any RecordClock, isEnabled: Bool, logger: Logger) {
         file = StateFile(directory: directory, name: Self.fileName)
         self.clock = clock
@@ -44,7 +44,7 @@ final class AnalyticsLedger: Sendable {
         state = Mutex(State(tally: UsageTally(written), written: written, isEnabled: isEnabled))
     }
 
-    /// The program has started. Counts once in the life of a ledger, whoever calls again.
+    /// The program started. Counts once per ledger, however often it is called.
     func launched() {
         let now = clock.now()
         state.withLock { state in
@@ -56,8 +56,8 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// When the launch was that no event has told yet; `nil` on every later call. Taken where the gate for events is
-    /// open.
+    /// The time of the launch if no event has reported it; `nil` on every later call. Call it where events may be
+    /// recorded.
     func takeUntoldLaunch() -> RecordStamp? {
         state.withLock { state in
             defer { state.untoldLaunch = nil }
@@ -65,7 +65,7 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// While analytics is off nothing is told, and what happened meanwhile is not told later either.
+    /// While analytics is off nothing is counted, and what happens meanwhile is not reported later.
     func setEnabled(_ isEnabled: Bool) {
         state.withLock { state in
             guard state.isEnabled != isEnabled else { return }
@@ -74,7 +74,7 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// Begins a session; while one is open that one goes on.
+    /// Begins a session, or continues the open one.
     /// - Returns: the open session's id.
     @discardableResult
     func beginSession() -> SessionID {
@@ -87,7 +87,7 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// Ends the open session; harmless where there is none.
+    /// Ends the open session. Does nothing if there is none.
     func endSession() {
         let now = clock.now().timeSinceBoot
         state.withLock { state in
@@ -97,14 +97,14 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// What an event recorded now belongs to: the open session, else this run of the program.
+    /// The session of an event recorded now: the open session, or else this run of the program.
     var sessionID: SessionID { state.withLock { $0.tally.sessionID } ?? run }
 
-    /// An event was taken into the queue.
+    /// The queue accepted an event.
     func eventRecorded() { state.withLock { $0.tally.eventRecorded() } }
 
-    /// What the queue says now; asked at the start, before each sample and at the end.
-    /// - Parameter status: of the queue, asked with the hold of the event stream.
+    /// Takes the queue's present figures: at the start, before each sample and at the end.
+    /// - Parameter status: the queue's status, requested with the hold of the event stream.
     func observe(_ status: QueueStatus) {
         let figures = EventFigures(status)
         state.withLock { $0.tally.observed(figures) }
@@ -118,7 +118,7 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// The orderly end: closes the open session and keeps what no sample has told for the next start.
+    /// An orderly stop: ends the open session, and keeps unreported counts for the next start.
     func stop() {
         let now = clock.now().timeSinceBoot
         state.withLock { state in
@@ -127,7 +127,7 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// A wipe: counts that no sample has told, the open session among them, are forgotten.
+    /// A wipe: forgets unreported counts and the open session.
     func erase() throws(DataSamplerError) {
         try state.withLock { state throws(DataSamplerError) in
             try file.file.remove()
@@ -139,12 +139,12 @@ final class AnalyticsLedger: Sendable {
 
     private func sampled(_ state: inout State, at time: UInt64) -> WireAnalyticsSample {
         let sample = state.tally.sampled(at: time)
-        // Told once: a restart must not tell it again.
+        // A restart must not report it again.
         if state.written.hasCounts { write(&state) }
         return sample
     }
 
-    /// Under the lock, so that an older snapshot never replaces a newer one.
+    /// Called under the lock, so an older snapshot never replaces a newer one.
     private func write(_ state: inout State, orderly: Bool = false) {
         let snapshot = state.tally.snapshot(orderly: orderly)
         guard snapshot != state.written else { return }
@@ -159,8 +159,7 @@ final class AnalyticsLedger: Sendable {
 
 /// The Analytics module: the application's own usage since the last sample, from the ledger.
 ///
-/// Whoever drives it lets the ledger observe the queue's status first, so that the figures of events are those of the
-/// moment.
+/// The caller first passes the queue's status to the ledger, so the figures of events are current.
 struct AnalyticsModule: SampleModule {
     let name = SampleModuleName.analytics
     let ledger: AnalyticsLedger
@@ -173,13 +172,13 @@ struct AnalyticsModule: SampleModule {
     }
 }
 
-/// A session of the application, or, outside of one, the run of the program: what an event's `session_id` names.
+/// A session of the application or, outside of one, the run of the program. It is an event's `session_id`.
 typealias SessionID = Identifier<SessionSubject>
 
 /// What a ``SessionID`` identifies.
 enum SessionSubject {}
 
 extension SessionID {
-    /// How many bytes one has on the wire.
+    /// Its size on the wire.
     static var byteCount: Int { 16 }
 }

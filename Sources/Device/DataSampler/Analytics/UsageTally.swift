@@ -1,30 +1,29 @@
 import RecordQueue
 import WireModel
 
-/// Counts how the application is used, from one sample to the next. Pure: what happened and when go in, a sample comes
-/// out.
+/// Counts how the application is used between two samples. Pure: events with their times go in, a sample comes out.
 ///
-/// Times are microseconds since boot, so that a wall clock that is set changes no duration; suspend counts.
+/// Times are microseconds since boot including suspend, so setting the wall clock changes no duration.
 struct UsageTally: Equatable, Sendable {
-    /// What a restart must not lose: counts that no sample has told yet, and which session is open.
+    /// What must survive a restart: unreported counts and the open session.
     struct Snapshot: Codable, Equatable, Sendable {
         var launches: UInt64 = 0
         var sessions: UInt64 = 0
         var useMicroseconds: UInt64 = 0
         var eventsRecorded: UInt64 = 0
-        /// The open session's id; `nil`: none was open.
+        /// The open session's id; `nil` if there is none.
         var session: String?
-        /// The last figures a sample has told; only after an orderly stop, because nobody knows what came after them
-        /// otherwise.
+        /// The figures of the last sample. Set only after an orderly stop, because after a crash nobody knows what came
+        /// later.
         var figures: EventFigures?
 
-        /// Whether counts wait in it for the next sample.
+        /// Whether it contains counts for the next sample.
         var hasCounts: Bool { launches > 0 || sessions > 0 || useMicroseconds > 0 || eventsRecorded > 0 }
     }
 
     private struct Session: Equatable {
         var id: SessionID
-        /// The time up to which the session is counted.
+        /// The time up to which the session's use is counted.
         var countedTo: UInt64
     }
 
@@ -33,15 +32,15 @@ struct UsageTally: Equatable, Sendable {
     private var useMicroseconds: UInt64 = 0
     private var eventsRecorded: UInt64 = 0
     private var session: Session?
-    /// What the last sample told.
+    /// The figures of the last sample.
     private var told: EventFigures?
     private var latest: EventFigures?
     private var lastSample: UInt64?
 
     init() {}
 
-    /// Goes on where the last run of the program ended. A session it left open is closed: how long it was still used
-    /// after the last sample nobody knows, so that time is not counted.
+    /// Continues where the last run of the program ended. A session left open is ended. How long it was used after the
+    /// last sample is unknown, so that time is not counted.
     init(_ snapshot: Snapshot) {
         launches = snapshot.launches
         sessions = snapshot.sessions
@@ -50,13 +49,13 @@ struct UsageTally: Equatable, Sendable {
         told = snapshot.figures
     }
 
-    /// The open session; `nil`: none.
+    /// The open session; `nil` if there is none.
     var sessionID: SessionID? { session?.id }
 
     /// The program has started.
     mutating func launched() { launches += 1 }
 
-    /// A session begins. While one is open that one goes on.
+    /// A session begins. If one is open, it continues.
     /// - Returns: the open session.
     mutating func sessionBegan(_ id: SessionID, at now: UInt64) -> SessionID {
         if let session { return session.id }
@@ -65,22 +64,22 @@ struct UsageTally: Equatable, Sendable {
         return id
     }
 
-    /// The open session ends; harmless where there is none.
+    /// The open session ends. Does nothing if there is none.
     mutating func sessionEnded(at now: UInt64) {
         count(upTo: now)
         session = nil
     }
 
-    /// An event was taken into the queue.
+    /// The queue accepted an event.
     mutating func eventRecorded() { eventsRecorded += 1 }
 
-    /// What the queue says now. The first figures without earlier ones are where counting begins.
+    /// The queue's present figures. The first ones without earlier figures are the starting point.
     mutating func observed(_ figures: EventFigures) {
         latest = figures
         if told == nil { told = figures }
     }
 
-    /// A sample is taken: everything since the last one.
+    /// A sample is taken. Returns everything since the last one.
     mutating func sampled(at now: UInt64) -> WireAnalyticsSample {
         count(upTo: now)
         var sample = WireAnalyticsSample()
@@ -100,8 +99,8 @@ struct UsageTally: Equatable, Sendable {
         return sample
     }
 
-    /// What a restart must not lose.
-    /// - Parameter orderly: the program stops: nothing of its own happens any more until the next start.
+    /// The part that must survive a restart.
+    /// - Parameter orderly: the program stops, so nothing else happens before the next start.
     func snapshot(orderly: Bool) -> Snapshot {
         Snapshot(
             launches: launches, sessions: sessions, useMicroseconds: useMicroseconds, eventsRecorded: eventsRecorded,
@@ -114,7 +113,7 @@ struct UsageTally: Equatable, Sendable {
         session?.countedTo = now
     }
 
-    /// In another epoch, or after a count went back (a restored queue), everything counted there is new.
+    /// In another epoch, or after a count went back (a restored queue), everything counted is new.
     private static func delta(_ now: EventFigures, _ before: EventFigures?, _ count: KeyPath<EventFigures, UInt64>)
         -> UInt64
     {
@@ -125,20 +124,20 @@ struct UsageTally: Equatable, Sendable {
     }
 }
 
-/// What has become of the events of one epoch: totals of the queue's event stream, and what it holds now.
+/// What became of the events of one epoch: totals of the event stream, and what it holds now.
 struct EventFigures: Codable, Equatable, Sendable {
-    /// The queue's epoch: another one counts from zero.
+    /// The queue's epoch. A new epoch counts from zero.
     var epoch: String
-    /// Stored, by the collector's word.
+    /// Events that the collector reported as stored.
     var sent: UInt64
-    /// Left the queue without having been stored, for whatever reason.
+    /// Events that left the queue without being stored, for any reason.
     var dropped: UInt64
-    /// Waiting now because their hold is not over.
+    /// Events that wait because their hold is not over.
     var held: UInt64
 }
 
 extension EventFigures {
-    /// - Parameter status: of the queue, asked with the hold of the event stream.
+    /// - Parameter status: the queue's status, requested with the hold of the event stream.
     init(_ status: QueueStatus) {
         let events = status.streams[.event]
         self.init(

@@ -1,13 +1,13 @@
 import RecordQueue
 import WireModel
 
-/// Makes the body of a beacon from what is known. Pure. Nothing is invented: what no detector or rule has looked at is
+/// Makes the body of a beacon from what is known. Pure. Nothing is invented: what no detector or rule examined is
 /// unknown.
 enum BeaconComposer {
     static func beacon(_ inputs: BeaconInputs) -> WireBeacon {
         var beacon = device(inputs)
-        // Device, enrollment and do-not-disturb status only: the rest follows when it is over, a changed push token
-        // too.
+        // Only device, enrollment and the do-not-disturb state. The rest follows when it is over, including a new push
+        // token.
         if inputs.doNotDisturb == true { return beacon }
         addUser(inputs.user, to: &beacon)
         beacon.deviceCompliance = inputs.compliance.device
@@ -28,7 +28,7 @@ enum BeaconComposer {
         return beacon
     }
 
-    /// What every beacon says: which device and program it is, how it is enrolled, and when it will speak again.
+    /// The part of every beacon: the device and program, its enrollment, and when the next beacon is due.
     private static func device(_ inputs: BeaconInputs) -> WireBeacon {
         var beacon = WireBeacon()
         beacon.trigger = inputs.trigger
@@ -98,7 +98,7 @@ enum BeaconComposer {
 }
 
 extension String {
-    /// The beginning that fits, cut at a character; itself where it does.
+    /// The longest prefix that fits, cut between characters.
     func bounded(bytes: Int) -> String {
         guard utf8.count > bytes else { return self }
         var end = startIndex
@@ -113,11 +113,11 @@ extension String {
     }
 }
 
-/// Everything a beacon is made from, at one moment. What is absent here is absent or unknown in the beacon, never made
+/// Everything a beacon is made from, at one moment. What is missing here is absent or unknown in the beacon, never made
 /// up.
 struct BeaconInputs: Sendable {
     var trigger: WireBeaconTrigger
-    /// When the next is due; 0: no schedule.
+    /// Seconds until the next beacon; 0 without a schedule.
     var nextBeaconSeconds: UInt32 = 0
     /// Counts in this process, from 1.
     var sequence: UInt64
@@ -127,28 +127,28 @@ struct BeaconInputs: Sendable {
     var applicationVersion = ""
     var facts = DeviceFacts.Reading()
     var standing = EnrollmentStanding.unknown
-    /// `nil`: nobody has looked.
+    /// `nil` if no detector has run.
     var compromise: CompromiseReport?
     var compliance = ComplianceReport()
     var user: DeviceUser?
-    /// What no acknowledged beacon has told yet; `nil`: unchanged.
+    /// The push token, until an acknowledged beacon contained it; `nil` if unchanged.
     var pushToken: PushTokenState.Token?
-    /// Whether do-not-disturb is in force; `nil`: nobody has said. While it is, a beacon tells device, enrollment and
-    /// this only.
+    /// Whether do-not-disturb is on; `nil` if nobody has said. While it is on, a beacon contains only device,
+    /// enrollment and this state.
     var doNotDisturb: Bool?
-    /// Set only if position is allowed.
+    /// Set only if sending the position is allowed.
     var location: WireLocation?
     var conditions = DeviceConditions()
-    /// `nil` where the queue could not say.
+    /// `nil` if the queue could not be asked.
     var queue: QueueStatus?
     /// 0: no profile.
     var profileRevision: UInt64 = 0
-    /// What of it this device does not do, by name.
+    /// Names of the profile's settings that this device cannot apply.
     var profileFindings: [String] = []
     var consent = WireConsent.unspecified
-    /// `nil`: intervals are as they were set.
+    /// `nil` if intervals are not lengthened.
     var slowdown: WireSlowdown?
     var telemetryDisabled = false
-    /// What is sampled now, by name.
+    /// Names of the modules that are sampled now.
     var modules: [String] = []
 }

@@ -4,10 +4,10 @@ import SampleModules
 import Synchronization
 import WireModel
 
-/// Gathers what a beacon tells: findings, compliance, user, push token, position and the caller's figures. Safe from
-/// any thread.
+/// Collects the contents of a beacon: findings, compliance, user, push token, position and the caller's figures. Safe
+/// from any thread.
 ///
-/// `SamplerCore.recordBeacon` calls `make`, queues the beacon durably, then calls `queued` with its number.
+/// `SamplerCore.recordBeacon` calls `make`, queues the beacon durably, and calls `queued` with its number.
 final class BeaconMaker: Sendable {
     /// What the rest of the library knows when a beacon is made.
     struct Moment: Sendable {
@@ -18,18 +18,18 @@ final class BeaconMaker: Sendable {
         var facts: DeviceFacts.Reading
         var standing: EnrollmentStanding
         var settings: DeviceSettings
-        /// `nil` where the queue could not say.
+        /// `nil` if the queue could not be asked.
         var queue: QueueStatus?
         var conditions = DeviceConditions()
-        /// `nil`: nobody has said.
+        /// `nil` if nobody has said.
         var doNotDisturb: Bool?
         var consent = WireConsent.unspecified
         var slowdown: WireSlowdown?
-        /// What of the profile is not done, by name.
+        /// Names of the profile's settings that this device cannot apply.
         var profileFindings: [String] = []
     }
 
-    /// A beacon, and which change of the push token it holds.
+    /// A beacon, and the change of the push token that it contains.
     struct Made: Sendable {
         var beacon: WireBeacon
         var pushToken: PushTokenState.Pending?
@@ -44,8 +44,8 @@ final class BeaconMaker: Sendable {
     private let person = Mutex<DeviceUser?>(nil)
 
     /// - Parameters:
-    ///   - detectors: asked for signs of compromise.
-    ///   - location: `nil`: nothing here knows where the device is.
+    ///   - detectors: search signs of compromise.
+    ///   - location: `nil` if nothing here knows the position.
     init(
         configuration: DataSamplerConfiguration, detectors: [any CompromiseDetector],
         location: (any LocationSource)? = nil,
@@ -58,8 +58,8 @@ final class BeaconMaker: Sendable {
         applicationVersion = configuration.applicationVersion
     }
 
-    /// Who uses the device; `nil`: nobody is told.
-    /// - Returns: whether that is another than before.
+    /// Sets the user of the device; `nil` reports nobody.
+    /// - Returns: whether it changed.
     func setUser(_ user: DeviceUser?) -> Bool {
         person.withLock { person in
             defer { person = user }
@@ -67,7 +67,7 @@ final class BeaconMaker: Sendable {
         }
     }
 
-    /// What the compliance rules say now; also for `status` and the host.
+    /// The present results of the compliance rules. Also used for `status` and by the host.
     func compliance(_ settings: DeviceSettings, facts: DeviceFacts.Reading) -> ComplianceReport {
         ComplianceRules.evaluate(
             settings.compliance, applicationVersion: applicationVersion,
@@ -86,7 +86,7 @@ final class BeaconMaker: Sendable {
         inputs.compliance = compliance(settings, facts: moment.facts)
         inputs.user = person.withLock { $0 }
         inputs.doNotDisturb = moment.doNotDisturb
-        // Whether the position may be told the privacy filter decides, as for every other field.
+        // The privacy filter decides whether the position may be sent, as for every field.
         inputs.location = location?.location()
         inputs.conditions = moment.conditions
         inputs.queue = moment.queue
@@ -104,10 +104,10 @@ final class BeaconMaker: Sendable {
     }
 
     /// The beacon is on synced disk.
-    /// - Parameter epoch: of the queue, when it gave the number.
+    /// - Parameter epoch: the queue's epoch when it assigned the number.
     func queued(_ made: Made, number: UInt64, epoch: EpochID) {
-        // Without figures, or in an epoch begun meanwhile, the number cannot be followed: the next beacon holds the
-        // token again.
+        // Without figures, or if a new epoch began meanwhile, the number cannot be tracked. The next beacon contains
+        // the token again.
         guard let pending = made.pushToken, let queue = made.queue, queue.epoch == epoch else { return }
         pushTokens.queued(pending, number: number, status: queue)
     }

@@ -1,27 +1,27 @@
 import WireModel
 
-/// When a beacon is made, and which callers share it. Pure.
+/// Decides when a beacon is made, and which callers share it. Pure.
 ///
-/// One beacon is in flight at a time. Each holds the device's state as of a *change number*. A caller whose change the
-/// beacon holds shares its outcome; the others wait together for the next one. Times are microseconds of one clock that
-/// never goes back.
+/// One beacon is in flight at a time. Each contains the device's state as of a *change number*. Callers whose change
+/// the beacon contains share its result; the others wait together for the next one. Times are microseconds of one
+/// monotonic clock.
 struct BeaconScheduleStateMachine: Sendable {
     typealias Caller = UInt64
 
     enum Action: Equatable {
-        /// Make a beacon now and report its end with `finished`.
+        /// Make a beacon now, and report its end with `finished`.
         case make(trigger: WireBeaconTrigger)
-        /// Nothing now; what is in flight, or the schedule, comes by itself.
+        /// Do nothing now. The end of the present beacon, or the schedule, leads to the next step.
         case none
     }
 
-    /// The least time between two beacons of a schedule (ws1).
+    /// The shortest interval of a schedule (ws1).
     static let leastFrequency: Double = 60
-    /// The greatest, so that a schedule is one.
+    /// The longest interval of a schedule.
     static let greatestFrequency: Double = 86_400
 
     private struct Flight: Sendable {
-        /// The newest change it holds.
+        /// The newest change that it contains.
         var change: UInt64
         var callers: [Caller]
     }
@@ -34,30 +34,30 @@ struct BeaconScheduleStateMachine: Sendable {
     private enum State: Sendable {
         /// No beacon is being made. -> inFlight
         case idle
-        /// One is being made. -> idle, followed
+        /// A beacon is being made. -> idle, followed
         case inFlight(Flight)
-        /// One is being made that does not hold the newest change; the next one will. -> inFlight
+        /// A beacon is being made that lacks the newest change. The next one will contain it. -> inFlight
         case followed(Flight, by: Waiting)
     }
 
-    /// Microseconds; `nil`: no schedule.
+    /// In microseconds; `nil` without a schedule.
     private(set) var interval: UInt64?
-    /// When the schedule's next is due; `nil`: no schedule.
+    /// When the next scheduled beacon is due; `nil` without a schedule.
     private(set) var nextDue: UInt64?
     private var state = State.idle
-    /// Counts the changes of what a beacon says.
+    /// Counts the changes of what a beacon contains.
     private var change: UInt64 = 0
 
-    /// What is asked for becomes this many seconds: not finite or less than 60 is 60 (ws1), more than a day is a day.
+    /// Limits a requested interval in seconds. Below 60 or not finite becomes 60 (ws1); more than a day becomes a day.
     static func frequency(_ asked: Double) -> Double {
         guard asked.isFinite else { return leastFrequency }
         return min(max(asked, leastFrequency), greatestFrequency)
     }
 
-    /// Something a beacon tells has changed: one in flight does not hold it.
+    /// Something that beacons contain has changed. A beacon in flight does not contain it.
     mutating func changed() { change += 1 }
 
-    /// Starts a schedule, or replaces the one there is; the first beacon goes at once.
+    /// Starts or replaces the schedule. Its first beacon is made at once.
     mutating func scheduleStarted(frequency asked: Double, now: UInt64, trigger: WireBeaconTrigger) -> Action {
         let interval = UInt64(Self.frequency(asked) * 1_000_000)
         self.interval = interval
@@ -65,28 +65,28 @@ struct BeaconScheduleStateMachine: Sendable {
         return demand(trigger, caller: nil)
     }
 
-    /// Idempotent. What is in flight still ends.
+    /// Idempotent. A beacon in flight still completes.
     mutating func scheduleStopped() {
         interval = nil
         nextDue = nil
     }
 
-    /// Somebody asks for a beacon and waits for it. `finished` names the caller once its beacon has ended.
+    /// A caller requests a beacon and waits. `finished` returns the caller when its beacon has ended.
     mutating func asked(by caller: Caller, trigger: WireBeaconTrigger) -> Action { demand(trigger, caller: caller) }
 
-    /// A beacon is to go, and nobody waits for it.
+    /// A beacon is requested, and nobody waits for it.
     mutating func wanted(_ trigger: WireBeaconTrigger) -> Action { demand(trigger, caller: nil) }
 
-    /// The clock reached a time; a beacon that is due is made. Missed ones are not made up for: a beacon tells the
+    /// The clock advanced. Makes a beacon that is due. Missed beacons are not made up for, because a beacon reports the
     /// present.
     mutating func reached(_ now: UInt64) -> Action {
         guard let interval, let due = nextDue, now >= due else { return .none }
-        // In step with the schedule, so that lateness does not add up; after a long sleep, from now.
+        // Keeps to the schedule, so delays do not add up; after a long sleep it starts again from now.
         nextDue = due + interval > now ? due + interval : now + interval
         return demand(.schedule, caller: nil)
     }
 
-    /// What was in flight has ended. Its callers get its outcome; the returned action is the beacon after it.
+    /// The beacon in flight has ended. Its callers get its result. The returned action is the next beacon.
     mutating func finished() -> (callers: [Caller], next: Action) {
         switch state {
         case .idle: return ([], .none)

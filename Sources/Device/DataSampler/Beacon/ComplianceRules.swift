@@ -1,10 +1,10 @@
 import WireModel
 
-/// Judges the profile's compliance rules. Pure. The result is reported; the rule's action is never carried out here.
+/// Evaluates the profile's compliance rules. Pure. The result is reported; the rule's action is not carried out here.
 enum ComplianceRules {
     /// - Parameters:
-    ///   - applicationVersion: of the program; empty: unknown.
-    ///   - operatingSystemVersion: of the distribution; empty: unknown, as with distributions that have none.
+    ///   - applicationVersion: the program's version; empty if unknown.
+    ///   - operatingSystemVersion: the distribution's version; empty if unknown or if the distribution has none.
     static func evaluate(
         _ rules: [WireComplianceRule], applicationVersion: String, operatingSystemVersion: String
     ) -> ComplianceReport {
@@ -20,7 +20,7 @@ enum ComplianceRules {
             switch subject {
             case .applicationVersion: result.actual = applicationVersion
             case .operatingSystemVersion: result.actual = operatingSystemVersion
-            // A subject of a later version: nobody here can look at it.
+            // A subject of a later version cannot be evaluated.
             case nil: break
             }
             result.state = state(of: rule, actual: result.actual)
@@ -39,19 +39,19 @@ enum ComplianceRules {
         return comparison.holds(version, expected) ? .compliant : .nonCompliant
     }
 
-    /// One rule that is broken decides; one that cannot be judged leaves the whole unknown; no rule says nothing.
+    /// A broken rule decides. A rule that cannot be evaluated makes the whole unknown. No rule gives no result.
     private static func all(_ states: [WireCompliance]) -> WireCompliance {
         if states.contains(.nonCompliant) { return .nonCompliant }
         return !states.isEmpty && states.allSatisfy { $0 == .compliant } ? .compliant : .unknown
     }
 }
 
-/// What the profile's compliance rules say of this device and its application.
+/// The results of the profile's compliance rules for this device and its application.
 struct ComplianceReport: Equatable, Sendable {
-    /// Unknown where no rule looks at the device.
+    /// Unknown if no rule examines the device.
     var device = WireCompliance.unknown
-    /// Unknown where no rule looks at the application.
+    /// Unknown if no rule examines the application.
     var application = WireCompliance.unknown
-    /// One for each rule, in the profile's order.
+    /// One per rule, in the profile's order.
     var results: [WireRuleResult] = []
 }

@@ -2,8 +2,8 @@ import Logging
 import SampleModules
 import WireModel
 
-/// What a beacon and an enrollment say of the machine. Read by a System module of its own, so that a beacon and a
-/// sample never differ in what they call a thing. What cannot be read stays absent.
+/// The facts about the machine in beacons and enrollments. A System module of its own reads them, so beacons and
+/// samples agree. What cannot be read stays absent.
 struct DeviceFacts: Sendable {
     struct Reading: Sendable {
         var identity: WireSystemIdentity?
@@ -11,7 +11,7 @@ struct DeviceFacts: Sendable {
         var power: WirePower?
         var cost: WireSelfCost?
 
-        /// With what the program knows of its own cost.
+        /// Adds the program's own figures.
         func adding(_ figures: SelfFigures) -> Reading {
             var reading = self
             reading.cost?.add(figures)
@@ -21,7 +21,7 @@ struct DeviceFacts: Sendable {
 
     private let host: any HostSource
     private var module: SystemModule
-    /// The module repeats it only now and then.
+    /// Cached, because the module reports it only now and then.
     private var identity: WireSystemIdentity?
 
     init(host: any HostSource, logger: Logger) {
@@ -45,20 +45,20 @@ struct DeviceFacts: Sendable {
     }
 }
 
-/// Who uses the device, as the application knows it: in beacons only, and personal - what becomes of each field the
-/// privacy class `user` says.
+/// The user of the device as the application knows it. Used in beacons only. The privacy class `user` decides what is
+/// sent of each field.
 public struct DeviceUser: Equatable, Sendable {
-    /// A field is at most this long; what is longer is cut at a character.
+    /// The longest field in bytes; longer ones are cut between characters.
     static let maximumBytes = 320
 
-    /// `nil`: not told.
+    /// `nil` is not reported.
     public var email: String?
-    /// `nil`: not told.
+    /// `nil` is not reported.
     public var fullName: String?
-    /// `nil`: not told.
+    /// `nil` is not reported.
     public var displayName: String?
 
-    /// What is `nil` is not told.
+    /// Fields that are `nil` are not reported.
     public init(email: String? = nil, fullName: String? = nil, displayName: String? = nil) {
         self.email = email
         self.fullName = fullName
@@ -66,20 +66,20 @@ public struct DeviceUser: Equatable, Sendable {
     }
 }
 
-/// Tells where the device is, for beacons: the port to whatever knows it. Asked only where position is allowed.
+/// Knows the device's position for beacons. Asked only if sending the position is allowed.
 protocol LocationSource: Sendable {
-    /// The last known position, at once; `nil`: none. Safe from any thread.
+    /// Returns the last known position at once; `nil` if there is none. Safe from any thread.
     func location() -> WireLocation?
 }
 
-/// How the device stands with its organization, as a beacon tells it.
+/// The device's relation to its organization, as a beacon reports it.
 enum EnrollmentStanding: Equatable, Sendable {
-    /// It has no credential, and nobody has said that it left.
+    /// The device has no credential, and nobody unenrolled it.
     case unknown
     case enrolled(organization: String)
-    /// A wipe was ordered and is not done yet.
+    /// A wipe was ordered and is not complete.
     case wipePending(organization: String)
-    /// It left: one last beacon tells it.
+    /// The device was unenrolled. One last beacon reports it.
     case unenrolled(organization: String)
 
     var wire: WireEnrollmentState {
@@ -91,7 +91,7 @@ enum EnrollmentStanding: Equatable, Sendable {
         }
     }
 
-    /// The organization group; empty where it is not known.
+    /// The organization group; empty if unknown.
     var organization: String {
         switch self {
         case .unknown: ""
@@ -99,9 +99,9 @@ enum EnrollmentStanding: Equatable, Sendable {
         }
     }
 
-    /// Whether an organization manages the device: its profile and commands hold here. That is what enrolling means, so
-    /// an enrolled device is managed until the wipe it was ordered is done, one that left is not, and of one that never
-    /// enrolled nothing is known - another program may manage it.
+    /// Whether an organization manages the device, so its profile and commands apply. An enrolled device is managed
+    /// until an ordered wipe is complete. An unenrolled device is not. For a device that was never enrolled it is
+    /// unknown, because another program may manage it.
     var managed: WireVerdict {
         switch self {
         case .unknown: .unknown

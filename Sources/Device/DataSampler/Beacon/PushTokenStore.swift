@@ -3,21 +3,21 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// The push token on disk: `<data>/push-token`, 0600. Safe from any thread.
+/// Keeps the push token in `<data>/push-token`, mode 0600. Safe from any thread.
 ///
-/// The file says which change is pending and which beacons hold it, so that a restart neither forgets the change nor
-/// tells it for ever. Nothing is written while no change is pending.
+/// The file names the pending change and the beacons that contain it. So a restart neither forgets the change nor
+/// reports it for ever. While no change is pending nothing is written.
 final class PushTokenStore: Sendable {
     static let fileName = "push-token"
-    /// APNs tokens have 64 characters, FCM's under 300.
+    /// APNs tokens have 64 characters, FCM tokens fewer than 300.
     static let tokenBytes = 1...4_096
 
     private let file: StateFile<PushTokenState>
     private let logger: Logger
     private let state: Mutex<PushTokenState>
 
-    /// A damaged file is quarantined: the token is unknown until the application says it again, as it does at each of
-    /// its starts.
+    /// A damaged file is quarantined. The token is then unknown until the application sets it again, as it does at each
+    /// start.
     init(directory: String, logger: Logger) {
         file = StateFile(directory: directory, name: Self.fileName)
         self.logger = logger
@@ -29,10 +29,9 @@ final class PushTokenStore: Sendable {
         state = Mutex(stored ?? PushTokenState())
     }
 
-    /// The application says its token; `nil` clears it at the collector.
+    /// Sets the application's token; `nil` clears it at the collector. On disk when this returns.
     ///
-    /// - Returns: whether it is a change: tell the beacons' state machine (`changed`) and send one at once. On disk
-    ///   when this returns.
+    /// - Returns: whether it changed. Then a beacon must be sent at once.
     /// - Throws: `invalidConfiguration` for a token that is empty or over 4,096 bytes, `storage`; then nothing has
     ///   changed.
     func set(_ token: String?) throws(DataSamplerError) -> Bool {
@@ -50,18 +49,18 @@ final class PushTokenStore: Sendable {
         }
     }
 
-    /// What a beacon made now holds; `nil`: nothing to tell.
+    /// The change that a beacon made now must contain; `nil` for none.
     var pending: PushTokenState.Pending? { state.withLock { $0.pending } }
 
-    /// A beacon that held `pending` is on synced disk under this number.
-    /// - Parameter status: of the queue when the beacon was made, in the epoch the number is of.
+    /// A beacon with the `pending` change is on synced disk under this number.
+    /// - Parameter status: the queue's status when the beacon was made, in the number's epoch.
     func queued(_ pending: PushTokenState.Pending, number: UInt64, status: QueueStatus) {
         change("a beacon that holds the push token") {
             $0.queued(number: number, epoch: "\(status.epoch)", change: pending.change, mark: Self.mark(status))
         }
     }
 
-    /// The queue's status; asked again before each beacon is made.
+    /// Takes the queue's status. Called before each beacon is made.
     func observe(_ status: QueueStatus) {
         guard pending != nil else { return }
         change("that the push token was acknowledged") { _ = $0.observed(Self.mark(status), epoch: "\(status.epoch)") }
@@ -72,7 +71,7 @@ final class PushTokenStore: Sendable {
         return PushTokenState.Mark(number: mark?.number ?? 0, stored: mark?.stored ?? 0)
     }
 
-    /// Another collector, or another device id: what was told to the former is told anew.
+    /// There is another collector or device id, so the token must be reported again.
     func forgotten() { change("that the push token is to be told anew") { $0.forgotten() } }
 
     /// A wipe.
@@ -83,7 +82,7 @@ final class PushTokenStore: Sendable {
         }
     }
 
-    /// A write that fails costs at most that the token is told once more after a restart.
+    /// A failed write costs at most one more report after a restart.
     private func change(_ what: String, _ body: (inout PushTokenState) -> Void) {
         state.withLock { state in
             let former = state
@@ -98,12 +97,12 @@ final class PushTokenStore: Sendable {
 
 /// What the collector knows of the push token, and what it must be told. Pure.
 ///
-/// A change is *pending* until the collector has stored a beacon that holds it; until then every beacon holds it.
-/// Afterwards no beacon does, which means unchanged. `nil` is a change like another: the collector forgets the token.
+/// A change is *pending* until the collector has stored a beacon that contains it. Until then every beacon contains it;
+/// afterwards none does, which means unchanged. `nil` is a change too: the collector forgets the token.
 struct PushTokenState: Codable, Equatable, Sendable {
     enum Token: Codable, Equatable, Sendable {
         case token(String)
-        /// Explicitly none.
+        /// Explicitly no token.
         case cleared
 
         var wire: WirePushToken {
@@ -116,37 +115,37 @@ struct PushTokenState: Codable, Equatable, Sendable {
         }
     }
 
-    /// A change, to be named by the beacons that hold it.
+    /// A change that beacons must contain.
     struct Pending: Codable, Equatable, Sendable {
         var token: Token
-        /// Another one at every change, so that a beacon made before it is not taken to hold it.
+        /// Different for every change, so an earlier beacon does not count as containing it.
         var change: UInt64
     }
 
-    /// How far the collector has decided a stream, and how much of that it stored.
+    /// How far the collector decided a stream, and how many records of that it stored.
     struct Mark: Codable, Equatable, Sendable {
         var number: UInt64
         var stored: UInt64
     }
 
-    /// Numbers of beacons remembered while a change waits: later ones are remembered once these are decided.
+    /// The most beacons that are tracked while a change is pending. Later ones are tracked once these are decided.
     static let maximumCarriers = 32
 
     private(set) var pending: Pending?
-    /// What the collector has; `nil`: it was never told.
+    /// The token that the collector has; `nil` if it was never told.
     private var known: Token?
     private var changes: UInt64 = 0
-    /// The status stream whose numbers these are.
+    /// The epoch of the status stream that the numbers belong to.
     private var epoch = ""
-    /// Beacons of `epoch` that hold the pending change and are not decided yet, ascending.
+    /// Undecided beacons of `epoch` that contain the pending change, ascending.
     private var carriers: [UInt64] = []
-    /// The last mark of `epoch` seen.
+    /// The last known mark of `epoch`.
     private var mark = Mark(number: 0, stored: 0)
 
     init() {}
 
-    /// The application says its token; `nil` clears it.
-    /// - Returns: whether something is to be told that was not before: a beacon goes at once.
+    /// Sets the token; `nil` clears it.
+    /// - Returns: whether something new must be reported, so a beacon is sent at once.
     mutating func set(_ text: String?) -> Bool {
         let token = text.map(Token.token) ?? .cleared
         if let pending {
@@ -156,27 +155,27 @@ struct PushTokenState: Codable, Equatable, Sendable {
         }
         changes += 1
         carriers = []
-        // Told, changed and changed back: what the collector knows may be either, so it is told again.
+        // The token was reported, changed, and changed back. The collector may know either, so it is reported again.
         pending = Pending(token: token, change: changes)
         return true
     }
 
-    /// A beacon that holds `change` has its number on synced disk.
+    /// A beacon that contains `change` is on synced disk under this number.
     /// - Parameter mark: of the status stream when the beacon was made.
     mutating func queued(number: UInt64, epoch: String, change: UInt64, mark made: Mark) {
         guard pending?.change == change else { return }
         begin(epoch)
-        // What was decided before the first of them counts for nothing.
+        // Decisions before the first of these beacons do not count.
         if carriers.isEmpty, made.number > mark.number { mark = made }
         guard carriers.count < Self.maximumCarriers, number > mark.number, number > carriers.last ?? 0 else { return }
         carriers.append(number)
     }
 
-    /// The status stream's mark, as the queue has it on disk.
+    /// Takes the status stream's mark.
     ///
-    /// The mark passes dropped records too: only where everything it passed was stored is a beacon among it known to
-    /// have arrived. Where something was not, its beacons count for nothing and the next one tells again.
-    /// - Returns: whether the pending change is acknowledged now.
+    /// The mark passes dropped records too. Only if everything it passed was stored, a beacon among it is known to have
+    /// arrived. Otherwise those beacons count for nothing, and the next one reports the token again.
+    /// - Returns: whether the pending change is now acknowledged.
     mutating func observed(_ now: Mark, epoch: String) -> Bool {
         begin(epoch)
         let former = mark
@@ -195,8 +194,8 @@ struct PushTokenState: Codable, Equatable, Sendable {
         return true
     }
 
-    /// Another collector, or another device id: what the former knew says nothing. What the application said last is
-    /// told anew.
+    /// There is another collector or device id. What the former collector knew is irrelevant, so the latest token is
+    /// reported again.
     mutating func forgotten() {
         guard pending == nil, let known else { return }
         changes += 1
@@ -205,7 +204,7 @@ struct PushTokenState: Codable, Equatable, Sendable {
         carriers = []
     }
 
-    /// Numbers mean nothing in another epoch: records of an ended one are numbered anew.
+    /// Numbers have no meaning in another epoch, because records of an ended epoch get new ones.
     private mutating func begin(_ epoch: String) {
         guard epoch != self.epoch else { return }
         self.epoch = epoch

@@ -4,20 +4,20 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// Keeps the budgets of a running sampler: feeds the policy, keeps the day in `<data>/budget.json`, and says when the
-/// slowdown changes. Safe from any thread.
+/// Keeps the budgets of a running sampler. It feeds the policy, stores the day in `<data>/budget.json`, and reports
+/// when the slowdown changes. Safe from any thread.
 ///
 /// The file is written after each hundredth of a budget, every ten minutes, and at the end. A crash forgets no more
-/// than that, and a restart does not fill a budget.
+/// than that, and a restart does not refill a budget.
 final class BudgetKeeper: Sendable {
     static let name = "budget.json"
     private static let saveSeconds = 600.0
 
-    /// The file's content.
+    /// The content of the file.
     private struct Content: Codable, Sendable {
         var day: BudgetPolicy.Saved
-        /// The clocks when it was right, from which the time since is told: as the queue clock, bounded to 0 to 24 h
-        /// across boots.
+        /// The clocks at the time of writing. They tell how much time has passed since, as for the queue clock: 0 to 24
+        /// h across boots.
         var wallTime: Int64
         var boot: String?
         var timeSinceBoot: UInt64
@@ -34,7 +34,7 @@ final class BudgetKeeper: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter damaged: is told of a file that had to be quarantined; then the day begins anew.
+    /// - Parameter damaged: called for a file that was quarantined; then the day starts again.
     init(directory: String, now: RecordStamp, logger: Logger, damaged: (DataSamplerError) -> Void = { _ in })
         throws(DataSamplerError)
     {
@@ -47,17 +47,17 @@ final class BudgetKeeper: Sendable {
         let written = RecordStamp(
             wallTime: content.wallTime, bootID: content.boot.flatMap { BootID($0) },
             timeSinceBoot: content.timeSinceBoot)
-        // At its time zero the saved day was right; the policy passes the time since then with its first step.
+        // The saved day was right at time zero. The policy accounts for the time since then in its first step.
         let clock = QueueClock(stamp: written).resumed(at: now)
         var policy = BudgetPolicy(resuming: content.day)
         _ = policy.advance(to: 0, usage: BudgetUsage(), budgets: DataSamplerBudgets())
         state = Mutex(State(policy: policy, clock: clock))
     }
 
-    /// Takes usage over, saves where due, and answers how much to slow down.
+    /// Takes the present usage, saves if due, and returns the slowdown.
     ///
-    /// - Returns: `changed` tells whether factor or reason are others than before: then it is worth a notice, a line in
-    ///   the log and a change of the intervals.
+    /// - Returns: `changed` tells whether factor or reason changed. This deserves a notice, a log line and new
+    ///   intervals.
     func advance(usage: BudgetUsage, budgets: DataSamplerBudgets, now: RecordStamp) -> (
         verdict: BudgetVerdict, changed: Bool
     ) {
@@ -79,15 +79,15 @@ final class BudgetKeeper: Sendable {
         return (verdict, changed)
     }
 
-    /// How much it is slowed down now.
+    /// The present slowdown.
     var verdict: BudgetVerdict { state.withLock { $0.policy.verdict } }
 
-    /// Saves the day; to be called when the sampler stops.
+    /// Saves the day. Call it when the sampler stops.
     func save() { save(state.withLock { Self.content($0) }) }
 
     private func save(_ content: Content) {
         do { try file.save(content) } catch {
-            // What it costs is that a restart forgets a part of the day.
+            // The only cost is that a restart forgets a part of the day.
             logger.warning("the budgets' day could not be saved", metadata: ["error": "\(error)"])
         }
     }

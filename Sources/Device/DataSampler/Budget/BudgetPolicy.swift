@@ -5,42 +5,42 @@ import WireModel
 ///
 /// For each budget the policy estimates the demand: the use per second without any slowdown, averaged over
 /// ``demandSeconds``. It divides the demand by the allowance. For bytes, the allowance is the rest of the day's budget
-/// over the rest of the day; for the processor, its share. The quotient is the factor wanted. So usage is spread over
-/// the whole day and never stops dead: the factor grows up to ``maximumFactor`` as the budget empties, and falls when
-/// the next day fills it.
+/// over the rest of the day; for the processor, it is the budget's share. The quotient is the wanted factor. So usage
+/// is spread over the whole day and never stops completely. The factor grows up to ``maximumFactor`` as the budget
+/// empties, and falls when the next day fills it.
 ///
 /// Beacons cannot be slowed down, so their bytes look like demand that grows with the factor. Two things keep them from
-/// driving the factor up: the estimate is renewed faster while slowed, and the last of the day is paced together with
+/// driving the factor up: the estimate is renewed faster while slowed, and the end of the day is planned together with
 /// the next half hour.
 ///
-/// Days are counted on the queue clock, so setting the wall clock fills no budget.
+/// Days are counted on the queue clock, so setting the wall clock refills no budget.
 struct BudgetPolicy: Equatable, Sendable {
-    /// A factor beyond this would not tell a slowed sampler from a dead one.
+    /// With a greater factor, a slowed sampler would look like a dead one.
     static let maximumFactor = 100.0
     static let daySeconds = 86_400.0
-    /// Time constants, seconds.
+    /// Time constants in seconds.
     static let demandSeconds: [BudgetKind: Double] = [.sentBytes: 3_600, .writtenBytes: 3_600, .cpu: 300]
-    /// At most, while a slowdown is in force: the estimate rests on its factor, and an old one tells of a factor that
-    /// holds no more.
+    /// The greatest time constant while slowed. The estimate depends on the factor, so an old one refers to a factor
+    /// that no longer applies.
     static let slowedDemandSeconds = 1_200.0
-    /// How much of the next day the pacing looks into, so that a small rest at the end of a day does not ask for a
-    /// great factor.
+    /// How far the planning looks into the next day, so a small rest at the end of a day does not require a great
+    /// factor.
     static let aheadSeconds = 1_800.0
-    /// The time constant with which the factor follows the one wanted.
+    /// The time constant with which the factor follows the wanted one.
     static let followSeconds = 300.0
-    /// A slowdown begins at `beginFactor` and ends at `endFactor`, so that it does not flutter.
+    /// A slowdown begins at `beginFactor` and ends at `endFactor`, so it does not flicker.
     static let beginFactor = 1.25
     static let endFactor = 1.05
-    /// The reported factor changes by at least this ratio.
+    /// The least ratio by which the reported factor changes.
     static let leastChange = 0.1
 
-    /// What outlives the process, so that a restart neither fills a budget nor forgets how much is wanted.
+    /// What outlives the process, so a restart neither refills a budget nor forgets the demand.
     struct Saved: Codable, Equatable, Sendable {
         /// Seconds into the day.
         var dayElapsed: Double = 0
-        /// Bytes of the day so far.
+        /// Bytes of this day so far.
         var used: [String: Double] = [:]
-        /// Units a second.
+        /// Units per second.
         var demand: [String: Double] = [:]
         var factor: Double = 1
     }
@@ -51,24 +51,24 @@ struct BudgetPolicy: Equatable, Sendable {
     private var isSlowing: Bool
     private(set) var verdict = BudgetVerdict()
 
-    /// - Parameter saved: of the process before.
+    /// - Parameter saved: from the former process.
     init(resuming saved: Saved = Saved()) {
         self.saved = saved.sound
         isSlowing = self.saved.factor >= Self.beginFactor
     }
 
-    /// Takes the time and the usage over.
+    /// Takes the time and the usage.
     ///
     /// - Parameters:
-    ///   - time: seconds on the queue clock. One that went back counts as no time; what passed while the machine slept
-    ///     or was off counts.
+    ///   - time: seconds on the queue clock. A time that went back counts as no time. Time asleep or switched off
+    ///     counts.
     ///   - usage: since the process started. A figure below the last one counts from zero.
-    ///   - budgets: those in force now; they may change at any time.
-    /// - Returns: the verdict; the same one as before where less than a second has passed.
+    ///   - budgets: the present budgets; they may change at any time.
+    /// - Returns: the verdict; unchanged if less than a second has passed.
     mutating func advance(to time: Double, usage: BudgetUsage, budgets: DataSamplerBudgets) -> BudgetVerdict {
         let elapsed = lastTime.map { max(0, time - $0) } ?? 0
-        // The first call only learns where the counters stand: what came before it is the start of the process, and
-        // counts as used.
+        // The first call only learns the counters' start. What came before is the start of the process and counts as
+        // used.
         guard lastTime == nil || elapsed >= 1 else { return verdict }
         lastTime = lastTime.map { max($0, time) } ?? time
 
@@ -101,7 +101,7 @@ struct BudgetPolicy: Equatable, Sendable {
         saved.used = [:]
     }
 
-    /// Averages what would have been used without the slowdown that was in force.
+    /// Averages what would have been used without the slowdown.
     private mutating func learn(_ kind: BudgetKind, _ amount: Double, _ elapsed: Double) {
         guard elapsed > 0, let constant = Self.demandSeconds[kind] else { return }
         let fresh = 1 - exp(-elapsed / (isSlowing ? min(constant, Self.slowedDemandSeconds) : constant))
@@ -110,7 +110,7 @@ struct BudgetPolicy: Equatable, Sendable {
 
     private func demand(_ kind: BudgetKind) -> Double { saved.demand[kind.rawValue] ?? 0 }
 
-    /// Units a second that may be used from now on; `nil`: no budget.
+    /// Units per second that may be used from now on; `nil` without a budget.
     private func allowance(_ kind: BudgetKind, _ budgets: DataSamplerBudgets) -> Double? {
         switch kind {
         case .cpu: return budgets.processorShare.map { $0 * 1_000_000 }
@@ -159,7 +159,7 @@ struct BudgetPolicy: Equatable, Sendable {
 }
 
 extension BudgetPolicy.Saved {
-    /// What no machine can have written (a file edited by hand) counts as nothing.
+    /// Impossible values, from a file edited by hand, count as nothing.
     fileprivate var sound: Self {
         func sound(_ values: [String: Double]) -> [String: Double] {
             values.filter { $0.value.isFinite && $0.value >= 0 && $0.value < 1e18 }
@@ -171,17 +171,18 @@ extension BudgetPolicy.Saved {
     }
 }
 
-/// How much the sampler slows down now, and which budget asks for it.
+/// The present slowdown, and the budget that causes it.
 struct BudgetVerdict: Equatable, Sendable {
-    /// Sample and transmit intervals are so many times longer; 1 or more. Beacons and command results are never slowed.
+    /// The factor by which sample and transmit intervals are lengthened; 1 or more. Beacons and command results are
+    /// never slowed.
     var factor = 1.0
-    /// `nil`: none.
+    /// `nil` if there is no slowdown.
     var reason: BudgetKind?
     /// In the budget's unit: bytes today, or ten-thousandths of one core.
     var used: UInt64 = 0
     var allowed: UInt64 = 0
 
-    /// For beacon and sample; `nil`: no slowdown.
+    /// For beacon and sample; `nil` without a slowdown.
     var wire: WireSlowdown? {
         guard let reason else { return nil }
         var slowdown = WireSlowdown()
@@ -192,7 +193,7 @@ struct BudgetVerdict: Equatable, Sendable {
         return slowdown
     }
 
-    /// For people; no data of a person.
+    /// Text for people, without personal data.
     var description: String {
         switch reason {
         case nil: "no budget asks for a slowdown"
@@ -208,7 +209,7 @@ struct BudgetVerdict: Equatable, Sendable {
     }
 }
 
-/// What this process has used since it started.
+/// The resources this process has used since it started.
 struct BudgetUsage: Equatable, Sendable {
     var sentBytes: UInt64 = 0
     var writtenBytes: UInt64 = 0
@@ -223,7 +224,7 @@ struct BudgetUsage: Equatable, Sendable {
     }
 }
 
-/// What a budget is about. The raw values are the names on the wire (`Slowdown.budget`).
+/// The kinds of budgets. The raw values are the names on the wire (`Slowdown.budget`).
 enum BudgetKind: String, CaseIterable, Codable, Sendable {
     case sentBytes = "sent-bytes"
     case writtenBytes = "written-bytes"

@@ -1,27 +1,27 @@
 import FoundationEssentials
 import WireModel
 
-/// The state of each command, and what to do next. Pure.
+/// Keeps the state of each command and decides what to do next. Pure.
 ///
-/// Each command has a ``State``. A long one (`isLong`, a request for logs) stays `running` while others are carried out
-/// and reports its progress.
+/// Each command has a ``State``. A long one (`isLong`, a request for logs) stays `running` while others are carried
+/// out, and reports its progress.
 ///
-/// Every change is persisted before it is acted on, so a crash repeats a step and never skips one. A command stays
-/// until it expires, so that a repeat is answered and not run again. Times are microseconds of the queue clock, which
-/// setting the wall clock does not move.
+/// Every change is stored before it is acted on, so a crash repeats a step and never skips one. A command is kept until
+/// it expires, so a repeat is answered and not run again. Times are microseconds of the queue clock, which setting the
+/// wall clock does not change.
 struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     enum State: String, Codable, Sendable {
-        /// It waits for its turn. -> running, failed (cancelled), expired
+        /// Waits for its turn. -> running, failed (cancelled), expired
         case received
-        /// It is being carried out. -> done, failed, notNow, unsupported, expired (a long one), received (restart)
+        /// Is being carried out. -> done, failed, notNow, unsupported, expired (a long one), received (restart)
         case running
         /// Final.
         case done
-        /// It went wrong, was cancelled or must not be carried out. Final.
+        /// Failed, was cancelled, or must not be carried out. Final.
         case failed
-        /// It is tried again, or goes on, when what it waits for has changed. -> running, done, failed, expired
+        /// Is tried again or continues when its obstacle has changed. -> running, done, failed, expired
         case notNow = "not-now"
-        /// Its time is over. Final.
+        /// Its lifetime is over. Final.
         case expired
         /// This version does not know it. Final.
         case unsupported
@@ -49,42 +49,43 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     struct Entry: Codable, Equatable, Sendable {
         /// 16 bytes.
         var id: Data
-        /// The `Command` as it came, serialized.
+        /// The received `Command`, serialized.
         var command: Data
-        /// When it expires.
+        /// The time at which it expires.
         var deadline: Int64
         var state: State
         /// For people.
         var detail: String
-        /// Whether the collector has yet to be told of the state.
+        /// Whether the state must still be reported to the collector.
         var isUnreported: Bool
-        /// When it was last told.
+        /// When it was last reported.
         var reported: Int64?
-        /// When a `notNow` is tried again.
+        /// When a `notNow` command is tried again.
         var retryAt: Int64?
-        /// Goes on by itself while others are carried out; `nil`: no.
+        /// Whether it continues by itself while others are carried out.
         var isLong: Bool?
-        /// Ten-thousandths, of one that takes long.
+        /// Progress of a long command, in ten-thousandths.
         var progress: UInt32?
     }
 
-    /// A log level that holds for a while.
+    /// A temporary log level.
     struct LevelChange: Codable, Equatable, Sendable {
         var command: Data
-        /// `WireLogLevel`'s number.
+        /// The raw value of a `WireLogLevel`.
         var level: Int
         var until: Int64
     }
 
-    /// More are answered `notNow`: an entry is never given up before it expires, since its repeat would then be run.
+    /// Further commands are answered `notNow`. An entry cannot be dropped before it expires, because its repeat would
+    /// then run again.
     static let maximumEntries = 256
-    /// A repeat is answered so often at most: answers cross with repeats.
+    /// A repeat is answered at most this often, because answers and repeats cross.
     static let answerAgainMicroseconds: Int64 = 60_000_000
     static let retryMicroseconds: Int64 = 60_000_000
     static let keptMicroseconds: Int64 = 3600 * 1_000_000
-    /// Progress is told in steps of no less, ten-thousandths.
+    /// The least step in which progress is reported, in ten-thousandths.
     static let progressStep: UInt32 = 1000
-    /// Longer is taken for this: a command does not outlive the clock that it is counted on.
+    /// The longest accepted lifetime. The clock that counts it must outlive the command.
     static let greatestLifeMicroseconds: Int64 = 400 * 86_400 * 1_000_000
 
     private(set) var entries: [Entry] = []
@@ -93,12 +94,12 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     // MARK: Commands arrive
 
     /// - Parameters:
-    ///   - enrollment: the id of the enrollment in force; commands of another one are never run.
-    ///   - serverTime: the collector's clock when it answered; what is left of a command's life is counted from it.
-    /// - Returns: whether something changed.
+    ///   - enrollment: the id of the present enrollment. Commands of another enrollment are never run.
+    ///   - serverTime: the collector's clock when it answered. A command's remaining lifetime is counted from it.
+    /// - Returns: whether anything changed.
     mutating func received(_ commands: [WireCommand], enrollment: Data, serverTime: Int64, now: Int64) -> Bool {
         let before = self
-        // An hour longer, so that a repeat on its way is not taken for a new one.
+        // Kept an hour longer, so a late repeat does not count as new.
         entries.removeAll { $0.state.isFinal && !$0.isUnreported && $0.deadline + Self.keptMicroseconds <= now }
         for command in commands where command.id.count == 16 {
             if let index = index(of: command.id) {
@@ -117,7 +118,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     }
 
     private mutating func added(_ command: WireCommand, enrollment: Data, serverTime: Int64, now: Int64) {
-        // A full ledger leaves it to the collector to repeat the command.
+        // If the ledger is full, the collector repeats the command later.
         guard entries.count < Self.maximumEntries else { return }
         let (left, overflow) = command.expires.subtractingReportingOverflow(serverTime)
         let life = overflow ? 0 : min(max(0, left), Self.greatestLifeMicroseconds)
@@ -129,7 +130,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     }
 
     private static func verdict(_ command: WireCommand, enrollment: Data, isExpired: Bool) -> (State, String) {
-        // Never an old wipe: a restored collector or an earlier enrollment may still have it.
+        // An old wipe is never run. A restored collector or an earlier enrollment may still have it.
         guard !enrollment.isEmpty, command.enrollmentID == enrollment else {
             return (.failed, "it belongs to another enrollment of this device and is not carried out")
         }
@@ -150,7 +151,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     // MARK: Commands run
 
-    /// The next to carry out, in the order they came; those whose time is over first become `expired`.
+    /// The next command to run, in the order of arrival. Those whose lifetime is over become `expired` first.
     func nextToRun(now: Int64) -> Entry? {
         entries.first { entry in
             switch entry.state {
@@ -161,21 +162,20 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         }
     }
 
-    /// What was running when the program ended runs again: each action is harmless twice.
+    /// What was running when the program ended runs again. Every action may be repeated safely.
     mutating func restarted() {
         for index in entries.indices where !entries[index].state.isFinal { entries[index].isLong = nil }
         stepFailed()
     }
 
-    /// As `restarted`, for what was being carried out when the ledger could not be written. What takes long goes on all
-    /// the while.
+    /// As `restarted`, for commands in progress when the ledger could not be written. Long commands continue.
     mutating func stepFailed() {
         for index in entries.indices where entries[index].state == .running && entries[index].isLong != true {
             entries[index].state = .received
         }
     }
 
-    /// - Returns: what waited, or went on by itself, and has expired.
+    /// - Returns: commands that waited or continued by themselves and have expired.
     mutating func expire(now: Int64) -> [Entry] {
         var expired: [Entry] = []
         for index in entries.indices where entries[index].deadline <= now && !entries[index].state.isFinal {
@@ -188,13 +188,13 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     mutating func began(_ id: Data) { change(id, .running, "") }
 
-    /// - Parameter detail: for people: what came of it, or why it failed.
+    /// - Parameter detail: the result or the cause of the failure, for people.
     mutating func ended(_ id: Data, _ state: State, _ detail: String, now: Int64) {
         change(id, state, detail)
         if state == .notNow, let index = index(of: id) { entries[index].retryAt = now + Self.retryMicroseconds }
     }
 
-    /// It goes on by itself from now on.
+    /// The command continues by itself from now on.
     mutating func goesOn(_ id: Data) {
         guard let index = index(of: id), entries[index].state == .running || entries[index].state == .notNow else {
             return
@@ -203,8 +203,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         entries[index].retryAt = nil
     }
 
-    /// How far one that goes on by itself has come, and what it waits for, if it does.
-    /// - Returns: whether there is something to tell.
+    /// Notes the progress of a long command, and what it waits for.
+    /// - Returns: whether there is something to report.
     mutating func progressed(_ id: Data, _ progress: UInt32, waitsFor why: String) -> Bool {
         guard let index = index(of: id), entries[index].isLong == true, !entries[index].state.isFinal else {
             return false
@@ -217,9 +217,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         return true
     }
 
-    /// Cancels what has not begun or goes on by itself, or ends a change of the log level that is in force.
+    /// Cancels a command that has not begun or continues by itself, or ends a temporary log level.
     ///
-    /// - Returns: what to answer to the cancelling command.
+    /// - Returns: the answer to the cancelling command.
     mutating func cancelled(_ target: Data) -> (State, String) {
         if levelChange?.command == target {
             levelChange = nil
@@ -238,35 +238,35 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     // MARK: Log level
 
-    /// A repeat of the same command does not extend it.
+    /// A repeat of the same command does not extend its time.
     mutating func levelChanged(to level: Int, by command: Data, seconds: UInt32, now: Int64) {
         guard levelChange?.command != command else { return }
         levelChange = LevelChange(command: command, level: level, until: now + Int64(seconds) * 1_000_000)
     }
 
-    /// - Returns: whether it has returned now.
+    /// - Returns: whether the level has just returned.
     mutating func levelReturned(now: Int64) -> Bool {
         guard let change = levelChange, change.until <= now else { return false }
         levelChange = nil
         return true
     }
 
-    /// Whether a command is here and has not ended.
+    /// Whether a command is known and has not ended.
     func isOpen(_ id: Data) -> Bool { index(of: id).map { !entries[$0].state.isFinal } ?? false }
 
     // MARK: Reports
 
-    /// Those whose state the collector has yet to be told.
+    /// Commands whose state must be reported to the collector.
     var unreported: [Entry] { entries.filter(\.isUnreported) }
 
     mutating func reported(_ id: Data, _ state: State, now: Int64) {
-        // It may have changed meanwhile: then the newer state is still to be told.
+        // The state may have changed meanwhile; then the newer one must still be reported.
         guard let index = index(of: id), entries[index].state == state else { return }
         entries[index].isUnreported = false
         entries[index].reported = now
     }
 
-    /// When something is to be looked at again; `nil`: nothing waits for a time.
+    /// When to look again; `nil` if nothing waits for a time.
     var wakeAt: Int64? {
         let waiting = entries.filter { !$0.state.isFinal && ($0.state != .running || $0.isLong == true) }
         return (waiting.map { min($0.deadline, $0.retryAt ?? $0.deadline) } + [levelChange?.until].compactMap { $0 })
@@ -286,10 +286,10 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     }
 }
 
-/// `<data>/commands.json`: what became of each command, until it expires.
+/// The content of `<data>/commands.json`: the state of each command until it expires.
 ///
-/// A damaged file is quarantined and counts as empty. That is safe for the one command that must not be replayed, the
-/// wipe, because its own note and the enrollment it belongs to are kept elsewhere; others run once more.
+/// A damaged file is quarantined and counts as empty. This is safe for a wipe, the only command that must not be
+/// repeated, because its own note and its enrollment are stored elsewhere. Other commands run once more.
 struct CommandLedger: Codable, Equatable, Sendable {
     static let fileName = "commands.json"
 
@@ -300,11 +300,11 @@ struct CommandLedger: Codable, Equatable, Sendable {
     }
 }
 
-/// How a command does that goes on by itself.
+/// The progress of a command that continues by itself.
 enum CommandCourse: Equatable, Sendable {
     /// - Parameters:
-    ///   - progress: ten-thousandths.
-    ///   - waitsFor: what keeps it from going on, for people; empty: nothing.
+    ///   - progress: in ten-thousandths.
+    ///   - waitsFor: what keeps it waiting, for people; empty if nothing.
     case progressed(UInt32, waitsFor: String)
     /// - Parameter detail: for people.
     case ended(CommandLedgerStateMachine.State, String)

@@ -5,17 +5,16 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// Carries out the collector's commands, one after the other, each noted on disk before it is done and answered when it
-/// has ended.
+/// Runs the collector's commands one after the other. Each is noted on disk before it runs and answered when it has
+/// ended.
 ///
-/// The shell around `CommandLedgerStateMachine`. Where the ledger cannot be written nothing is carried out; it is tried
-/// again a minute later.
+/// The shell around `CommandLedgerStateMachine`. If the ledger cannot be written nothing is run, and it tries again a
+/// minute later.
 actor CommandRunner {
-    /// Asks the collector for news, for when nothing is sent on whose answer they could ride. They arrive as other news
-    /// do.
+    /// Asks the collector for news if no batch is sent whose answer would bring them. They arrive like other news.
     typealias Poll = @Sendable () async -> Void
 
-    /// As in a status.
+    /// The part for a status.
     struct Report: Equatable, Sendable {
         var entries: [CommandLedgerStateMachine.Entry] = []
         var levelChange: CommandLedgerStateMachine.LevelChange?
@@ -25,7 +24,7 @@ actor CommandRunner {
 
     private static let lookAgain = Duration.seconds(60)
 
-    /// Returns once the ledger is on synced disk.
+    /// Returns when the ledger is on synced disk.
     typealias Save = @Sendable (CommandLedger) throws(DataSamplerError) -> Void
 
     private let save: Save
@@ -35,17 +34,17 @@ actor CommandRunner {
     private let sleeper: any Clock<Duration>
     private let logger: Logger
     private let wake = AsyncEvent()
-    /// What arrived and is not in the ledger yet; the collector repeats what is beyond the bound.
+    /// Commands that are not in the ledger yet. The collector repeats those beyond the limit.
     private let arrived = Mutex<[(commands: [WireCommand], enrollment: Data, serverTime: Int64)]>([])
-    /// What became of commands that go on by themselves.
+    /// Reports of commands that continue by themselves.
     private let courses = Mutex<[(command: Data, course: CommandCourse)]>([])
     private let news: Mutex<NewsPoll>
     private var ledger: CommandLedger
     private var failure: String?
 
     /// - Parameters:
-    ///   - save: keeps the ledger.
-    ///   - ledger: what was kept.
+    ///   - save: stores the ledger.
+    ///   - ledger: the stored ledger.
     init(
         save: @escaping Save, ledger: CommandLedger, core: SamplerCore, actions: any CommandActions,
         poll: @escaping Poll,
@@ -65,7 +64,7 @@ actor CommandRunner {
         Report(entries: ledger.machine.entries, levelChange: ledger.machine.levelChange, failure: failure)
     }
 
-    /// Notes what rode on an answer. Safe from any thread, never blocks.
+    /// Notes the commands in an answer. Safe from any thread; never blocks.
     nonisolated func received(_ commands: [WireCommand], enrollment: Data, serverTime: Int64) {
         let now = core.clock.now().timeSinceBoot
         news.withLock { $0.heard(at: now) }
@@ -77,17 +76,17 @@ actor CommandRunner {
         wake.signal()
     }
 
-    /// Notes how a command that goes on by itself does. Safe from any thread, never blocks.
+    /// Notes the progress of a command that continues by itself. Safe from any thread; never blocks.
     nonisolated func heard(_ course: CommandCourse, of command: Data) {
         courses.withLock { courses in
-            // Only the last word counts, but for an end.
+            // Only the last report counts, except for an end.
             courses.removeAll { $0.command == command && !$0.course.isEnd }
             if !courses.contains(where: { $0.command == command }) { courses.append((command, course)) }
         }
         wake.signal()
     }
 
-    /// Until its task is cancelled. What is being carried out then is carried out again by the next start.
+    /// Runs until its task is cancelled. The next start repeats a command that was interrupted.
     func run() async {
         await actions.changeLogLevel(level)
         ledger.machine.restarted()
@@ -106,9 +105,9 @@ actor CommandRunner {
         }
     }
 
-    /// Everything that can be done now. A failure ends it between two steps; what is on disk says where to go on.
+    /// Does everything that can be done now. A failure ends it between two steps, and the disk tells where to continue.
     func step() async throws(DataSamplerError) {
-        // Nothing is being carried out now, but for what goes on by itself: what was is begun again.
+        // Only commands that continue by themselves are running now. Others that were interrupted start again.
         ledger.machine.stepFailed()
         try takeArrived()
         while !Task.isCancelled {
@@ -121,7 +120,7 @@ actor CommandRunner {
             if !expired.isEmpty { try save(ledger) }
             for entry in expired where entry.isLong == true { await actions.cancelLogs(command: entry.id) }
             try await reportStates()
-            // Told, or its note would keep producers stopped for ever.
+            // The result must be reported. Otherwise the wipe's note would stop all records for ever.
             if let wipe = await actions.wipeUnderWay(), !ledger.machine.isOpen(wipe) {
                 try await actions.wipeWasReported()
             }
@@ -188,9 +187,9 @@ actor CommandRunner {
 
     // MARK: Carrying out
 
-    /// - Returns: how it ended; `nil`: it goes on by itself.
+    /// - Returns: how it ended; `nil` if it continues by itself.
     private func perform(_ entry: CommandLedgerStateMachine.Entry) async -> (CommandLedgerStateMachine.State, String)? {
-        // It was decoded before it was kept.
+        // It was decoded before it was stored.
         guard let command = try? WireCommand.decode(entry.command) else {
             return (.failed, "it cannot be read any more")
         }
@@ -223,7 +222,7 @@ actor CommandRunner {
             return (.done, "")
         } catch {
             switch error.code {
-            // May be otherwise later; the command stays until it expires.
+            // These obstacles may disappear. The command stays until it expires.
             case .queueFull, .storage, .wipePending, .queue: return (.notNow, error.message)
             default: return (.failed, error.message)
             }
@@ -255,16 +254,16 @@ actor CommandRunner {
 
     // MARK: Asking
 
-    /// Other settings hold: how long to wait is reckoned anew. Safe from any thread.
+    /// Settings changed, so waits are computed again. Safe from any thread.
     nonisolated func settingsChanged() { wake.signal() }
 
-    /// Asks for news where none came for so long as `NewsPoll` says.
+    /// Asks for news if none came for the time that `NewsPoll` defines.
     func pollIfSilent() async {
         let (now, interval) = (core.clock.now().timeSinceBoot, pollInterval)
         guard news.withLock({ $0.pause(interval: interval, now: now) }) == 0 else { return }
         let gate = core.gate
         let circumstances = NewsPoll.Circumstances(
-            // Of an identity that cannot be read nothing is known here; `status` says why.
+            // If the identity cannot be read nothing is known here; `status` reports why.
             isEnrolled: (try? core.identity.load()) != nil, isLeaving: gate.isLeaving || gate.isUnenrolled,
             isTelemetryDisabled: gate.isTelemetryDisabled, isOffline: core.conditions.current().network == .offline)
         if news.withLock({ $0.reached(now, interval: interval, circumstances) }) { await poll() }
@@ -284,31 +283,31 @@ actor CommandRunner {
         return .microseconds(max(1000, min(polling, due)))
     }
 
-    /// What a command asks for, in kebab-case.
+    /// The command's action in kebab-case.
     static func name(_ entry: CommandLedgerStateMachine.Entry) -> String {
         (try? WireCommand.decode(entry.command))?.action?.kind ?? "unknown"
     }
 }
 
-/// What commands can do to the device: the port between the runner, which keeps the books, and the sampler.
+/// What commands can do to the device. This is the port between the runner, which keeps the ledger, and the sampler.
 ///
-/// Each is harmless when it is done twice.
+/// Each action may be repeated safely.
 protocol CommandActions: Sendable {
     func sendBeacon() async throws(DataSamplerError)
     func deviceInformation() async -> WireDeviceInformation
     func reloadProfile() async -> ProfileKeeper.Outcome
-    /// - Parameter level: `nil`: back to what the profile says.
+    /// - Parameter level: `nil` returns to the profile's level.
     func changeLogLevel(_ level: WireLogLevel?) async
-    /// Begins to gather and upload logs, or finds that it has begun; `CommandRunner.heard` is told how it goes on.
+    /// Starts collecting and uploading logs, or finds that it has started. `CommandRunner.heard` receives the progress.
     func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError)
-    /// Harmless where the command asked for no logs, or has ended.
+    /// Does nothing if the command requested no logs or has ended.
     func cancelLogs(command: Data) async
-    /// Returns once everything is erased. The result may be recorded then; producers stay stopped until
+    /// Returns when everything is erased. The result may then be recorded; other records stay stopped until
     /// `wipeWasReported`.
     func wipe(command: Data, reason: String) async throws(DataSamplerError)
-    /// The command whose wipe is noted on disk and has not been finished; `nil`: none is.
+    /// The command of an unfinished wipe that is noted on disk; `nil` for none.
     func wipeUnderWay() async -> Data?
     func wipeWasReported() async throws(DataSamplerError)
-    /// Something was recorded that should be seen soon.
+    /// A record was made that should be sent soon.
     func transmitNow()
 }

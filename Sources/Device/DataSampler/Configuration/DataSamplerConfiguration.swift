@@ -3,119 +3,118 @@ import LogStore
 import SampleModules
 import WireModel
 
-/// How a ``DataSampler`` samples, keeps and sends. A value; changing it after
-/// ``DataSampler/init(configuration:logger:)`` changes nothing.
+/// How a ``DataSampler`` samples, stores and sends. A value; changing it after
+/// ``DataSampler/init(configuration:logger:)`` has no effect.
 ///
-/// What is `nil` was not said here: the profile decides it, and where that does not either, the compiled default. What
-/// the profile says beats what is said here, and an explicit call beats both; but *disabling*, *Wi-Fi only* and privacy
-/// are only ever tightened: ``disabledModules``, ``telemetryDisabled``, ``analyticsEnabled`` and ``loggingEnabled`` of
-/// `false`, ``logsOverWiFiOnly`` and ``privacy`` hold whatever the profile says.
+/// A setting that is `nil` is decided by the profile, or else by the compiled default. The profile wins over values set
+/// here, and an explicit call wins over both. But *disabling*, *Wi-Fi only* and privacy are only ever tightened:
+/// ``disabledModules``, ``telemetryDisabled``, ``analyticsEnabled`` and ``loggingEnabled`` of `false`,
+/// ``logsOverWiFiOnly`` and ``privacy`` apply whatever the profile says.
 public struct DataSamplerConfiguration: Sendable {
-    /// Other intervals for one module than the defaults.
+    /// The intervals of one module, if they differ from the defaults.
     public struct ModuleIntervals: Equatable, Sendable {
-        /// Seconds between two samples, 1 to 86,400; `nil`: the default.
+        /// Seconds between two samples, 1 to 86,400; `nil` uses the default.
         public var sampleInterval: Double?
-        /// Seconds between two transmits, 1 to 86,400; `nil`: the default.
+        /// Seconds between two transmissions, 1 to 86,400; `nil` uses the default.
         public var transmitInterval: Double?
 
-        /// `nil` leaves the default of that interval.
+        /// `nil` keeps the default of that interval.
         public init(sampleInterval: Double? = nil, transmitInterval: Double? = nil) {
             self.sampleInterval = sampleInterval
             self.transmitInterval = transmitInterval
         }
     }
 
-    /// What is sampled where the profile does not say; `nil`: system, analytics and custom. An empty set
-    /// samples nothing; events and beacons go on.
+    /// The modules to sample if the profile does not decide; `nil` is system, analytics and custom. An empty set
+    /// samples nothing, but events and beacons continue.
     public var sampleModules: DataSamplerModules?
-    /// Seconds between two samples of a module, 1 to 86,400; `nil`: 60.
+    /// Seconds between two samples of a module, 1 to 86,400; `nil` is 60.
     public var defaultSampleInterval: Double?
-    /// Seconds between two transmits, 1 to 86,400; `nil`: 300.
+    /// Seconds between two transmissions, 1 to 86,400; `nil` is 300.
     public var defaultTransmitInterval: Double?
-    /// How much the data sampler says of itself.
+    /// How much the data sampler logs about itself.
     public var traceLevel: TraceLevel
 
-    /// Where queue, identity, profile and lock lie; made with mode 0700 where it is missing. One process at a time
-    /// holds it.
+    /// Directory of queue, identity, profile and lock. Made with mode 0700 if missing. One process at a time holds it.
     public var directory: String
-    /// `http[s]://HOST[:PORT][/PREFIX]`; `http` to another machine only with ``allowsPlaintext``.
+    /// `http[s]://HOST[:PORT][/PREFIX]`. `http` to another machine requires ``allowsPlaintext``.
     public var collectorURL: String
-    /// Enrolls this device at its first contact; not needed afterwards. `nil`: an enrolled device goes on, another one
-    /// holds.
+    /// Enrolls this device at its first contact; not needed afterwards. With `nil`, an enrolled device continues, and
+    /// another one waits.
     public var enrollmentToken: String?
-    /// Bundle id of the program, in every record and beacon. Empty: the agent itself.
+    /// Bundle id of the program, in every record and beacon. Empty for the agent itself.
     public var applicationIdentifier: String = ""
     /// The program's version, in beacons.
     public var applicationVersion: String = ""
-    /// Seconds an event is held before it is sent, 0 to 259,200 (3 days); `nil`: 7,200 (ws1).
+    /// Seconds an event is held before it is sent, 0 to 259,200 (3 days); `nil` is 7,200 (ws1).
     public var eventHold: Double?
-    /// Seconds between two beacons that ``DataSampler/start()`` schedules, 60 to 86,400; `nil`: what the profile says,
-    /// or none until ``DataSampler/startSendingDeviceStatusBeacon(transmitFrequency:)``.
+    /// Seconds between two beacons scheduled by ``DataSampler/start()``, 60 to 86,400. `nil` follows the profile, or
+    /// schedules none until ``DataSampler/startSendingDeviceStatusBeacon(transmitFrequency:)``.
     public var beaconInterval: Double?
-    /// Seconds of ordinary records that a power cut may take, 0 (each is durable) to 60; default 1.
+    /// Seconds of ordinary records that a power cut may lose: 0 (each is durable) to 60; default 1.
     public var lossWindow: Double = 1
-    /// PEM file of the only certificate authorities to trust; `nil`: those of the system.
+    /// PEM file of the only trusted certificate authorities; `nil` trusts the system's.
     public var certificateAuthorityFile: String?
-    /// PEM file with the private key of this device's client certificate, without a passphrase; `nil`: it shows none.
-    /// With ``clientSigningRequestFile``, or neither. The key stays where it is and is never sent.
+    /// PEM file with the private key of this device's client certificate, without a passphrase; `nil` shows no
+    /// certificate. Requires ``clientSigningRequestFile``. The key stays in this file and is never sent.
     public var clientKeyFile: String?
-    /// File with the certificate signing request (PKCS #10, PEM or DER) that was made with that key. It is sent when
-    /// the device enrolls and when a third of its certificate's life is left; the certificates that the collector
-    /// answers with are kept with the identity.
+    /// File with the certificate signing request made with that key (PKCS #10, PEM or DER). It is sent when the device
+    /// enrolls, and when a third of its certificate's lifetime is left. The collector's certificates are stored with
+    /// the identity.
     public var clientSigningRequestFile: String?
-    /// `http://HOST[:PORT]` of an HTTP proxy; `nil`: direct.
+    /// `http://HOST[:PORT]` of an HTTP proxy; `nil` connects directly.
     public var proxyURL: String?
-    /// Plain `http` may be spoken to other machines, collector or proxy: everybody on the way can then read and change
-    /// what is sent, the device's credential among it. `false`, the default: only to this one.
+    /// Whether plain `http` to other machines is allowed, to a collector or proxy. Anybody on the way can then read and
+    /// change everything, including the device's credential. Default: `false`, only to this machine.
     public var allowsPlaintext = false
-    /// `false`: no events are recorded, whatever the profile says. `true` leaves it to the profile.
+    /// `false` records no events, whatever the profile says. `true` leaves it to the profile.
     public var analyticsEnabled: Bool = true
-    /// `false`: no logs are kept or sent, whatever the profile says. `true` leaves it to the profile.
+    /// `false` keeps and sends no logs, whatever the profile says. `true` leaves it to the profile.
     public var loggingEnabled: Bool = true
-    /// Logs are sent over Wi-Fi or wired networks only, whatever the profile says. `false` leaves it to the profile
+    /// `true` sends logs only over Wi-Fi or wired networks, whatever the profile says. `false` leaves it to the profile
     /// (ws1).
     public var logsOverWiFiOnly: Bool = false
-    /// The log store to use, opened by the program before everything else; the data sampler sets its level and adds to
-    /// what it scrubs, as the profile says, and does not close it. `nil`: one is opened in `<directory>/logs` by
-    /// ``DataSampler/start()`` and closed by ``DataSampler/stop()``.
+    /// The log store to use, opened by the program before anything else. The data sampler sets its level, adds the
+    /// profile's scrub rules, and does not close it. With `nil`, ``DataSampler/start()`` opens one in
+    /// `<directory>/logs` and ``DataSampler/stop()`` closes it.
     public var logStore: LogStore?
-    /// What the log store keeps that is opened in `<directory>/logs`.
+    /// The limits of the log store in `<directory>/logs`.
     public var logRetention = LogRetention()
-    /// Nothing is sampled, recorded or sent, whatever the profile says. `false` leaves it to the profile (intune).
+    /// `true` samples, records and sends nothing, whatever the profile says. `false` leaves it to the profile (intune).
     public var telemetryDisabled: Bool = false
-    /// Modules that stay off whatever the profile says, by name: built-in ones, or those of custom modules.
+    /// Names of modules, built-in or custom, that stay off whatever the profile says.
     public var disabledModules: Set<String> = []
     /// Who counts network traffic (ws1).
     public var telecomSource: TelecomSource = .device
-    /// What becomes of personal fields, by the name of their class (`ssid`, `mac`, `position` ...); the stricter of
-    /// this and the profile's holds.
+    /// What happens to personal fields, by the name of their class (`ssid`, `mac`, `position` and so on). The stricter
+    /// of this and the profile applies.
     public var privacy: [String: PersonalFieldAction] = [:]
-    /// What holds until the host says what the person has said, with ``DataSampler/setConsent(_:)``; once it was said,
-    /// that holds.
+    /// The consent until the host calls ``DataSampler/setConsent(_:)``. After that, the stored decision applies.
     public var initialConsent: DataSamplerConsent = .granted
-    /// Marks all records as test data, kept out of views and quotas unless asked for; `false` leaves it to the profile.
+    /// `true` marks all records as test data, which views and quotas leave out unless asked. `false` leaves it to the
+    /// profile.
     public var isTest: Bool = false
-    /// Other intervals for single modules, by module name, of built-in and custom ones.
+    /// Intervals of single modules, built-in or custom, by name.
     public var moduleIntervals: [String: ModuleIntervals] = [:]
-    /// Seconds without the collector after which the host is told, 1 or more; `nil`: what the profile says, or never
-    /// (ws1).
+    /// Seconds without the collector after which the host is notified, 1 or more. `nil` follows the profile, or never
+    /// notifies (ws1).
     public var offlineTimeAllowed: Double?
-    /// Days after which the device asks for a new credential by itself, up to 3650; 0: never. 90 by default.
+    /// Days after which the device requests a new credential by itself, up to 3650; 0 for never. Default 90.
     public var credentialDays: Double = 90
     /// What the sampler may cost; `nil` leaves it to the profile.
     public var budgets: DataSamplerBudgets?
 
-    /// Which of the library's own detectors look for signs of compromise; all of them by default.
+    /// Which of the library's detectors search signs of compromise. Default: all.
     public var builtInDetectors: Set<BuiltInDetector> = Set(BuiltInDetector.allCases)
-    /// The application's own detectors, beside those; the first 64 of all are asked.
+    /// The application's own detectors, in addition. The first 64 of all are used.
     public var detectors: [any CompromiseDetector] = []
-    /// SHA-256 of the program's file, 64 hexadecimal digits, for ``BuiltInDetector/agentBinaryModified``; `nil`: what
-    /// was recorded when this release first started here.
+    /// SHA-256 of the program's file, 64 hexadecimal digits, for ``BuiltInDetector/agentBinaryModified``. `nil` uses
+    /// the digest recorded when this release first started here.
     public var expectedBinaryDigest: String?
 
-    /// All that has to be said; the profile and the defaults decide the rest.
+    /// Sets what is required; the profile and the defaults decide the rest.
     ///
-    /// Nothing is checked here; ``validate()`` and ``DataSampler/init(configuration:logger:)`` do.
+    /// Values are checked by ``validate()`` and ``DataSampler/init(configuration:logger:)``.
     public init(
         directory: String, collectorURL: String, enrollmentToken: String? = nil, traceLevel: TraceLevel = .warning
     ) {
@@ -124,9 +123,9 @@ public struct DataSamplerConfiguration: Sendable {
             enrollmentToken: enrollmentToken)
     }
 
-    /// With the four parameters that (ws1) requires.
+    /// Sets the four parameters that (ws1) requires.
     ///
-    /// Nothing is checked here; ``validate()`` and ``DataSampler/init(configuration:logger:)`` do.
+    /// Values are checked by ``validate()`` and ``DataSampler/init(configuration:logger:)``.
     public init(
         sampleModules: DataSamplerModules, defaultSampleInterval: Double, defaultTransmitInterval: Double,
         traceLevel: TraceLevel,
@@ -151,14 +150,14 @@ public struct DataSamplerConfiguration: Sendable {
     }
 }
 
-/// What a device's log store keeps; the oldest segments go first, counted.
+/// The limits of a device's log store. The oldest segments are removed first and counted.
 public struct LogRetention: Equatable, Sendable {
-    /// Bytes on disk of what was logged at the level in force, 1,000,000 or more.
+    /// Bytes on disk of lines at the level in force, 1,000,000 or more.
     public var bytes: Int
-    /// How long after their last line segments are kept, 1 to 3,650.
+    /// Days a segment is kept after its last line, 1 to 3,650.
     public var days: Double
-    /// Bytes on disk of the ring that takes lines less severe than that level, for requests that ask for them: 100,000
-    /// or more, or 0: none.
+    /// Bytes on disk of the ring, which keeps less severe lines for requests that ask for them: 100,000 or more, or 0
+    /// for none.
     public var verboseRingBytes: Int
 
     /// The defaults: 50 MB, 14 days, 5 MB.
@@ -171,18 +170,18 @@ public struct LogRetention: Equatable, Sendable {
 
 /// Who counts this device's network traffic (ws1).
 public enum TelecomSource: String, CaseIterable, Codable, Sendable {
-    /// This device.
+    /// This device counts it.
     case device
-    /// A hub counts it already: NetworkData is masked even where it is asked for, and the trace says so.
+    /// A hub counts it already. NetworkData is not sampled even if requested, and the log says so.
     case hub
 }
 
-/// What becomes of a personal field before it is kept. In the order of strictness; the stricter of configuration and
-/// profile holds.
+/// What happens to a personal field before it is stored, in ascending strictness. The stricter of configuration and
+/// profile applies.
 public enum PersonalFieldAction: String, CaseIterable, Codable, Sendable {
-    /// Kept and sent as it is.
+    /// Stored and sent unchanged.
     case send
-    /// Replaced by a hash keyed per organization: comparable, not readable.
+    /// Replaced by a hash with the organization's key. Equal values can be recognized but not read.
     case hash
     /// Made less exact: a network instead of an address, a region instead of a position.
     case coarsen
@@ -190,16 +189,16 @@ public enum PersonalFieldAction: String, CaseIterable, Codable, Sendable {
     case drop
 }
 
-/// What the sampler may cost; it keeps a budget by slowing itself down, and says so in status, samples and beacons.
+/// What the sampler may cost. It keeps a budget by slowing down, and reports this in status, samples and beacons.
 public struct DataSamplerBudgets: Equatable, Sendable {
-    /// Compressed bytes sent in a day, 1 or more; `nil`: no budget.
+    /// Compressed bytes sent per day, 1 or more; `nil` for no budget.
     public var sentBytesPerDay: UInt64?
-    /// Bytes written to disk in a day, 1 or more; `nil`: no budget.
+    /// Bytes written to disk per day, 1 or more; `nil` for no budget.
     public var writtenBytesPerDay: UInt64?
-    /// Share of one processor core, above 0 and up to 1; `nil`: no budget.
+    /// Share of one processor core, above 0 and up to 1; `nil` for no budget.
     public var processorShare: Double?
 
-    /// `nil` is no budget.
+    /// `nil` sets no budget.
     public init(sentBytesPerDay: UInt64? = nil, writtenBytesPerDay: UInt64? = nil, processorShare: Double? = nil) {
         self.sentBytesPerDay = sentBytesPerDay
         self.writtenBytesPerDay = writtenBytesPerDay
@@ -210,9 +209,9 @@ public struct DataSamplerBudgets: Equatable, Sendable {
 extension DataSamplerConfiguration {
     package static let greatestCredentialDays = 3650.0
 
-    /// Checks every value against its range, without touching the disk or the network.
+    /// Checks every value against its range. Uses neither disk nor network.
     ///
-    /// - Throws: `invalidConfiguration` naming the first value outside its range, the value and the range.
+    /// - Throws: `invalidConfiguration` with the first value out of range, and the range.
     public func validate() throws(DataSamplerError) {
         try Self.check("defaultSampleInterval", defaultSampleInterval, .interval)
         try Self.check("defaultTransmitInterval", defaultTransmitInterval, .interval)
@@ -232,7 +231,7 @@ extension DataSamplerConfiguration {
             try Self.check("moduleIntervals.\(name).sampleInterval", intervals.sampleInterval, .interval)
             try Self.check("moduleIntervals.\(name).transmitInterval", intervals.transmitInterval, .interval)
         }
-        // A module may be disabled that this version does not offer: it stays off.
+        // A module that this version does not have may be disabled; it stays off.
         for name in disabledModules.sorted() where SampleModuleName(rawValue: name) == nil {
             try Self.check("disabledModules", module: name)
         }
@@ -263,8 +262,7 @@ extension DataSamplerConfiguration {
         }
     }
 
-    /// Checks what ``validate()`` leaves to the start because it lies on disk: the files that are named. A start checks
-    /// the same first.
+    /// Checks the files that the configuration names, which ``validate()`` does not. A start does the same first.
     package func validateFiles() throws(DataSamplerError) {
         let settings = try connectionSettings
         do { try settings.check() } catch {
@@ -305,14 +303,13 @@ extension DataSamplerConfiguration {
         }
     }
 
-    /// Names of built-in modules must be offered; others are taken for custom ones where they look like one and like no
-    /// misspelt built-in one.
+    /// Names of built-in modules must be available. Other names count as custom modules if they look like one and do
+    /// not look like a misspelt built-in one.
     private static func check(_ setting: String, module name: String) throws(DataSamplerError) {
         if SampleModuleName(rawValue: name) != nil {
             _ = try DataSamplerModules(names: [name])
         } else if !name.contains(".") {
-            // A custom module's name given in a configuration has a dot, so that a misspelt built-in one is never
-            // passed over.
+            // A custom module's name has a dot, so a misspelt built-in name never passes unnoticed.
             _ = try DataSamplerModules(names: [name])
         } else if let objection = CustomModuleName.objection(to: name) {
             throw DataSamplerError(.invalidConfiguration, "\(setting): \(objection)")
@@ -336,24 +333,24 @@ extension DataSamplerConfiguration {
     }
 }
 
-/// The allowed values of a setting in seconds; one place for the library and the command line.
+/// The allowed range of a setting in seconds, shared by the library and the command line.
 package struct SecondsRange: Equatable, Sendable, CustomStringConvertible {
     package let least: Double
     package let greatest: Double
 
     /// Sample and transmit intervals: 1 s to 1 d.
     package static let interval = SecondsRange(least: 1, greatest: 86_400)
-    /// How long events are held: 0 to 3 d.
+    /// The hold of events: 0 to 3 d.
     package static let eventHold = SecondsRange(least: 0, greatest: 259_200)
-    /// The beacon schedule: 60 s to 1 d.
+    /// The beacon interval: 60 s to 1 d.
     package static let beacon = SecondsRange(least: 60, greatest: 86_400)
     /// The loss window of an ordinary record: 0 to 60 s.
     package static let lossWindow = SecondsRange(least: 0, greatest: 60)
 
-    /// How long the collector may be out of reach before the host is told: 1 s to 366 d.
+    /// How long the collector may be unreachable before the host is notified: 1 s to 366 d.
     package static let offline = SecondsRange(least: 1, greatest: 366 * 86_400)
 
-    /// NaN and the infinities are in no range.
+    /// NaN and infinities are in no range.
     package func contains(_ value: Double) -> Bool { value >= least && value <= greatest }
 
     package var description: String { "\(Self.text(least)) to \(Self.text(greatest)) seconds" }

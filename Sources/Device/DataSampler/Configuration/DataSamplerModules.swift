@@ -1,10 +1,10 @@
 import SampleModules
 
-/// The modules to sample, as a bit mask. Bits and names are stable for ever; they are those of
-/// `AWDataSamplerModuleBitmask` (ws1).
+/// The modules to sample, as a bit mask. Bits and names never change; they are those of `AWDataSamplerModuleBitmask`
+/// (ws1).
 ///
-/// A mask may hold modules that this version or platform does not offer; starting a data sampler with one is refused,
-/// never passed over.
+/// A mask may contain modules that this version or platform does not have. Starting a data sampler with one is refused,
+/// never ignored.
 public struct DataSamplerModules: OptionSet, Hashable, Sendable {
     /// The mask.
     public let rawValue: UInt32
@@ -22,18 +22,18 @@ public struct DataSamplerModules: OptionSet, Hashable, Sendable {
     public static let gps = DataSamplerModules(.gps)
     /// Traffic per interface.
     public static let networkData = DataSamplerModules(.networkData)
-    /// Reserved: not offered by this platform.
+    /// Reserved; not available on this platform.
     public static let callLog = DataSamplerModules(.callLog)
     /// Adapters, addresses, gateways, DNS servers.
     public static let networkAdapter = DataSamplerModules(.networkAdapter)
     /// Wireless interfaces.
     public static let wlan2 = DataSamplerModules(.wlan2)
-    /// All modules that the application registers by itself.
+    /// All modules that the application registers.
     public static let custom = DataSamplerModules(.custom)
 
-    /// Reads module names, as configuration files give them: names, never numbers.
+    /// Reads module names from configuration files: names, never numbers.
     ///
-    /// - Throws: `invalidConfiguration` at the first that is unknown or not offered, with the reason.
+    /// - Throws: `invalidConfiguration` with the first name that is unknown or not available, and why.
     public init(names: [String]) throws(DataSamplerError) {
         do {
             self.init(rawValue: try ModuleSet(configurationNames: names).rawValue)
@@ -42,7 +42,7 @@ public struct DataSamplerModules: OptionSet, Hashable, Sendable {
         }
     }
 
-    /// The modules by name. Throws `invalidConfiguration` for one that is not offered.
+    /// The modules by name. Throws `invalidConfiguration` for one that is not available.
     var moduleNames: [SampleModuleName] {
         get throws(DataSamplerError) {
             do { return try ModuleSet(rawValue: rawValue).modules() } catch {

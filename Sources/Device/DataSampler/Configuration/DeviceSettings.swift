@@ -2,18 +2,18 @@ import FoundationEssentials
 import SampleModules
 import WireModel
 
-/// The settings in force: a value that only `resolve` makes, so that no part of the library reads a layer by itself.
+/// The settings in force. Only `resolve` makes this value, so no part of the library reads a single layer.
 ///
 /// Precedence: compiled defaults < local (code, file, flags, environment) < profile < explicit call. For *disable*,
-/// *Wi-Fi only* and privacy the tighter of local and profile holds.
+/// *Wi-Fi only* and privacy, the stricter of local and profile applies.
 struct DeviceSettings: Equatable, Sendable {
-    /// The layer that said a setting.
+    /// The layer that decided a setting.
     enum Source: String, Codable, Sendable {
         case compiled = "default"
         case local
         case profile
         case call
-        /// A command of the collector, for a while.
+        /// A temporary command of the collector.
         case command
     }
 
@@ -26,10 +26,10 @@ struct DeviceSettings: Equatable, Sendable {
         var scrubPatterns: [String] = []
     }
 
-    /// What explicit calls have said, and commands for a while.
+    /// The values of explicit calls and temporary commands.
     struct Calls: Equatable, Sendable {
         enum Beacons: Equatable, Sendable {
-            /// Nothing was called: profile or configuration schedule.
+            /// There was no call. Profile or configuration decide the schedule.
             case unsaid
             /// Seconds.
             case every(Double)
@@ -43,59 +43,60 @@ struct DeviceSettings: Equatable, Sendable {
 
     /// 0: no profile.
     var profileRevision: UInt64 = 0
-    /// Whether a profile is at hand, fetched now or the last good one from disk: without one, no events (ws1).
+    /// Whether a profile is available, fetched now or the last good one from disk. Without one, no events are accepted
+    /// (ws1).
     var profileChecked = false
     var telemetryDisabled = false
-    /// What is sampled, by bit; `custom` stands for all that are registered and not disabled by name.
+    /// The sampled modules by bit. `custom` stands for all registered ones that are not disabled by name.
     var modules: [SampleModuleName] = []
-    /// Modules asked for and not sampled, and why.
+    /// Requested modules that are not sampled, and why.
     var unavailable: [String: String] = [:]
     /// Custom modules that stay off.
     var disabledCustomModules: Set<String> = []
-    /// Seconds, of the modules sampled; `custom` is the default of custom modules.
+    /// Sample intervals in seconds. `custom` is the default of custom modules.
     var sampleIntervals: [SampleModuleName: Double] = [:]
-    /// Seconds, of custom modules by name where somebody said it.
+    /// Sample intervals of custom modules with their own, by name, in seconds.
     var customIntervals: [String: Double] = [:]
     var transmitInterval: Duration = .seconds(300)
-    /// The intervals of sampled modules that have their own, by name.
+    /// Transmit intervals of sampled modules with their own, by name.
     var moduleTransmitIntervals: [String: Duration] = [:]
     var analyticsEnabled = true
     var eventHold: Duration = .seconds(7200)
-    /// Seconds between two beacons; `nil`: no schedule.
+    /// Seconds between two beacons; `nil` without a schedule.
     var beaconInterval: Double?
     var privacy = PrivacyPolicy()
-    /// Keys the hashes of personal fields; empty: what would be hashed is dropped.
+    /// The key for hashes of personal fields. If empty, values that would be hashed are dropped.
     var privacyKey = Data()
     var transmission: [WireTransmissionRule] = []
     var compliance: [WireComplianceRule] = []
-    /// Seconds without the collector after which the host is told; `nil`: never.
+    /// Seconds without the collector after which the host is notified; `nil` for never.
     var offlineTimeAllowed: Double?
-    /// How old the device's credential becomes; `nil`: as old as it may.
+    /// The greatest age of the device's credential; `nil` for no limit.
     var credentialLifetime: Duration?
     var doNotDisturbAllowed = false
-    /// SHA-256 of public keys of which the collector's certificate must hold one; empty: none asked for.
+    /// SHA-256 of public keys. The collector's certificate must have one of them; empty for no pinning.
     var pins: [Data] = []
-    /// Raw text for the host (ws1).
+    /// Text that is passed to the host unchanged (ws1).
     var customPayload: String?
     var test = false
     var logging = Logging()
     var budgets = DataSamplerBudgets()
-    /// Which layer said it, by setting, for people.
+    /// The layer that decided each setting, for people.
     var sources: [String: Source] = [:]
 }
 
 extension DeviceSettings {
     private enum Compiled {
-        /// Before anybody has said more: none that reads addresses or networks.
+        /// The default: no module that reads addresses or networks.
         static let modules: [SampleModuleName] = [.system, .analytics, .custom]
         static let sampleInterval = 60.0
         static let transmitInterval = 300.0
         static let eventHold = 7200.0
     }
 
-    /// The settings in force. Pure and total: the configuration and the profile were validated before.
+    /// Determines the settings in force. Pure; configuration and profile must be valid.
     ///
-    /// - Parameter profile: the one to run; `nil`: none is at hand.
+    /// - Parameter profile: the profile to apply; `nil` if none is available.
     static func resolve(local: DataSamplerConfiguration, profile: WireProfile?, calls: Calls = Calls())
         -> DeviceSettings
     {
@@ -113,7 +114,7 @@ extension DeviceSettings {
         return settings
     }
 
-    /// Off where either layer says so.
+    /// Off if either layer says so.
     private mutating func takeSwitches(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
         telemetryDisabled = tightened(
             "telemetryDisabled", local: local.telemetryDisabled, profile: profile.telemetryDisabled)
@@ -128,7 +129,7 @@ extension DeviceSettings {
             asked = sampling.modules
             sources["modules"] = .profile
         } else if let modules = local.sampleModules {
-            // Validated: every bit is a module's.
+            // Validated: every bit is a module.
             asked = (try? modules.moduleNames.map(\.rawValue)) ?? []
             sources["modules"] = .local
         } else {
@@ -153,8 +154,8 @@ extension DeviceSettings {
 
     private mutating func takeIntervals(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
         let overrides = Dictionary(sampling.overrides.map { ($0.module, $0) }) { _, last in last }
-        /// By layer, not by how special it is: what the profile says of all modules beats what the configuration says
-        /// of one.
+        /// Precedence goes by layer and not by how specific a value is. The profile's value for all modules wins over
+        /// the configuration's value for one.
         func sampleSeconds(_ name: String) -> Double {
             if let own = overrides[name], own.hasSampleSeconds { return own.sampleSeconds }
             if sampling.hasSampleSeconds { return sampling.sampleSeconds }
@@ -260,8 +261,8 @@ extension DeviceSettings {
         credentialLifetime = local.credentialDays > 0 ? .seconds(local.credentialDays * 86_400) : nil
     }
 
-    /// The profile's 0 is "no budget", said: it takes a local one away, since a budget tightens nothing of the
-    /// person's.
+    /// The profile's 0 means "no budget" explicitly and removes a local budget, because a budget does not protect the
+    /// person.
     private mutating func takeBudgets(_ local: DataSamplerConfiguration, _ profile: WireBudgetProfile) {
         func bytes(_ said: Bool, _ value: UInt64, _ local: UInt64?) -> UInt64? {
             said ? (value == 0 ? nil : value) : local
@@ -302,7 +303,7 @@ extension PersonalFieldAction {
 }
 
 extension DeviceSettings {
-    /// What is in force in words, and which layer said it, by the setting's name.
+    /// The settings in words, with the layer that decided them, by name.
     var described: [String: DataSamplerStatus.Setting] {
         func seconds(_ value: Double) -> String {
             value == value.rounded() && abs(value) < 1e15 ? "\(Int(value)) s" : "\(value) s"

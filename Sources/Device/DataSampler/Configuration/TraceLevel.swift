@@ -2,21 +2,20 @@ import Logging
 import Synchronization
 import WireModel
 
-/// How much the data sampler says of itself. Cumulative: a level shows itself and all that is more severe.
+/// How much the data sampler logs about itself. Each level includes all more severe ones.
 public enum TraceLevel: String, CaseIterable, Codable, Sendable {
     /// Nothing at all.
     case off
-    /// What failed and needs somebody.
+    /// Failures that need a person.
     case error
-    /// And what went wrong but mends itself.
+    /// Also problems that recover by themselves.
     case warning
-    /// And what happens in the ordinary course.
+    /// Also ordinary events.
     case information
-    /// And each step.
+    /// Also every step.
     case verbose
 
-    /// Reads a level by its name; `info` and `debug` are taken for `information` and `verbose`. `nil` for any other
-    /// text.
+    /// Reads a level's name. `info` and `debug` mean `information` and `verbose`. `nil` for any other text.
     public init?(name: String) {
         switch name.lowercased() {
         case "info": self = .information
@@ -25,14 +24,14 @@ public enum TraceLevel: String, CaseIterable, Codable, Sendable {
         }
     }
 
-    /// The logger with this level set; one that drops everything for ``off``.
+    /// The logger with this level. For ``off``, one that drops everything.
     package func applied(to logger: Logger) -> Logger {
         var logger = self == .off ? Logger(label: logger.label, factory: { _ in SwiftLogNoOpLogHandler() }) : logger
         logger.logLevel = logLevel
         return logger
     }
 
-    /// The least severe level that is shown; for ``off`` somebody else has to drop the rest.
+    /// The least severe level that is shown. For ``off`` the caller must drop the rest.
     var logLevel: Logger.Level {
         switch self {
         case .off, .error: .error
@@ -43,7 +42,7 @@ public enum TraceLevel: String, CaseIterable, Codable, Sendable {
     }
 }
 
-/// How much the sampler says of itself now: as configured, or as a command asked for a while.
+/// The present trace level: the configured one, or a command's temporary one.
 final class TraceSwitch: Sendable {
     private struct State {
         var configured: TraceLevel
@@ -61,14 +60,14 @@ final class TraceSwitch: Sendable {
     }
 
     /// - Parameters:
-    ///   - level: `nil`: back to what was configured.
-    ///   - least: no less than this, whatever the level; `nil`: none asked for.
+    ///   - level: `nil` returns to the configured level.
+    ///   - least: at least this level is shown; `nil` for no minimum.
     func change(to level: TraceLevel?, least: TraceLevel?) { state.withLock { ($0.level, $0.least) = (level, least) } }
 
-    /// The configuration was changed; what a command asked for holds on.
+    /// The configuration changed. A command's level stays in force.
     func configure(_ level: TraceLevel) { state.withLock { $0.configured = level } }
 
-    /// A logger that says what this switch lets through.
+    /// A logger that shows what this switch admits.
     func logger(over base: Logger) -> Logger {
         var base = base
         base.logLevel = .trace
@@ -76,13 +75,13 @@ final class TraceSwitch: Sendable {
     }
 }
 
-/// Passes on what a `TraceSwitch` lets through.
+/// Passes on what a `TraceSwitch` admits.
 private struct SwitchedLogHandler: LogHandler {
     var base: Logger
     let `switch`: TraceSwitch
 
     var logLevel: Logger.Level {
-        // A copy of the logger cannot have a level of its own: the switch is the only one.
+        // A copy of the logger cannot have its own level; only the switch decides.
         get { `switch`.level.logLevel }
         set {}
     }

@@ -1,27 +1,27 @@
 import WireModel
 
-/// Whether a record may be made now, but for the person's consent. Pure; asked at one place, `SamplerCore`, before
+/// Decides whether a record may be made now, apart from the person's consent. Pure. Only `SamplerCore` asks it, before
 /// anything is queued.
 struct RecordGate: Equatable, Sendable {
     enum Content: Equatable, Sendable {
         case event
         case sample
         case beacon
-        /// The one that says that this device leaves.
+        /// The last beacon, which reports the unenrollment.
         case lastBeacon
-        /// What became of a command.
+        /// The result of a command.
         case result
     }
 
     enum Decision: Equatable, Sendable {
         case record
-        /// Refused; `counted` says under which reason the loss is counted, `nil`: it is none, the caller was told
-        /// before anything was made.
+        /// Refused. `counted` is the reason under which the loss is counted; `nil` if it is no loss, because the caller
+        /// was told before anything was made.
         case refuse(DataSamplerError.Code, String, counted: DropReason?)
     }
 
     var isUnenrolled = false
-    /// Being unenrolled: but for the last beacon nothing is recorded any more.
+    /// The device is being unenrolled. Only the last beacon is recorded.
     var isLeaving = false
     var isWiping = false
     var isTelemetryDisabled = false
@@ -37,9 +37,9 @@ struct RecordGate: Equatable, Sendable {
             return .refuse(
                 .unenrolled, "this device is being unenrolled: nothing is recorded any more", counted: .unenrolled)
         }
-        // The result of a wipe is told in the new epoch while its note still stands.
+        // The result of a wipe is reported in the new epoch while its note still exists.
         if content == .result { return .record }
-        // A beacon tells that a wipe is pending.
+        // A beacon reports that a wipe is pending.
         if isWiping, content != .beacon, content != .lastBeacon {
             return .refuse(.wipePending, "a wipe is being carried out: try again when it is done", counted: .wiped)
         }
@@ -66,7 +66,7 @@ struct RecordGate: Equatable, Sendable {
 }
 
 extension RecordGate {
-    /// What the settings say of it.
+    /// Takes the settings.
     mutating func take(_ settings: DeviceSettings) {
         isTelemetryDisabled = settings.telemetryDisabled
         isProfileChecked = settings.profileChecked

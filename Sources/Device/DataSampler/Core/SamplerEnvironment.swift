@@ -9,35 +9,35 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// What a data sampler takes from the outside; tests inject their own.
+/// The outside dependencies of a data sampler. Tests inject their own.
 struct SamplerEnvironment: Sendable {
-    /// A way to the collector and how it ends.
+    /// A connection to the collector, and how to end it.
     struct Connection: Sendable {
         var transport: any Transport
         var shutdown: @Sendable () async -> Void
     }
 
     var clock: any RecordClock = SystemRecordClock()
-    /// What waits are measured with.
+    /// The clock for waits.
     var sleeper: any Clock<Duration> = ContinuousClock()
     var host: any HostSource = LinuxHostSource()
-    /// What transmissions and beacons are decided by.
+    /// The conditions that transmissions and beacons depend on.
     var conditions: @Sendable (any HostSource, Logger) -> any ConditionsSource = { host, logger in
         LinuxConditions(host: host, bus: SystemBusFacts(logger: logger), logger: logger)
     }
-    /// For jitter: 0 up to 1.
+    /// Random numbers for jitter, 0 up to 1.
     var roll: @Sendable () -> Double = { Double.random(in: 0..<1) }
-    /// What looks for signs of compromise.
+    /// The detectors for signs of compromise.
     var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = {
         $0.allDetectors(host: $1)
     }
-    /// What the sampler's own figures are told to.
+    /// Receives the sampler's own figures.
     var metrics: @Sendable () -> SelfMetrics = { SelfMetrics() }
     var machineHash: String? = MachineHash.ofThisMachine()
     var slot = ProcessSlot.shared
     /// How long a start waits for the queue directory's lock.
     var lockWait: Duration = .seconds(5)
-    /// How long a stop sends what is left.
+    /// How long a stop continues to send.
     var drainTime: Duration = .seconds(5)
     var connect: @Sendable (ConnectionSettings) throws(ConnectionSettingsError) -> Connection = {
         settings throws(ConnectionSettingsError) in
@@ -46,13 +46,13 @@ struct SamplerEnvironment: Sendable {
     }
 }
 
-/// At most one data sampler runs in a process (ws1). Tests give each instance a slot of its own.
+/// At most one data sampler runs in a process (ws1). Tests give each instance its own slot.
 final class ProcessSlot: Sendable {
     static let shared = ProcessSlot()
 
     private let taken = Mutex(false)
 
-    /// Whether the slot was free and is now the caller's.
+    /// Takes the slot, and returns whether it was free.
     func take() -> Bool {
         taken.withLock { taken in
             defer { taken = true }
@@ -63,20 +63,20 @@ final class ProcessSlot: Sendable {
     func release() { taken.withLock { $0 = false } }
 }
 
-/// A keyed hash of the machine id: tells a cloned disk from a restored one without giving the id itself away, which
-/// identifies the machine to every program that reads it (machine-id(5) asks for just this).
+/// A keyed hash of the machine id. It distinguishes a cloned disk from a restored one without revealing the id, which
+/// identifies the machine to every program that reads it (machine-id(5) recommends this).
 enum MachineHash {
     static let path = "/etc/machine-id"
     private static let key = SymmetricKey(data: Data("ws1-telemetry machine id 1".utf8))
 
-    /// Hexadecimal; `nil` for an empty or missing id, which says nothing.
+    /// In hexadecimal; `nil` for an empty or missing id.
     static func hash(ofMachineID machineID: String?) -> String? {
         guard let machineID, let first = machineID.split(whereSeparator: \.isWhitespace).first, first != "uninitialized"
         else { return nil }
         return Data(HMAC<SHA256>.authenticationCode(for: Data(first.utf8), using: key)).hexadecimal
     }
 
-    /// The hash of the machine this runs on.
+    /// The hash of this machine.
     static func ofThisMachine() -> String? {
         let bytes = try? Data(contentsOf: URL(filePath: path))
         return hash(ofMachineID: bytes.map { String(decoding: $0.prefix(256), as: UTF8.self) })

@@ -6,13 +6,13 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Whether the program's own file is the expected one.
+/// Compares the program's own file with the expected one.
 ///
-/// It is compared with the configured digest, or else with the one recorded in `<data>/binary` when this release first
-/// started here. The record shows later changes, but no change before it, and none by somebody who also rewrites it.
-/// Another release is recorded anew. The file is read once per start, and again only when it has changed.
+/// Expected is the configured digest, or else the one recorded in `<data>/binary` when this release first started here.
+/// The record reveals later changes, but none before it, and none by somebody who also rewrites the record. A new
+/// release is recorded again. The file is read once per start, and again only if it changed.
 final class AgentBinaryDetector: CompromiseDetector {
-    /// What was recorded, as kept in `<data>/binary`.
+    /// The recorded digest, stored in `<data>/binary`.
     struct Record: Codable, Equatable, Sendable {
         /// SHA-256, hexadecimal.
         var digest: String
@@ -32,9 +32,9 @@ final class AgentBinaryDetector: CompromiseDetector {
     private let last = Mutex<(status: FileStatus, digest: String)?>(nil)
 
     /// - Parameters:
-    ///   - release: names the program's release.
-    ///   - expected: SHA-256 in hexadecimal; `nil`: what was recorded counts.
-    ///   - digest: of a file, in hexadecimal; `nil` where it cannot be read.
+    ///   - release: the program's release.
+    ///   - expected: SHA-256 in hexadecimal; `nil` uses the record.
+    ///   - digest: computes a file's digest in hexadecimal; `nil` if it cannot be read.
     init(
         host: any HostSource, directory: String, release: String, expected: String?,
         digest: @escaping @Sendable (String) -> String? = { FileDigest.sha256($0) }
@@ -84,9 +84,9 @@ final class AgentBinaryDetector: CompromiseDetector {
     }
 }
 
-/// The SHA-256 of a file of any size, read in pieces.
+/// Computes the SHA-256 of a file of any size, piece by piece.
 enum FileDigest {
-    /// The digest in hexadecimal; `nil` if the file cannot be read to its end.
+    /// In hexadecimal; `nil` if the file cannot be read to its end.
     static func sha256(_ path: String) -> String? {
         var hash = SHA256()
         do {

@@ -3,12 +3,12 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// Keeps what the detectors have seen, so that a beacon does not wait for them.
+/// Keeps the detectors' results, so a beacon does not wait for them.
 ///
-/// The detectors are asked again on demand, or when the report is older than ``interval``. One examination runs at a
-/// time. A beacon takes the kept report meanwhile and waits only for the very first.
+/// The detectors run again on demand, or when the report is older than ``interval``. One examination runs at a time. A
+/// beacon uses the stored report and waits only for the very first one.
 actor CompromiseMonitor {
-    /// How old a report may be.
+    /// The greatest age of a report.
     static let interval = Duration.seconds(600)
     /// More would make beacons long; an application has a handful.
     static let maximumDetectors = 64
@@ -18,32 +18,32 @@ actor CompromiseMonitor {
     private let logger: Logger
     private nonisolated let kept = Mutex<CompromiseReport?>(nil)
 
-    /// - Parameter detectors: the first 64 are asked.
+    /// - Parameter detectors: the first 64 are used.
     init(detectors: [any CompromiseDetector], clock: any RecordClock, logger: Logger) {
         self.detectors = Array(detectors.prefix(Self.maximumDetectors))
         self.clock = clock
         self.logger = logger
     }
 
-    /// What is kept, at once; only where nothing is yet, it is waited for.
+    /// The stored report, at once. Waits only if there is none yet.
     nonisolated func report() async -> CompromiseReport {
         if let report = kept.withLock({ $0 }) { return report }
         return await firstReport()
     }
 
-    /// Examines again and again until its task is cancelled.
+    /// Examines repeatedly until its task is cancelled.
     ///
-    /// - Parameter changed: called when a verdict is another than before.
+    /// - Parameter changed: called when a verdict changed.
     func run(sleeper: any Clock<Duration>, changed: @Sendable (CompromiseReport) async -> Void) async {
         while !Task.isCancelled {
             if let report = examineIfDue() { await changed(report) }
-            // Cancelled: the loop ends.
+            // If cancelled, the loop ends.
             try? await sleeper.sleep(for: Self.interval)
         }
     }
 
-    /// Looks if what is kept is too old.
-    /// - Returns: the new report where a verdict has changed.
+    /// Examines if the stored report is too old.
+    /// - Returns: the new report if a verdict changed.
     func examineIfDue() -> CompromiseReport? {
         guard let former = kept.withLock({ $0 }) else {
             refresh()
@@ -54,14 +54,14 @@ actor CompromiseMonitor {
         return report.differs(from: former) ? report : nil
     }
 
-    /// Pure. A clock that went back means another boot: looked again.
+    /// Pure. A clock that went back means another boot, so it is due.
     static func isDue(lastExamined: UInt64, now: UInt64) -> Bool {
         now < lastExamined || now - lastExamined >= UInt64(interval.components.seconds) * 1_000_000
     }
 
     private func firstReport() -> CompromiseReport { kept.withLock { $0 } ?? refresh() }
 
-    /// Looks now, whatever is kept.
+    /// Examines now, whatever is stored.
     @discardableResult func refresh() -> CompromiseReport {
         var report = CompromiseReport(examined: clock.now().timeSinceBoot)
         report.findings = detectors.compactMap { detector in
@@ -82,7 +82,7 @@ actor CompromiseMonitor {
     }
 }
 
-/// What all detectors have seen at one time.
+/// The results of all detectors at one time.
 struct CompromiseReport: Equatable, Sendable {
     struct Finding: Equatable, Sendable {
         static let maximumNameBytes = 64
@@ -99,18 +99,18 @@ struct CompromiseReport: Equatable, Sendable {
         }
     }
 
-    /// In the order of the detectors; those that had nothing to look at say nothing.
+    /// In the order of the detectors. Those without anything to examine are left out.
     var findings: [Finding] = []
-    /// Microseconds since boot when the examination began.
+    /// When the examination began, in microseconds since boot.
     var examined: UInt64 = 0
 
-    /// Yes where one sign was seen. No only where something was looked at and everything that was could be seen.
+    /// Yes if one sign was found. No only if something was examined and all of it could be.
     var verdict: CompromiseFinding.Verdict {
         if findings.contains(where: { $0.finding.verdict == .yes }) { return .yes }
         return !findings.isEmpty && findings.allSatisfy { $0.finding.verdict == .no } ? .no : .unknown
     }
 
-    /// Whether a beacon is due for it: evidence that is only worded otherwise is not worth one.
+    /// Whether a beacon is due. Different wording of the evidence alone is not enough.
     func differs(from other: CompromiseReport) -> Bool {
         func verdicts(_ report: CompromiseReport) -> [String: CompromiseFinding.Verdict] {
             Dictionary(report.findings.map { ($0.detector, $0.finding.verdict) }) { first, _ in first }

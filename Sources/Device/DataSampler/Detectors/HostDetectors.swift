@@ -1,8 +1,9 @@
 import SampleModules
 
-/// System paths that others than root own or may write: whoever may write one becomes root at the next boot or login.
+/// Finds system paths that somebody other than root owns or may write. Who can write one becomes root at the next boot
+/// or login.
 ///
-/// `/usr/local` is left out: distributions give it to a group of administrators on purpose.
+/// `/usr/local` is left out, because distributions give it to a group of administrators on purpose.
 struct SystemPathDetector: CompromiseDetector {
     static let paths = [
         "/", "/bin", "/boot", "/etc", "/lib", "/lib64", "/root", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64",
@@ -11,7 +12,8 @@ struct SystemPathDetector: CompromiseDetector {
         "/etc/profile", "/etc/shadow",
         "/etc/ssh", "/etc/sudoers", "/etc/systemd/system", "/var/spool/cron",
     ]
-    /// Whom the kernel shows for an owner outside of this user namespace: who that is cannot be told from in here.
+    /// The kernel shows this id for owners outside of this user namespace. Their identity cannot be determined from
+    /// inside.
     static let overflowIdentifier: UInt32 = 65_534
     private static let groupWrite: UInt32 = 0o020
     private static let otherWrite: UInt32 = 0o002
@@ -46,7 +48,7 @@ struct SystemPathDetector: CompromiseDetector {
 
     private static func sign(_ path: String, _ status: FileStatus) -> String? {
         let mode = String(status.mode & 0o7777, radix: 8)
-        // In a sticky directory others may add files, and touch nobody else's.
+        // In a sticky directory others may add files, but not change those of somebody else.
         if status.mode & otherWrite != 0, status.mode & sticky == 0 {
             return "\(path) may be written by everybody (mode \(mode))"
         }
@@ -66,11 +68,11 @@ struct SystemPathDetector: CompromiseDetector {
     }
 }
 
-/// Whether EFI firmware lets only signed systems start. A machine without EFI (boards, containers, many virtual
-/// machines) has nothing to look at.
+/// Whether EFI firmware starts only signed systems. A machine without EFI (boards, containers, many virtual machines)
+/// has nothing to examine.
 ///
-/// Source: the variables SecureBoot and SetupMode of the UEFI specification, in efivarfs: four bytes of attributes,
-/// then one of value.
+/// Source: the variables SecureBoot and SetupMode of the UEFI specification in efivarfs: four bytes of attributes, then
+/// one byte with the value.
 struct SecureBootDetector: CompromiseDetector {
     static let firmwarePath = "/sys/firmware/efi"
     static let secureBootPath = "\(variables)/SecureBoot-\(globalVariable)"
@@ -87,7 +89,7 @@ struct SecureBootDetector: CompromiseDetector {
             return CompromiseFinding(.unknown, evidence: "the firmware's variable SecureBoot could not be read")
         }
         guard secureBoot else { return CompromiseFinding(.yes, evidence: "secure boot is off (SecureBoot 0)") }
-        // In setup mode anybody may enroll keys.
+        // In setup mode anybody can enroll keys.
         if flag(Self.setupModePath) == true {
             return CompromiseFinding(.yes, evidence: "secure boot is in setup mode (SetupMode 1)")
         }
@@ -126,7 +128,7 @@ struct TracerDetector: CompromiseDetector {
 
     private static func tracer(_ text: String) -> UInt64? {
         let key = "TracerPid:"
-        // A last line without its end may lack digits.
+        // A last line without newline may lack digits.
         for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() where line.hasPrefix(key) {
             return UInt64(line.dropFirst(key.count).drop { $0 == "\t" || $0 == " " })
         }

@@ -1,12 +1,13 @@
 import SampleModules
 
-/// Kernel modules that nobody has signed, or that were forced in: the kernel marks them, and itself until the next
-/// boot.
+/// Finds kernel modules that are unsigned or were forced. The kernel marks them, and itself until the next boot.
 ///
-/// Sources: `/proc/modules` (taint letters at the end of a line: E unsigned, F forced; O out of tree and P proprietary
-/// say nothing of their origin and are ordinary with drivers), `/proc/sys/kernel/tainted` (the same of every module
-/// loaded since boot, hidden or removed ones too), `/sys/module/module/parameters/sig_enforce` (absent: this kernel
-/// checks no signatures, and its marks say nothing).
+/// Sources:
+/// - `/proc/modules`: taint letters at the end of a line. E means unsigned, F forced. O (out of tree) and P
+///   (proprietary) say nothing about the origin and are common with drivers.
+/// - `/proc/sys/kernel/tainted`: the same for every module loaded since boot, including hidden and removed ones.
+/// - `/sys/module/module/parameters/sig_enforce`: if absent, this kernel checks no signatures, and its marks say
+///   nothing.
 struct KernelModuleDetector: CompromiseDetector {
     static let modulesPath = "/proc/modules"
     static let taintedPath = "/proc/sys/kernel/tainted"
@@ -69,9 +70,9 @@ struct KernelModuleDetector: CompromiseDetector {
 /// `/proc/modules`: `name size users dependencies state address [(taint)]` on each line.
 private struct ModuleList {
     private(set) var count = 0
-    /// Unsigned or forced, with their taint.
+    /// Unsigned or forced modules with their taint.
     private(set) var marked: [String] = []
-    /// Whether every line was what it should be.
+    /// Whether every line was well-formed.
     private(set) var isWhole = true
 
     init(_ text: String) {
@@ -94,7 +95,7 @@ private struct ModuleList {
 }
 
 extension HostSource {
-    /// A small file as text; a beginning counts too.
+    /// A small file as text. A beginning counts too.
     func text(_ path: String, maximumBytes: Int) -> HostText {
         var buffer = FileBuffer(capacity: 4_096)
         switch read(path, into: &buffer, maximumBytes: maximumBytes, keepOpen: false) {
@@ -105,11 +106,11 @@ extension HostSource {
     }
 }
 
-/// How reading a small file went.
+/// The result of reading a small file.
 enum HostText: Equatable {
     case text(String)
-    /// No such file or kernel feature.
+    /// The file or kernel feature does not exist.
     case absent
-    /// It is there and could not be read.
+    /// It exists and could not be read.
     case unreadable
 }

@@ -1,25 +1,25 @@
 import FoundationEssentials
 import WireModel
 
-/// What kind of event is recorded.
+/// The kind of an event.
 public enum AnalyticsEventType: Sendable {
-    /// One of the application's own (ws1: `customEvent`).
+    /// An event of the application (ws1: `customEvent`).
     case customEvent
 }
 
-/// How sure a record is once the call that made it has returned.
+/// How safe a record is when the call that made it has returned.
 public enum Durability: Sendable {
-    /// In the queue's memory: a power cut or a crash may take it within the configured loss window.
+    /// The record is in memory. A power cut or crash may lose it within the configured loss window.
     case ordinary
-    /// On synced disk.
+    /// The record is on synced disk.
     case durable
 }
 
-/// An event checked against its bounds, ready to be recorded.
+/// A checked event, ready to be recorded.
 package struct AnalyticsEvent: Sendable {
     package let message: WireEvent
 
-    /// - Throws: `invalidEvent` naming the bound that was passed.
+    /// - Throws: `invalidEvent` with the limit that was exceeded.
     package init(
         _ type: AnalyticsEventType = .customEvent, name: String, value: EventValue,
         attributes: [String: EventValue] = [:]
@@ -43,13 +43,13 @@ package struct AnalyticsEvent: Sendable {
         try self.init(message)
     }
 
-    /// Takes an event that another program handed over.
+    /// Reads an event that another program passed on.
     package init(_ message: WireEvent) throws(DataSamplerError) {
         guard (1...EventLimits.nameBytes).contains(message.name.utf8.count) else {
             throw Self.error(
                 "the event's name has \(message.name.utf8.count) bytes: it must have 1 to \(EventLimits.nameBytes)")
         }
-        // A usage event tells by its type, outcome and duration; the application's own is its value.
+        // A usage event consists of its type, outcome and duration; an application's event has a value.
         switch message.type {
         case .launch, .enrollmentCall, .sdkAction: break
         case .custom, .unspecified, .UNRECOGNIZED:
@@ -89,13 +89,13 @@ package struct AnalyticsEvent: Sendable {
     private static func error(_ text: String) -> DataSamplerError { DataSamplerError(.invalidEvent, text) }
 }
 
-/// Something the library's own use is told by: the usage events of (intune), recorded like the application's own.
+/// A usage event of (intune). It is recorded like the application's own events.
 public struct UsageEvent: Sendable {
-    /// How something that was tried ended.
+    /// The outcome of an attempt.
     public enum Outcome: Sendable {
-        /// It did what was asked.
+        /// It succeeded.
         case succeeded
-        /// It did not.
+        /// It failed.
         case failed
     }
 
@@ -111,13 +111,13 @@ public struct UsageEvent: Sendable {
         self.duration = duration
     }
 
-    /// The program was launched. ``DataSampler/start()`` records one by itself where analytics is enabled; an
-    /// application records another only for a launch of its own, such as that of a window.
+    /// The program was launched. ``DataSampler/start()`` records one by itself if analytics is enabled. An application
+    /// records another only for a launch of its own, such as that of a window.
     public static let launch = UsageEvent(.launch, "launch")
 
-    /// An enrollment was asked for and answered.
+    /// An enrollment was requested and answered.
     ///
-    /// - Parameter duration: from the call to its answer; not negative.
+    /// - Parameter duration: from the request to its answer; not negative.
     public static func enrollmentCall(_ outcome: Outcome, duration: Duration) -> UsageEvent {
         UsageEvent(.enrollmentCall, "enrollment", outcome, duration)
     }
@@ -125,15 +125,15 @@ public struct UsageEvent: Sendable {
     /// The application asked the library to do something.
     ///
     /// - Parameters:
-    ///   - name: what, 1 to 256 bytes of UTF-8, such as `logs.send`.
-    ///   - duration: how long it took, not negative; `nil`: not measured.
+    ///   - name: what it asked, 1 to 256 bytes of UTF-8, such as `logs.send`.
+    ///   - duration: how long it took, not negative; `nil` if not measured.
     public static func sdkAction(_ name: String, _ outcome: Outcome, duration: Duration? = nil) -> UsageEvent {
         UsageEvent(.sdkAction, name, outcome, duration)
     }
 }
 
 extension AnalyticsEvent {
-    /// - Throws: `invalidEvent` naming the bound that was passed.
+    /// - Throws: `invalidEvent` with the limit that was exceeded.
     package init(_ usage: UsageEvent, attributes: [String: EventValue] = [:]) throws(DataSamplerError) {
         var message = WireEvent()
         message.type = usage.type

@@ -6,7 +6,7 @@ import WireModel
 public enum EventValueType: String, CaseIterable, Sendable {
     /// Any text.
     case string
-    /// A signed 64-bit whole number.
+    /// A signed 64-bit integer.
     case integer
     /// A finite floating-point number.
     case double
@@ -20,19 +20,19 @@ public enum EventValueType: String, CaseIterable, Sendable {
 public enum EventValue: Equatable, Sendable {
     /// Text of at most 65,536 bytes of UTF-8.
     case string(String)
-    /// A whole number.
+    /// An integer.
     case integer(Int64)
-    /// A finite number; NaN and the infinities are refused when the event is recorded.
+    /// A finite number. NaN and infinities are refused when the event is recorded.
     case double(Double)
     /// `true` or `false`.
     case boolean(Bool)
-    /// A point in time, kept to the microsecond.
+    /// A point in time with microsecond precision.
     case date(Date)
 
-    /// Reads a value from text: integers and doubles in decimal, booleans as `true` or `false`, dates in ISO 8601
-    /// (`2026-03-01T12:00:00Z`, fractions of a second allowed).
+    /// Parses a value: integers and doubles in decimal, booleans as `true` or `false`, dates in ISO 8601
+    /// (`2026-03-01T12:00:00Z`, with an optional fraction of a second).
     ///
-    /// - Throws: `invalidEvent` where the text is not of that type.
+    /// - Throws: `invalidEvent` if the text is not of that type.
     public init(_ text: String, type: EventValueType) throws(DataSamplerError) {
         let value: EventValue? =
             switch type {
@@ -60,7 +60,7 @@ public enum EventValue: Equatable, Sendable {
 }
 
 extension EventValue {
-    /// `nil` where the value is outside its bounds.
+    /// `nil` if the value is out of range.
     var wire: WireValue? {
         var value = WireValue()
         switch self {
@@ -70,7 +70,7 @@ extension EventValue {
         case .boolean(let flag): value.boolean = flag
         case .date(let date):
             let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()
-            // Beyond this a Double counts in more than microseconds, and further on does not fit.
+            // A larger Double is less precise than a microsecond and finally does not fit.
             guard abs(microseconds) < 9.0e18 else { return nil }
             value.date = Int64(microseconds)
         }
@@ -79,7 +79,7 @@ extension EventValue {
 }
 
 extension WireValue {
-    /// Whether an event may have it: of a type, text that is not too long, a number that is one.
+    /// Whether an event may contain the value: text that is not too long, a number that is finite.
     var isWithinBounds: Bool {
         switch value {
         case .text(let text)?: text.utf8.count <= EventLimits.textBytes
@@ -90,13 +90,13 @@ extension WireValue {
     }
 }
 
-/// Bounds of an event, so that one always fits into a record.
+/// Limits of an event, so that it always fits into a record.
 enum EventLimits {
     static let nameBytes = 256
     static let textBytes = 65_536
     static let attributes = 64
     static let attributeNameBytes = 128
-    /// Name, value and attributes together; leaves room for the envelope in a record of 256 KiB.
+    /// Name, value and attributes together. Leaves room for the envelope in a record of 256 KiB.
     static let eventBytes = 240 * 1024
 }
 

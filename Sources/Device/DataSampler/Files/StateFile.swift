@@ -2,8 +2,7 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// A `DurableFile` that holds one value as JSON, with its version and a SHA-256, so that a damaged file is noticed
-/// instead of believed.
+/// A `DurableFile` with one value as JSON, its version and a SHA-256, so a damaged file is detected.
 ///
 /// The form is `{"content": ..., "digest": "<SHA-256 of content as encoded with sorted keys>", "version": 1}`.
 struct StateFile<Content: Codable & Sendable>: Sendable {
@@ -20,26 +19,26 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     private let maximumBytes: Int
 
     /// - Parameters:
-    ///   - version: raised when an older program could not read the content rightly.
-    ///   - maximumBytes: a longer file is damaged.
+    ///   - version: raised when an older program could not read the content correctly.
+    ///   - maximumBytes: a longer file counts as damaged.
     init(directory: String, name: String, version: Int = 1, maximumBytes: Int = 1 << 20) {
         file = DurableFile(directory: directory, name: name)
         self.version = version
         self.maximumBytes = maximumBytes
     }
 
-    /// `nil` where there is none.
+    /// `nil` if there is no file.
     ///
-    /// - Throws: `storageDamaged` for a file that is not what was written, `storage` for one that cannot be read or is
-    ///   of a newer version.
+    /// - Throws: `storageDamaged` if the file is not what was written, `storage` if it is unreadable or of a newer
+    ///   version.
     func load() throws(DataSamplerError) -> Content? {
         guard let bytes = try file.read(maximumBytes: maximumBytes + 1) else { return nil }
         return try decoded(bytes, from: file.path)
     }
 
-    /// What a file of these bytes holds.
+    /// Decodes the bytes of a file.
     ///
-    /// - Parameter place: where the bytes come from, for errors.
+    /// - Parameter place: the origin of the bytes, for errors.
     /// - Throws: as `load`.
     func decoded(_ bytes: Data, from place: String) throws(DataSamplerError) -> Content {
         let decoder = JSONDecoder()
@@ -54,9 +53,9 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
         return form.content
     }
 
-    /// As `load`; a damaged file is quarantined and counts as none.
+    /// As `load`. A damaged file is quarantined and counts as missing.
     ///
-    /// - Parameter damaged: is told of it, for log and status.
+    /// - Parameter damaged: called for such a file, for log and status.
     func loadOrKeepAsDamaged(damaged: (DataSamplerError) -> Void) throws(DataSamplerError) -> Content? {
         do { return try load() } catch  where error.code == .storageDamaged {
             try file.keepAsDamaged()
@@ -65,10 +64,10 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
         }
     }
 
-    /// Returns once it is on synced disk.
+    /// Returns when the file is on synced disk.
     func save(_ content: Content) throws(DataSamplerError) { try file.replace(with: try encoded(content)) }
 
-    /// What a file with this content holds.
+    /// The bytes of a file with this content.
     func encoded(_ content: Content) throws(DataSamplerError) -> Data {
         let form = Form(content: content, digest: try Self.digest(content), version: version)
         do { return try Self.encoder.encode(form) } catch {

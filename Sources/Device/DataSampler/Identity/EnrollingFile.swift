@@ -7,13 +7,13 @@ import WireModel
 
 /// `<data>/enrolling`: the id of an enrollment request whose answer is not in the identity file yet. Mode 0600.
 ///
-/// It is written before the collector is asked and removed once the answer is on disk. So asking again after a lost
-/// answer is a repeat to the collector, and leaves no device behind that never reports. The id belongs to one token and
-/// one role. A damaged file is forgotten: the worst of it is one device too many.
+/// It is written before the collector is asked, and removed once the answer is on disk. So asking again after a lost
+/// answer is a repeat for the collector, and leaves behind no device that never reports. The id belongs to one token
+/// and one role. A damaged file is forgotten; the worst result is one device too many.
 struct EnrollingFile: Sendable {
     private struct Form: Codable {
         var request: String
-        /// What the request was for: SHA-256 over token and role.
+        /// SHA-256 of token and role.
         var purpose: String
     }
 
@@ -26,7 +26,7 @@ struct EnrollingFile: Sendable {
         file = DurableFile(directory: directory, name: Self.name, code: .identity)
     }
 
-    /// The id of this request, on synced disk when it returns: the one of an earlier attempt, or a new one.
+    /// The request's id: that of an earlier attempt, or a new one. On synced disk when this returns.
     func requestID(token: String?, role: EnrollmentRole) throws(DataSamplerError) -> Data {
         let purpose = Self.purpose(token: token, role: role)
         if let bytes = try file.read(), let form = try? JSONDecoder().decode(Form.self, from: bytes),
@@ -44,7 +44,7 @@ struct EnrollingFile: Sendable {
         return request.data
     }
 
-    /// The request is answered and kept.
+    /// The request is answered and the answer stored.
     func finish() throws(DataSamplerError) { try file.remove() }
 
     private static func purpose(token: String?, role: EnrollmentRole) -> String {
@@ -62,7 +62,7 @@ private enum RequestSubject {}
 private typealias RequestID = Identifier<RequestSubject>
 
 /// The configured certificate signing request: PKCS #10 as `openssl req -new` writes it, PEM or DER. It is read each
-/// time it is sent, so that a replaced one goes next. The collector judges its content.
+/// time it is sent, so a replaced file is used next. The collector checks its content.
 struct SigningRequestFile: Sendable {
     private static let maximumBytes = 64 * 1024
     private static let line = "-----"
@@ -76,7 +76,7 @@ struct SigningRequestFile: Sendable {
         }
         guard content.count <= Self.maximumBytes else { throw failure("has more than \(Self.maximumBytes) bytes") }
         let bytes = Data(content)
-        // A sequence (30) is what every request in DER begins with.
+        // Every request in DER begins with a sequence (30).
         if bytes.first == 0x30 { return bytes }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
         guard

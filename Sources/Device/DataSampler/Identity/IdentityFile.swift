@@ -3,17 +3,17 @@ import FoundationEssentials
 import Transmitter
 import WireModel
 
-/// `<data>/identity`: who this device is to its collector. Mode 0600; replaced whole, never edited.
+/// `<data>/identity`: the device's identity at its collector. Mode 0600; replaced as a whole, never edited.
 ///
-/// One JSON object of strings with a SHA-256 over them, so that a damaged file does not present a wrong credential. A
-/// damaged file is never replaced silently, because it proves the device's id; `IdentityStore` has the copy it is made
-/// anew from. Version 1 had neither enrollment id, former credential nor an end of the enrollment; version 2 neither
-/// client certificate nor spare credential. Version 3 is written only if there is one of these.
+/// It is one JSON object of strings with their SHA-256, so a damaged file never presents a wrong credential. A damaged
+/// file is never replaced silently, because it proves the device's id; `IdentityStore` has a copy to restore it from.
+/// Version 1 had no enrollment id, former credential or end of enrollment. Version 2 had no client certificate and
+/// spare credential. Version 3 is written only if one of these exists.
 struct IdentityFile: Sendable {
     enum Content: Equatable, Sendable {
-        /// - machineHash: of the machine that enrolled; `nil` where it had no machine id.
+        /// - machineHash: of the machine that enrolled; `nil` if it had no machine id.
         case enrolled(Enrollment, machineHash: String?)
-        /// - tokenDigest: of the enrollment token it had then, which does not enroll it again; `nil` where it had none.
+        /// - tokenDigest: of the former enrollment token, which does not enroll the device again; `nil` if it had none.
         case unenrolled(DeviceID, tokenDigest: String?)
     }
 
@@ -22,7 +22,7 @@ struct IdentityFile: Sendable {
 
         var version: Int
         var device: String
-        /// Empty once unenrolled, as are organization, collector and incarnation.
+        /// Empty after unenrolling, as are organization, collector and incarnation.
         var credential = ""
         var former: String?
         var organization = ""
@@ -30,26 +30,26 @@ struct IdentityFile: Sendable {
         var incarnation = ""
         var enrollment: String?
         var machine: String?
-        /// Set only once unenrolled; empty if there was no token.
+        /// Set only after unenrolling; empty if there was no token.
         var leftWithToken: String?
-        /// PEM, with the credential that it came with: never one without the other.
+        /// PEM. Always together with its credential.
         var certificate: String?
         var formerCertificate: String?
         var spare: String?
         var spareCertificate: String?
-        /// Not under the digest, so that versions that do not know it read the file: a wrong one renews the credential
-        /// early or late, no more.
+        /// Not covered by the digest, so versions that do not know it can read the file. A wrong value only renews the
+        /// credential early or late.
         var credentialSince: Int64?
         var digest = ""
 
         var expectedDigest: String {
             var fields = ["\(version)", device, credential, organization, collector, incarnation, machine ?? ""]
-            // An absent one and an empty one are not the same.
+            // Absent and empty are different.
             if version > 1 { fields += [former, enrollment, leftWithToken].map { $0.map { "=\($0)" } ?? "" } }
             if version > 2 {
                 fields += [certificate, formerCertificate, spare, spareCertificate].map { $0.map { "=\($0)" } ?? "" }
             }
-            // Lengths in front keep two different sets of fields from reading the same.
+            // Each field is preceded by its length, so two different sets of fields never give the same text.
             let text = fields.map { "\($0.utf8.count):\($0)" }.joined()
             return Data(SHA256.hash(data: Data(text.utf8))).hexadecimal
         }
@@ -65,22 +65,22 @@ struct IdentityFile: Sendable {
         path = file.path
     }
 
-    /// What is there.
+    /// The result of reading.
     enum Reading: Equatable, Sendable {
         case none
         case content(Content)
-        /// Why it is not believed.
+        /// The text says why the file is not trusted.
         case damaged(String)
     }
 
-    /// - Throws: `identity` where the file cannot be read, or is of a newer version.
+    /// - Throws: `identity` if the file is unreadable or of a newer version.
     func read() throws(DataSamplerError) -> Reading {
         guard let bytes = try file.read() else { return .none }
         return try Self.reading(bytes, from: path)
     }
 
-    /// `nil` where there is none.
-    /// - Throws: as `read`, and for a damaged one.
+    /// `nil` if there is no file.
+    /// - Throws: as `read`, and for a damaged file.
     func load() throws(DataSamplerError) -> Content? {
         switch try read() {
         case .none: return nil
@@ -89,7 +89,7 @@ struct IdentityFile: Sendable {
         }
     }
 
-    /// - Parameter place: where the bytes come from, for errors.
+    /// - Parameter place: the origin of the bytes, for errors.
     static func reading(_ bytes: Data, from place: String) throws(DataSamplerError) -> Reading {
         guard let form = try? JSONDecoder().decode(Form.self, from: bytes) else {
             return .damaged("it is not the JSON object it should be")
@@ -121,13 +121,13 @@ struct IdentityFile: Sendable {
         return .content(.enrolled(enrolled, machineHash: form.machine))
     }
 
-    /// Replaces the file in one step; returns once file and directory are synced.
+    /// Replaces the file in one step. Returns when file and directory are synced.
     func save(_ content: Content) throws(DataSamplerError) { try file.replace(with: try Self.bytes(content)) }
 
     /// Renames a damaged file to `identity.damaged`.
     func keepAsDamaged() throws(DataSamplerError) { try file.keepAsDamaged() }
 
-    /// What a file with this content holds.
+    /// The bytes of a file with this content.
     static func bytes(_ content: Content) throws(DataSamplerError) -> Data {
         var form: Form
         switch content {
@@ -161,13 +161,13 @@ struct IdentityFile: Sendable {
         }
     }
 
-    /// Empty for an absent one, `nil` for one that is none.
+    /// Empty if absent, `nil` if malformed.
     private static func enrollmentID(_ text: String?) -> Data? {
         guard let text else { return Data() }
         return EnrollmentID(text)?.data
     }
 
-    /// - Parameter remedy: what to do first, up to "from a backup".
+    /// - Parameter remedy: what to do first; the message continues with "from a backup".
     func damaged(
         _ why: String,
         _ remedy: String = "Start the agent, which takes the copy of it that is in the queue; or restore it"

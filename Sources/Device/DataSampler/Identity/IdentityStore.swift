@@ -5,11 +5,11 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// The transmitter's `EnrollmentStore` over the identity file. Safe from any thread.
+/// The transmitter's `EnrollmentStore`, based on the identity file. Safe from any thread.
 ///
-/// The queue holds a copy of the file, written right after it. If the file is damaged or gone, the copy takes its
-/// place, and a notice tells it. The copy names its machine as the file does, so on another machine it makes a clone,
-/// never the device itself. An unenrollment is in the copy as well.
+/// The queue holds a copy of the file, written directly after it. If the file is damaged or gone, the copy replaces it,
+/// and a notice reports it. Like the file, the copy names its machine, so on another machine it makes a clone and never
+/// the device itself. The copy also contains an unenrollment.
 final class IdentityStore: EnrollmentStore {
     private let file: IdentityFile
     private let enrolling: EnrollingFile
@@ -18,22 +18,22 @@ final class IdentityStore: EnrollmentStore {
     private let signing: SigningRequestFile?
     private let queue: RecordQueue?
     private let tell: @Sendable (DataSamplerNotice) -> Void
-    /// As configured; `nil` where none was given.
+    /// The configured token; `nil` if there is none.
     let configuredToken: String?
-    /// One at a time: what is decided on the file's content stands until it is replaced.
+    /// One caller at a time, so decisions on the file's content stay valid until it is replaced.
     private let access = Mutex(Memory())
 
     private struct Memory {
-        /// The copy was compared with the file.
+        /// Whether the copy was compared with the file.
         var isCopyKept = false
     }
 
     /// - Parameters:
-    ///   - machineHash: of the machine this runs on; `nil` where it has no machine id.
-    ///   - request: what an enrollment says of this device, without what proves it.
-    ///   - signingRequest: the request for a client certificate; `nil`: none is wanted.
-    ///   - queue: keeps the copy; `nil`: the file alone is looked at.
-    ///   - tell: is told when the copy was needed, or could not be kept.
+    ///   - machineHash: of this machine; `nil` if it has no machine id.
+    ///   - request: what an enrollment says about this device, without its proof.
+    ///   - signingRequest: the request for a client certificate; `nil` for none.
+    ///   - queue: keeps the copy; `nil` uses the file alone.
+    ///   - tell: called when the copy was needed or could not be stored.
     init(
         directory: String, machineHash: String?, enrollmentToken: String?, request: WireEnrollRequest,
         signingRequest: SigningRequestFile? = nil, queue: RecordQueue? = nil,
@@ -49,8 +49,8 @@ final class IdentityStore: EnrollmentStore {
         self.request = request
     }
 
-    /// Throws `identity` where the file cannot be read, or is damaged and there is no copy. A file of another machine
-    /// is a clone's: two machines under one device id would tear its history.
+    /// Throws `identity` if the file is unreadable, or damaged without a copy. A file of another machine belongs to a
+    /// clone. Two machines with one device id would break its history.
     func state() throws -> EnrollmentState {
         try access.withLock { memory in
             switch try content(&memory) {
@@ -62,8 +62,8 @@ final class IdentityStore: EnrollmentStore {
         }
     }
 
-    /// Whether a directory holds the identity of a device that is enrolled. One that cannot be read counts as one: what
-    /// is the matter with it the start says, and a token would not help.
+    /// Whether a directory contains the identity of an enrolled device. An unreadable identity counts as one; the start
+    /// reports the fault, and a token would not help.
     static func isEnrolled(in directory: String) -> Bool {
         do throws(DataSamplerError) {
             if case .enrolled? = try IdentityFile(directory: directory).load() { return true }
@@ -97,7 +97,7 @@ final class IdentityStore: EnrollmentStore {
         keepCopy(content, &memory)
     }
 
-    /// What the file says; where it is damaged or gone, what the copy says.
+    /// The file's content, or the copy's if the file is damaged or gone.
     private func content(_ memory: inout Memory) throws -> IdentityFile.Content? {
         let reading = try file.read()
         if case .content(let content) = reading {
@@ -119,7 +119,7 @@ final class IdentityStore: EnrollmentStore {
             try file.keepAsDamaged()
         }
         guard let copy else { return nil }
-        // A clone's file is written once it has an identity of its own.
+        // A clone's file is written when the clone has its own identity.
         if case .enrolled(_, let recorded) = copy, isOfAnotherMachine(recorded) { return copy }
         try file.save(copy)
         memory.isCopyKept = true
@@ -132,7 +132,7 @@ final class IdentityStore: EnrollmentStore {
         return copy
     }
 
-    /// The file is what counts: a copy that cannot be kept is told, and tried again with the next start or change.
+    /// The file decides. A copy that cannot be stored is reported, and the next start or change tries again.
     private func keepCopy(_ content: IdentityFile.Content, _ memory: inout Memory) {
         guard let queue else { return }
         if case .enrolled(_, let recorded) = content, isOfAnotherMachine(recorded) { return }
@@ -147,8 +147,8 @@ final class IdentityStore: EnrollmentStore {
         memory.isCopyKept = true
     }
 
-    /// A token stays where it was configured, in a file or a unit, so that its mere presence after an unenrollment says
-    /// nothing. Another one than the device had when it left is somebody's decision to enroll it again.
+    /// A token stays where it was configured, in a file or a unit, so its presence after an unenrollment means nothing.
+    /// Only a different token shows that somebody decided to enroll the device again.
     func enrollmentToken() throws -> String? {
         guard let configuredToken else { return nil }
         if case .unenrolled(_, let digest)? = try access.withLock({ try content(&$0) }),

@@ -3,14 +3,14 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// Unenrolls this device; a crash or an unreachable collector only delays it.
+/// Unenrolls this device. A crash or an unreachable collector only delays it.
 ///
-/// The order: the note is on synced disk; producers are stopped; the last beacon is recorded and sent; what else waits
-/// counts as `unenrolled` and the epoch is closed; the collector is told; the identity file says so; the note goes.
+/// The steps: store the note on synced disk; stop recording; record and send the last beacon; count the rest as
+/// `unenrolled` and close the epoch; tell the collector; write it into the identity file; remove the note.
 actor LeaveKeeper {
     enum Progress: Equatable, Sendable {
         case done
-        /// The collector has yet to take something; ask again.
+        /// The collector must still accept something; call again.
         case waiting(String)
     }
 
@@ -20,12 +20,12 @@ actor LeaveKeeper {
     private let tellCollector: @Sendable () async -> CollectorAnswer
     private let transmitNow: @Sendable () -> Void
     private var note: LeaveNote?
-    /// A step awaits, and an actor lets others in meanwhile: two at once would record two last beacons.
+    /// A step awaits, and an actor admits other calls meanwhile. Two steps at once would record two last beacons.
     private let turnstile = AsyncMutex()
 
     /// - Parameters:
-    ///   - lastBeacon: returns once it is on synced disk.
-    ///   - tellCollector: gives the enrollment up, at the collector and in the identity file.
+    ///   - lastBeacon: returns when the beacon is on synced disk.
+    ///   - tellCollector: ends the enrollment at the collector and in the identity file.
     init(
         core: SamplerCore, lastBeacon: @escaping @Sendable () async throws(DataSamplerError) -> Void,
         tellCollector: @escaping @Sendable () async -> CollectorAnswer, transmitNow: @escaping @Sendable () -> Void
@@ -39,8 +39,8 @@ actor LeaveKeeper {
 
     var isLeaving: Bool { note != nil }
 
-    /// Finds what an earlier run of the program began. A damaged note still says that somebody decided it, and no more:
-    /// each step is done again, which costs a second last beacon at most.
+    /// Finds what an earlier run began. A damaged note still shows that somebody decided it. Then each step is
+    /// repeated, which costs at most a second last beacon.
     func resume() throws(DataSamplerError) {
         var isDamaged = false
         note = try file.loadOrKeepAsDamaged { error in
@@ -51,7 +51,7 @@ actor LeaveKeeper {
         if note != nil { core.changeGate { $0.isLeaving = true } }
     }
 
-    /// Decides it: from now on nothing else is recorded, whatever happens.
+    /// Decides it. From now on nothing else is recorded.
     func begin() throws(DataSamplerError) {
         guard note == nil else { return }
         let new = LeaveNote(noted: core.clock.now().wallTime)
@@ -60,7 +60,7 @@ actor LeaveKeeper {
         core.changeGate { $0.isLeaving = true }
     }
 
-    /// Does what can be done now.
+    /// Does everything that can be done now.
     func step() async throws(DataSamplerError) -> Progress {
         guard await turnstile.enter() else { return .waiting("the attempt was cancelled") }
         defer { turnstile.leave() }
@@ -113,16 +113,15 @@ actor LeaveKeeper {
     }
 }
 
-/// `<data>/leaving.json`: that this device is being unenrolled, and how far that has come. The identity file says when
-/// it has been.
+/// `<data>/leaving.json`: the progress of this device's unenrollment. The identity file shows when it is complete.
 struct LeaveNote: Codable, Equatable, Sendable {
     static let fileName = "leaving.json"
 
-    /// Wall clock, microseconds since 1970.
+    /// Wall clock in microseconds since 1970.
     var noted: Int64
     /// The last beacon is on disk.
     var beaconRecorded = false
-    /// What else waited is counted as `unenrolled`.
+    /// The rest is counted as `unenrolled`.
     var epochEnded = false
 
     static func file(in directory: String) -> StateFile<LeaveNote> { StateFile(directory: directory, name: fileName) }

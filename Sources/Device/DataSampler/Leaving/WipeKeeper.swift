@@ -4,11 +4,11 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// Erases what the device keeps, and goes on after a crash at any point. Each step may be done twice.
+/// Erases what the device stores, and continues after a crash at any point. Each step may be repeated.
 ///
-/// The order: the note is on synced disk; producers are stopped; the queue counts what waits as `wiped` and closes the
-/// epoch; kept state is removed; the result is told in the new epoch; the note goes and producers go on. The commands'
-/// ledger, the identity and the profile survive.
+/// The steps: store the note on synced disk; stop recording; count waiting records as `wiped` and close the epoch;
+/// remove other stored state; record the result in the new epoch; remove the note and record again. The command ledger,
+/// the identity and the profile survive.
 actor WipeKeeper {
     private let file: StateFile<WipeNote>
     private let core: SamplerCore
@@ -16,10 +16,10 @@ actor WipeKeeper {
     private var note: WipeNote?
     /// Everything was erased since the note was written or found.
     private var isErased = false
-    /// Erasing awaits, and an actor lets others in meanwhile: two at once would end two epochs.
+    /// Erasing awaits, and an actor admits other calls meanwhile. Two at once would end two epochs.
     private let turnstile = AsyncMutex()
 
-    /// Ends uploads and erases the log store; harmless twice.
+    /// Ends uploads and erases the log store. May be repeated.
     typealias EraseLogs = @Sendable () async throws(DataSamplerError) -> Void
 
     init(core: SamplerCore, eraseLogs: @escaping EraseLogs) {
@@ -28,15 +28,15 @@ actor WipeKeeper {
         self.core = core
     }
 
-    /// What is being erased; `nil`: nothing.
+    /// The wipe under way; `nil` for none.
     var pending: WipeNote? { note }
 
-    /// Goes on with what an earlier run of the program began, before anything is produced.
+    /// Continues what an earlier run began, before anything is recorded.
     ///
-    /// - Parameter isOpen: whether a command is in the ledger and has no final state yet: then its runner asks for the
-    ///   wipe again, and tells.
+    /// - Parameter isOpen: whether a command is in the ledger without a final state. Then its runner requests the wipe
+    ///   again and reports the result.
     func resume(isOpen: (Data) -> Bool) async throws(DataSamplerError) {
-        // A damaged note still says that somebody asked for it, and what is erased twice is erased.
+        // A damaged note still shows that somebody requested it, and erasing twice does no harm.
         let found: WipeNote?
         do { found = try file.load() } catch  where error.code == .storageDamaged {
             found = WipeNote(
@@ -50,7 +50,7 @@ actor WipeKeeper {
         if found.command.map({ !isOpen($0) }) ?? true { try finish() }
     }
 
-    /// Decides it: the note is on synced disk, then producers are stopped until `finish`. After an error nothing has
+    /// Decides it: stores the note on synced disk, then stops recording until `finish`. After an error nothing has
     /// changed.
     func begin(command: Data?, reason: String) throws(DataSamplerError) {
         if note == nil || note?.command != command {
@@ -65,7 +65,7 @@ actor WipeKeeper {
         core.changeGate { $0.isWiping = true }
     }
 
-    /// Erases what `begin` decided on; harmless where that has been done.
+    /// Erases what `begin` decided on. Does nothing if that is done.
     func erase() async throws(DataSamplerError) {
         guard await turnstile.enter() else {
             throw DataSamplerError(.wipePending, "the wipe goes on later: the attempt was cancelled")
@@ -76,7 +76,7 @@ actor WipeKeeper {
             if "\(core.queue.epoch)" == note.epoch {
                 try await core.queue.endEpoch(.wiped)
             } else {
-                // An earlier attempt has ended it, and perhaps came no further.
+                // An earlier attempt ended the epoch, and perhaps went no further.
                 try await core.queue.finishWipe()
             }
         } catch {
@@ -87,7 +87,7 @@ actor WipeKeeper {
         isErased = true
     }
 
-    /// It has been told: the note goes, producers go on. Nothing happens before everything is erased.
+    /// The result was reported: removes the note, and recording continues. Does nothing before everything is erased.
     func finish() throws(DataSamplerError) {
         guard note != nil, isErased else { return }
         try file.file.remove()
@@ -98,17 +98,18 @@ actor WipeKeeper {
     }
 }
 
-/// `<data>/wipe.json`: that everything is to be erased. Written before anything is, and removed when it has been told.
+/// `<data>/wipe.json`: everything must be erased. Written before anything is erased, and removed when the result was
+/// reported.
 struct WipeNote: Codable, Equatable, Sendable {
     static let fileName = "wipe.json"
 
-    /// The command that asked for it, 16 bytes; `nil`: the program or a person here.
+    /// The requesting command, 16 bytes; `nil` if the program or a person here requested it.
     var command: Data?
-    /// As given, for status and log.
+    /// The given reason, for status and log.
     var reason: String
-    /// The epoch to end: where the queue has another one, that has been done.
+    /// The epoch to end. If the queue has another one, this is done.
     var epoch: String
-    /// Wall clock, microseconds since 1970.
+    /// Wall clock in microseconds since 1970.
     var noted: Int64
 
     static func file(in directory: String) -> StateFile<WipeNote> { StateFile(directory: directory, name: fileName) }

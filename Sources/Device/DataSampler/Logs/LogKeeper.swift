@@ -3,17 +3,17 @@ import Logging
 import Synchronization
 import WireModel
 
-/// The device's log store under the settings in force: who opened it, down to which level it writes, what it scrubs.
+/// Applies the settings in force to the device's log store: its level and its scrub rules.
 ///
-/// A program may hand over a store of its own, which it opened before everything else; otherwise one is opened in
-/// `<directory>/logs`, and closed at the end. Safe from any thread.
+/// A program may provide its own store, opened before everything else. Otherwise one is opened in `<directory>/logs`
+/// and closed at the end. Safe from any thread.
 final class LogKeeper: Sendable {
     let store: LogStore
     private let isOwn: Bool
     private let logger: Logger
     private let rules: Mutex<(scrubbing: LogScrubbing, own: LogScrubbing)>
 
-    /// - Throws: `storage` where the store cannot be opened.
+    /// - Throws: `storage` if the store cannot be opened.
     init(_ configuration: DataSamplerConfiguration, logger: Logger) throws(DataSamplerError) {
         self.logger = logger
         var own = LogScrubbing()
@@ -35,24 +35,24 @@ final class LogKeeper: Sendable {
         rules = Mutex((own, own))
     }
 
-    /// - Parameter level: `nil`: nothing is written.
+    /// - Parameter level: `nil` writes nothing.
     func apply(_ settings: DeviceSettings.Logging, level: LogLevel?) {
-        // First what is scrubbed: no line is written that should have been.
+        // Scrub rules first, so no line is written unscrubbed.
         let isScrubbing = scrub(settings)
         let level = isScrubbing ? level : nil
         if store.level != level { store.level = level }
     }
 
-    /// - Returns: `false` where what should be scrubbed cannot be.
+    /// - Returns: `false` if the rules cannot be applied.
     private func scrub(_ settings: DeviceSettings.Logging) -> Bool {
         rules.withLock { rules in
-            // What the program scrubs by itself stays: privacy is only ever tightened.
+            // The program's own rules stay, because privacy is only ever tightened.
             let scrubbing = LogScrubbing(
                 values: rules.own.values + settings.scrubValues.filter { !rules.own.values.contains($0) },
                 patterns: rules.own.patterns + settings.scrubPatterns.filter { !rules.own.patterns.contains($0) })
             guard scrubbing != rules.scrubbing else { return true }
             do throws(LogStoreError) { try store.setScrubbing(scrubbing) } catch {
-                // The profile was validated: only too many of both together come here.
+                // The profile was validated, so only too many rules together can lead here.
                 logger.error(
                     "logs are off: the scrub rules cannot be applied", metadata: ["reason": "\(error.message)"])
                 return false
@@ -74,13 +74,13 @@ final class LogKeeper: Sendable {
     func close() async { if isOwn { await store.close() } else { store.flush() } }
 }
 
-/// Down to which level lines are written now. Pure.
+/// Decides the level that is written now. Pure.
 enum LogCapture {
     /// - Parameters:
-    ///   - command: a change of the level by command, for a while.
-    ///   - capture: what requests that capture ask for: never less than is written anyway.
+    ///   - command: a temporary level from a command.
+    ///   - capture: the level that captures request. It never lowers what is written anyway.
     ///   - isStopped: telemetry is disabled, a wipe is under way, consent is denied, or the device was unenrolled.
-    /// - Returns: `nil`: nothing is written.
+    /// - Returns: `nil` if nothing is written.
     static func level(_ settings: DeviceSettings.Logging, command: LogLevel?, capture: LogLevel?, isStopped: Bool)
         -> LogLevel?
     {

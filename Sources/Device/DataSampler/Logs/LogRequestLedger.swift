@@ -1,11 +1,11 @@
 import FoundationEssentials
 import WireModel
 
-/// Requests for logs that have begun and not ended, for restarts: `log-requests.json`. Pure.
+/// Unfinished requests for logs, kept for restarts in `log-requests.json`. Pure.
 ///
-/// A request goes from `capturing` (a snapshot skips it) to `planning` to `uploading`, and is then removed; the command
-/// says what came of it. Each step may be repeated: an upload is found again by its command. Times are microseconds: of
-/// the queue clock for waiting, since 1970 for choosing lines.
+/// A request goes from `capturing` (a snapshot skips it) to `planning` to `uploading` and is then removed; the command
+/// holds the result. Each step may be repeated, because an upload is found again by its command. Times are
+/// microseconds: of the queue clock for waiting, since 1970 for selecting lines.
 struct LogRequestLedger: Codable, Equatable, Sendable {
     enum Phase: Codable, Equatable, Sendable {
         case capturing(until: Int64, sinceWallTime: Int64)
@@ -27,12 +27,12 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
     }
 
     private(set) var entries: [Entry] = []
-    /// Ordinals of crashes whose uploads were begun, of those that are kept.
+    /// Ordinals of stored crashes whose uploads were begun.
     private(set) var sentCrashes: Set<UInt64> = []
 
     subscript(command: Data) -> Entry? { entries.first { $0.command == command } }
 
-    /// A request begins; one that has begun already stays as it is.
+    /// Begins a request. One that has begun stays as it is.
     mutating func began(_ command: Data, _ wire: WireRequestLogs, queueTime: Int64, wallTime: Int64) {
         guard self[command] == nil else { return }
         let phase: Phase =
@@ -60,7 +60,7 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
     }
 
     /// The upload of a crash was begun.
-    /// - Parameter present: crashes that are kept; others need not be remembered.
+    /// - Parameter present: the stored crashes. Others are forgotten.
     mutating func crashSent(_ ordinal: UInt64, present: Set<UInt64>) {
         sentCrashes.insert(ordinal)
         sentCrashes.formIntersection(present)
@@ -68,7 +68,7 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
 
     mutating func ended(_ command: Data) { entries.removeAll { $0.command == command } }
 
-    /// The least severe level that a capture under way asks for; `nil`: none is.
+    /// The least severe level that a running capture requests; `nil` if none runs.
     var captureLevel: LogLevel? {
         entries.compactMap { entry in
             guard case .capturing = entry.phase, let wire = try? WireRequestLogs.decode(entry.request) else {
@@ -78,7 +78,7 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
         }.max()
     }
 
-    /// When the next capture ends, of the queue clock.
+    /// When the next capture ends, on the queue clock.
     var nextEnd: Int64? {
         entries.compactMap { if case .capturing(let until, _) = $0.phase { until } else { nil } }.min()
     }
@@ -86,12 +86,12 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
     var planning: [Entry] { entries.filter { if case .planning = $0.phase { true } else { false } } }
 }
 
-/// What a collector asks of this device's logs, checked: a command is refused as a whole, never carried out in part.
+/// A checked request for this device's logs. A command is refused as a whole, never carried out in part.
 struct LogRequest: Equatable, Sendable {
     enum Mode: Equatable, Sendable {
-        /// What is there now.
+        /// The lines that exist now.
         case snapshot
-        /// What comes, for so many seconds, kept down to the level asked for.
+        /// The lines of the next seconds, stored down to the requested level.
         case capture(seconds: UInt32)
     }
 
@@ -100,14 +100,14 @@ struct LogRequest: Equatable, Sendable {
     static let maximumTextBytes = 1024
 
     var mode: Mode
-    /// `nil`: all.
+    /// `nil` for all.
     var type: LogType?
     var filter: LogFilter
-    /// Text sent at most, newest lines first to stay; `nil`: no budget.
+    /// The most bytes of text to send; the newest lines are kept. `nil` for no limit.
     var maximumBytes: UInt64?
     var includesRing: Bool
 
-    /// `nil` for what `objection` objects to.
+    /// `nil` if `objection` refuses the request.
     init?(_ wire: WireRequestLogs) {
         guard Self.objection(to: wire) == nil else { return nil }
         mode = wire.mode == .capture ? .capture(seconds: wire.captureSeconds) : .snapshot
@@ -120,7 +120,7 @@ struct LogRequest: Equatable, Sendable {
         includesRing = wire.includeVerboseRing
     }
 
-    /// The filter with one more border.
+    /// The filter with one more time limit.
     func filter(since: Int64?) -> LogFilter {
         guard let since else { return filter }
         var filter = filter
@@ -128,7 +128,7 @@ struct LogRequest: Equatable, Sendable {
         return filter
     }
 
-    /// Why a request cannot be carried out, for people; `nil`: it can.
+    /// Why a request cannot be carried out, for people; `nil` if it can.
     static func objection(to wire: WireRequestLogs) -> String? {
         if case .UNRECOGNIZED = wire.mode { return "a mode this version does not know: update it" }
         if case .UNRECOGNIZED = wire.type { return "a type of log this version does not know: update it" }

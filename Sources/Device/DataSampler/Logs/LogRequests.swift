@@ -4,18 +4,18 @@ import Logging
 import Transmitter
 import WireModel
 
-/// Carries out requests for logs, of the collector and of this device's own programs: captures for as long as was
-/// asked, finds the lines, cuts them into chunks, and hands them to the uploader. What has begun goes on after a
+/// Carries out requests for logs from the collector and from this device's own programs. It captures for the requested
+/// time, finds the lines, cuts them into chunks, and passes them to the uploader. What has begun continues after a
 /// restart.
 ///
-/// The shell around `LogRequestLedger`. It tells whoever asked how each request does.
+/// The shell around `LogRequestLedger`. It reports the progress of each request to the requester.
 actor LogRequests {
-    /// How a request does, for the command that asked.
+    /// Reports the progress of a request to its command.
     typealias Tell = @Sendable (CommandCourse, _ command: Data) -> Void
-    /// The least severe level that captures ask for; `nil`: none is under way.
+    /// Receives the least severe level that captures request; `nil` if none runs.
     typealias ChangeCapture = @Sendable (LogLevel?) async -> Void
 
-    /// A request that could not be planned is tried again.
+    /// How often planning is repeated after a failure.
     private static let lookAgain = Duration.seconds(60)
 
     private let file: StateFile<LogRequestLedger>
@@ -32,8 +32,8 @@ actor LogRequests {
     private var captureLevel: LogLevel?
 
     /// - Parameters:
-    ///   - ledger: as `file` was last given it.
-    ///   - applicationIdentifier: in manifests.
+    ///   - ledger: the ledger that `file` stored last.
+    ///   - applicationIdentifier: used in manifests.
     init(
         file: StateFile<LogRequestLedger>, ledger: LogRequestLedger, planner: any LogPlanner, uploader: LogUploader,
         applicationIdentifier: String, clock: @escaping @Sendable () -> (queueTime: Int64, wallTime: Int64),
@@ -53,7 +53,7 @@ actor LogRequests {
 
     // MARK: Asking
 
-    /// Begins what a command asks for; harmless where it has begun. It is on synced disk when this returns.
+    /// Begins a command's request. Does nothing if it has begun. The request is on synced disk when this returns.
     func begin(command: Data, _ wire: WireRequestLogs) async throws(DataSamplerError) {
         let now = clock()
         var next = ledger
@@ -65,16 +65,16 @@ actor LogRequests {
         wake.signal()
     }
 
-    /// Nobody wants it any more. Harmless where it has ended.
+    /// Cancels a command's request. Does nothing if it has ended.
     func cancel(command: Data) async {
         for upload in await uploads(of: command) { await uploader.cancel(upload.id) }
         forget(command)
         await followCapture()
     }
 
-    /// Uploads what is there now, for a program of this device.
+    /// Uploads the present lines for a program of this device.
     ///
-    /// - Returns: ids of the uploads; none where no line was found.
+    /// - Returns: ids of the uploads; empty if no line was found.
     func send(_ request: LogRequest) async throws(DataSamplerError) -> [Data] {
         try await upload(try await planner.plan(request, since: nil), command: Data())
     }
@@ -87,8 +87,8 @@ actor LogRequests {
         while !Task.isCancelled { await wake.wait(for: await round(), clock: sleeper) }
     }
 
-    /// Everything that can be done now.
-    /// - Returns: how long nothing is to be done, unless something wakes.
+    /// Does everything that can be done now.
+    /// - Returns: how long there is nothing to do unless something wakes it.
     func round() async -> Duration {
         var next = ledger
         if next.capturesEnded(queueTime: clock().queueTime) {
@@ -113,7 +113,7 @@ actor LogRequests {
     }
 
     private func plan(_ entry: LogRequestLedger.Entry) async throws(DataSamplerError) {
-        // A restart between the two: what was begun is not begun again.
+        // After a restart between the two steps, an upload that was begun is not begun again.
         let begun = await uploads(of: entry.command).filter { $0.phase != .cancelled }
         var ids = begun.map(\.id)
         if begun.isEmpty {
@@ -122,7 +122,7 @@ actor LogRequests {
             }
             guard case .planning(let since) = entry.phase else { return }
             let planned = try await planner.plan(request, since: since)
-            // Cancelled meanwhile.
+            // It was cancelled meanwhile.
             guard ledger[entry.command] != nil else { return }
             ids = try await upload(planned, command: entry.command)
         }
@@ -140,7 +140,7 @@ actor LogRequests {
                 ids.append(try await add(logs, id: .random(), command: command, created: clock().wallTime))
             }
         } catch {
-            // All of it or nothing.
+            // All uploads or none.
             for id in ids { await uploader.cancel(id) }
             throw error
         }
@@ -176,10 +176,10 @@ actor LogRequests {
 
     // MARK: Crashes
 
-    /// Uploads crashes that were found and are not on their way. What fails is tried again by the next round.
+    /// Uploads stored crashes that are not being uploaded. The next round retries what fails.
     private func sendCrashes() async throws(DataSamplerError) {
         for crash in try await planner.crashes(besides: ledger.sentCrashes) {
-            // The same crash is the same upload, also if the program ends between the two.
+            // The same crash gives the same upload, also if the program ends between the two steps.
             let seed = crash.logs.logEpoch + withUnsafeBytes(of: crash.ordinal.bigEndian) { Data($0) }
             guard let id = UploadID(Data(SHA256.hash(data: seed).prefix(16))) else { continue }
             _ = try await add(crash.logs, id: id, command: Data(), created: crash.time)
@@ -191,7 +191,7 @@ actor LogRequests {
 
     // MARK: Telling
 
-    /// An upload came further, waits for something else, or ended.
+    /// An upload made progress, waits for something else, or ended.
     func changed(_ upload: LogUpload) async {
         guard let command = upload.command, ledger[command] != nil else { return }
         await follow(command)
@@ -200,7 +200,7 @@ actor LogRequests {
     private func follow(_ command: Data) async {
         guard case .uploading(let ids) = ledger[command]?.phase else { return }
         let uploads = await uploader.uploads.filter { ids.contains($0.id) }
-        // Too many have ended since: what became of it nobody remembers.
+        // Too many uploads have ended since, so the result is not known any more.
         guard uploads.count == ids.count else { return end(command, .failed, "its upload is not known any more") }
         if let failed = uploads.first(where: { $0.phase == .failed || $0.phase == .cancelled }) {
             for upload in uploads where !upload.phase.isFinal { await uploader.cancel(upload.id) }
@@ -252,36 +252,35 @@ actor LogRequests {
     }
 }
 
-/// Finds what a request asks for and cuts it into chunks: the port between requests, which keep the books, and the
-/// store.
+/// Finds the lines of a request and cuts them into chunks. This is the port between requests and the store.
 protocol LogPlanner: Sendable {
-    /// - Parameter since: microseconds since 1970, beside what the request says; `nil`: no more border.
-    /// - Returns: one upload per type of log in which something was found, crashes first.
+    /// - Parameter since: an additional time limit in microseconds since 1970; `nil` for none.
+    /// - Returns: one upload per type of log with matching lines, crashes first.
     func plan(_ request: LogRequest, since: Int64?) async throws(DataSamplerError) -> [PlannedLogs]
 
-    /// Crashes that are kept here.
-    /// - Parameter known: ordinals of those that are not asked for.
+    /// The stored crashes.
+    /// - Parameter known: ordinals to leave out.
     func crashes(besides known: Set<UInt64>) async throws(DataSamplerError) -> [CrashUpload]
 }
 
-/// One crash, to be uploaded by itself.
+/// One crash that is uploaded by itself.
 struct CrashUpload: Equatable, Sendable {
     /// The ordinal of its segment.
     var ordinal: UInt64
-    /// Ordinals of all crashes that are kept.
+    /// Ordinals of all stored crashes.
     var present: Set<UInt64>
     var logs: PlannedLogs
-    /// Microseconds since 1970, when it was found.
+    /// When it was found, in microseconds since 1970.
     var time: Int64
 }
 
-/// Lines of one type, cut into chunks and not uploaded yet.
+/// Lines of one type that are cut into chunks and not uploaded yet.
 struct PlannedLogs: Equatable, Sendable {
     var type: LogType
     var level: LogLevel
-    /// The store whose line numbers these are, 16 bytes.
+    /// The store that numbered the lines, 16 bytes.
     var logEpoch: Data
     var chunks: [WireUploadChunk]
-    /// How the chunks are made again.
+    /// How to make the chunks again.
     var plan: Data
 }

@@ -4,11 +4,11 @@ import LogStore
 import Transmitter
 import WireModel
 
-/// The device's log store as requests and uploads see it: finds lines, cuts them into chunks, and makes the chunks
-/// again when they are sent.
+/// Connects requests and uploads with the device's log store: it finds lines, cuts them into chunks, and makes the
+/// chunks again when they are sent.
 struct StoredLogs: LogPlanner, UploadSource {
     let store: LogStore
-    /// Names the device in file names.
+    /// The device's name in file names.
     let device: @Sendable () -> String
 
     func plan(_ request: LogRequest, since: Int64?) async throws(DataSamplerError) -> [PlannedLogs] {
@@ -81,7 +81,7 @@ struct StoredLogs: LogPlanner, UploadSource {
         func only(_ segment: StoreSnapshot.Segment) -> Logs { Logs(snapshot: snapshot.only(segment), epoch: epoch) }
     }
 
-    /// Reads the store as it is now, off the threads that tasks share; a store without a directory has nothing.
+    /// Reads the store's present state outside of the threads that tasks share. A store without a directory is empty.
     private func read<Value: Sendable>(
         _ body:
             @escaping @Sendable ((Set<SegmentName.Kind>) throws(LogStoreError) -> Logs) throws(LogStoreError) -> [Value]
@@ -106,12 +106,13 @@ struct StoredLogs: LogPlanner, UploadSource {
         }
     }
 
-    /// - Parameter maximumBytes: of text; the newest chunks are kept, cut no larger than that. `nil`: no budget.
+    /// - Parameter maximumBytes: limit of the text. The newest chunks are kept, and chunks are cut no larger than that.
+    ///   `nil` for no limit.
     private static func plan(_ logs: Logs, _ filter: LogFilter, maximumBytes: UInt64?) throws(LogStoreError)
         -> ChunkPlan
     {
         let budget = maximumBytes.map { Int(clamping: $0) } ?? .max
-        // What cannot be read is left out; `verify` and the collector's gaps tell of it.
+        // Unreadable parts are left out. `verify`, and gaps at the collector, reveal them.
         var problems = logs.snapshot.problems
         var plan = try ChunkPlan(
             logs.snapshot, filter: filter, maximumBytes: min(LogLimits.chunkBytes, budget), problems: &problems)
@@ -151,14 +152,13 @@ struct StoredLogs: LogPlanner, UploadSource {
     }
 }
 
-/// The log store of a data directory in which no data sampler runs, for a command that logs and goes. Takes no lock of
-/// the queue: a store is written by several programs. What holds is what a data sampler that starts now would hold:
-/// level and scrub rules of the last good profile.
+/// The log store of a data directory in which no data sampler runs, for a command that logs and ends. It does not take
+/// the queue's lock, because several programs may write to a store. It applies what a data sampler that starts now
+/// would apply: the level and scrub rules of the last good profile.
 package struct OfflineLogs {
     private let visitor: LogVisitor
 
-    /// - Throws: `storageDamaged` where the profile cannot be read, so that nobody knows what must not be written;
-    ///   `storage`.
+    /// - Throws: `storageDamaged` if the profile is unreadable, so it is unknown what must not be written; `storage`.
     package init(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) {
         let settings = DeviceSettings.resolve(local: configuration, profile: try Self.profile(configuration.directory))
         var store = LogStore.Configuration(configuration, applicationName: "ws1agent", applicationVersion: "")
@@ -169,7 +169,7 @@ package struct OfflineLogs {
         do { visitor = try LogVisitor(store) } catch { throw DataSamplerError(.storage, error.message, cause: error) }
     }
 
-    /// Writes lines; they are with the kernel when this returns, or what became of them is said.
+    /// Writes lines. When it returns, the kernel has them, or the result tells what became of them.
     package func deliver(_ entries: [LogEntry]) -> LogDelivery { visitor.deliver(entries) }
 
     private static func profile(_ directory: String) throws(DataSamplerError) -> WireProfile? {
@@ -181,7 +181,7 @@ package struct OfflineLogs {
         }
     }
 
-    /// Wiping, unenrolled, or consent is denied. A note of a wipe that is there and cannot be read counts.
+    /// A wipe is under way, the device was unenrolled, or consent is denied. An unreadable note of a wipe counts.
     private static func isStopped(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) -> Bool {
         let directory = configuration.directory
         do { if try WipeNote.file(in: directory).load() != nil { return true } } catch { return true }

@@ -4,11 +4,11 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// The sampler's own figures: to the host through swift-metrics, to the collector in System sample and beacon. Safe
+/// The sampler's own figures: for the host through swift-metrics, for the collector in System samples and beacons. Safe
 /// from any thread.
 ///
-/// It bootstraps nothing: it takes the host's factory, or that of the host's metrics system when the sampler is made.
-/// With the factory that does nothing, a record costs two atomic additions.
+/// It bootstraps nothing. It uses the given factory, or the factory of the host's metrics system when the sampler is
+/// made. With the default factory, which does nothing, a record costs two atomic additions.
 final class SelfMetrics: SelfFiguresSource {
     private struct StreamCounters: Sendable {
         var made: Counter
@@ -27,7 +27,7 @@ final class SelfMetrics: SelfFiguresSource {
         }
     }
 
-    /// What was seen last of figures that only grow, and what is made once they are seen.
+    /// The last values of growing figures, and metrics that are made when first needed.
     private struct Seen {
         var dropped: [StreamName: [DropReason: UInt64]]?
         var acknowledged: [String: UInt64] = [:]
@@ -57,8 +57,8 @@ final class SelfMetrics: SelfFiguresSource {
     private let lost = Atomic<UInt64>(0)
     private let seen = Mutex(Seen())
 
-    /// - Parameter factory: the host's; by default that of its metrics system, which does nothing until it is
-    ///   bootstrapped.
+    /// - Parameter factory: the host's factory. The default is the one of its metrics system, which does nothing until
+    ///   it is bootstrapped.
     init(factory: any MetricsFactory = MetricsSystem.factory) {
         self.factory = factory
         status = StreamCounters(.status, factory)
@@ -88,17 +88,17 @@ final class SelfMetrics: SelfFiguresSource {
         counters(stream).made.increment()
     }
 
-    /// The queue took a record.
+    /// The queue accepted a record.
     func recordEnqueued(_ stream: StreamName) { counters(stream).enqueued.increment() }
 
-    /// Taking a sample took so long.
+    /// Notes the duration of taking a sample.
     func sampled(module: String, _ duration: Duration) {
         let timer = seen.withLock { seen in
             if let timer = seen.timers[module] { return timer }
             let timer = Timer(
                 label: SamplerMetrics.sampleDuration, dimensions: [(SamplerMetrics.moduleDimension, module)],
                 factory: factory)
-            // Modules are few and named by the program.
+            // There are few modules, and the program names them.
             seen.timers[module] = timer
             return timer
         }
@@ -106,8 +106,8 @@ final class SelfMetrics: SelfFiguresSource {
         timer.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
-    /// The queue as it is now. Losses are what its counts have grown by since the first call, so that those of former
-    /// processes are not counted again; a count that went back (what was thought lost had arrived) counts as no loss.
+    /// Takes the queue's present status. Losses are the growth of its counts since the first call, so losses of former
+    /// processes are not counted again. A count that went back counts as no loss.
     func update(queue status: QueueStatus) {
         for (stream, figures) in status.streams {
             counters(stream).waiting.record(figures.waiting)
@@ -129,7 +129,7 @@ final class SelfMetrics: SelfFiguresSource {
         if pages > 0 { queueWritten.increment(by: pages * Self.pageBytes) }
     }
 
-    /// The transmitter as it is now.
+    /// Takes the transmitter's present status.
     func update(transmitter status: TransmitterStatus, wallTime: Int64) {
         let (bytes, requests, failed, sent) = seen.withLock { seen in
             defer {
@@ -155,7 +155,7 @@ final class SelfMetrics: SelfFiguresSource {
         backoff.record(Double(wait) / 1_000_000)
     }
 
-    /// How much the budgets slow the sampler down.
+    /// Takes the budgets' present slowdown.
     func update(slowdown verdict: BudgetVerdict) {
         seen.withLock { $0.slowdown = verdict.wire }
         slowdown.record(verdict.factor)
@@ -195,7 +195,7 @@ final class SelfMetrics: SelfFiguresSource {
         now.flatMap { stream, reasons in
             reasons.compactMap { reason, count in
                 let growth = growth(before[stream]?[reason] ?? 0, count)
-                // What was moved into a new epoch is not lost.
+                // Records moved into a new epoch are not lost.
                 return growth > 0 && reason != .moved ? (stream, reason, growth) : nil
             }
         }

@@ -4,8 +4,8 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// Keeps which certificate pins are in force over restarts, in `<data>/pins.json`: the shell around
-/// ``PinPolicy``. A device that never had pins has no such file. Safe from any thread.
+/// Stores in `<data>/pins.json` which certificate pins are in force: the shell around ``PinPolicy``. A device that
+/// never had pins has no such file. Safe from any thread.
 final class PinKeeper: Sendable {
     static let fileName = "pins.json"
 
@@ -17,7 +17,7 @@ final class PinKeeper: Sendable {
         var revision: UInt64 = 0
         var allowedSeconds: Double?
         var isUnsaved = false
-        /// Told to nobody yet.
+        /// Changes that nobody was told yet.
         var changes: [PinChange] = []
         var listener: (@Sendable () -> Void)?
 
@@ -30,7 +30,7 @@ final class PinKeeper: Sendable {
     private let state: Mutex<State>
     private let logger: Logger
 
-    /// - Parameter damaged: is told of a file that was quarantined.
+    /// - Parameter damaged: called for a file that was quarantined.
     init(directory: String, logger: Logger, damaged: (DataSamplerError) -> Void) throws(DataSamplerError) {
         file = StateFile(directory: directory, name: Self.fileName)
         let policy = try file.loadOrKeepAsDamaged(damaged: damaged) ?? PinPolicy()
@@ -38,10 +38,10 @@ final class PinKeeper: Sendable {
         self.logger = logger
     }
 
-    /// - Parameter changed: is called when another set is in force, on any thread.
+    /// - Parameter changed: called on any thread when another set is in force.
     func listen(_ changed: @escaping @Sendable () -> Void) { state.withLock { $0.listener = changed } }
 
-    /// What the settings that are applied say.
+    /// Takes the applied settings.
     func apply(_ settings: DeviceSettings) {
         state.withLock { state in
             state.profile = settings.pins
@@ -50,15 +50,15 @@ final class PinKeeper: Sendable {
         }
     }
 
-    /// The pins in force, given those of a profile.
+    /// The pins in force for a profile's pins.
     func inForce(_ profile: [Data]) -> [Data] { state.withLock { $0.policy.inForce(profile) } }
 
-    /// Why the pins of the profile are not in force; `nil`: they are.
+    /// Why the profile's pins are not in force; `nil` if they are.
     func finding(_ profile: [Data]) -> PinFinding? {
         state.withLock { $0.finding(profile) }
     }
 
-    /// To be told before a new profile is kept: a restart in between must not find its pins unchecked.
+    /// Call it before a new profile is stored, so a restart in between does not find unchecked pins.
     func arrived(_ pins: [Data], revision: UInt64, key: Data?) {
         change(of: (pins: pins, revision: revision)) { $0.policy.arrived(pins, former: $0.profile, key: key) }
     }
@@ -71,7 +71,7 @@ final class PinKeeper: Sendable {
 
     var hasChanges: Bool { state.withLock { !$0.changes.isEmpty } }
 
-    /// What has changed since this was asked last, for those who tell of it.
+    /// The changes since the last call, for those who report them.
     func takeChanges() -> [PinChange] {
         state.withLock { state in
             defer { state.changes = [] }
@@ -79,8 +79,8 @@ final class PinKeeper: Sendable {
         }
     }
 
-    /// - Parameter arriving: pins and revision of the profile whose finding changes; `nil`: the one that is applied. A
-    ///   profile that arrives is applied later.
+    /// - Parameter arriving: pins and revision of the profile whose finding changes; `nil` for the applied one. A new
+    ///   profile is applied later.
     private func change(
         of arriving: (pins: [Data], revision: UInt64)? = nil, _ body: (inout State) -> PinPolicy.Change?
     ) {
@@ -92,13 +92,13 @@ final class PinKeeper: Sendable {
                     PinChange(change: change, revision: arriving?.revision ?? state.revision, finding: finding))
             }
             if state.policy != state.saved {
-                // Kept before it is acted on: a restart must not forget which set worked.
+                // Stored before it is acted on, so a restart does not forget which set worked.
                 do throws(DataSamplerError) {
                     try file.save(state.policy)
                     state.saved = state.policy
                     state.isUnsaved = false
                 } catch {
-                    // Tried again with every answer, told once.
+                    // Tried again with every answer, but logged once.
                     if !state.isUnsaved {
                         state.isUnsaved = true
                         logger.warning(
@@ -113,16 +113,16 @@ final class PinKeeper: Sendable {
     }
 }
 
-/// What changed, and what is to be said of the pins since then.
+/// What changed, and the state of the pins since then.
 struct PinChange: Equatable, Sendable {
     var change: PinPolicy.Change
-    /// The revision of the profile that has the pins.
+    /// The revision of the profile with the pins.
     var revision: UInt64
-    /// `nil`: the pins are in force.
+    /// `nil` if the pins are in force.
     var finding: PinFinding?
 }
 
-/// That the certificate pins of the profile are not in force: in words for people, and as a name for the collector.
+/// Why the profile's certificate pins are not in force: text for people, and a name for the collector.
 struct PinFinding: Equatable, Sendable {
     var reason: PinPolicy.Reason
     var fallsBackToNone: Bool
@@ -150,7 +150,7 @@ struct PinFinding: Equatable, Sendable {
     }
 }
 
-/// The way to the collector, watched: a connection that fits the pins proves them, one that is refused for its key
+/// A transport that watches its connections. A connection that matches the pins proves them. One refused for its key
 /// counts against them.
 struct PinWatchingTransport: Transport {
     let base: any Transport
@@ -163,8 +163,7 @@ struct PinWatchingTransport: Transport {
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         do throws(TransportError) {
             let response = try await base.send(request)
-            // Anything that holds a certificate of a trusted authority can answer; only a collector's answer proves a
-            // set.
+            // Anything with a certificate of a trusted authority can answer. Only a collector's answer proves a set.
             if response.source != nil, let key = base.serverKey { pins.connected(to: key) }
             return response
         } catch {

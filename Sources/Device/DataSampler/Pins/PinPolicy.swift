@@ -17,11 +17,11 @@ import FoundationEssentials
 /// trusted. Where the former set was empty, any key is taken that a certificate authority vouches for, as before the
 /// profile.
 struct PinPolicy: Codable, Equatable, Sendable {
-    /// Why a set of the profile is not in force.
+    /// Why a profile's set is not in force.
     enum Reason: String, Codable, Sendable {
-        /// The key that the collector showed when the set came is not in it.
+        /// The set does not contain the key that the collector showed when the set came.
         case unsatisfied
-        /// No connection fitted it for too long.
+        /// No connection matched the set for too long.
         case failed
     }
 
@@ -33,20 +33,20 @@ struct PinPolicy: Codable, Equatable, Sendable {
     enum Change: Equatable, Sendable {
         case refused
         case fellBack
-        /// The refused set is in force after all.
+        /// The refused set is now in force.
         case taken
     }
 
-    /// How long pins may fail where no offline time is set.
+    /// How long pins may fail if no offline time is set.
     static let defaultAllowedSeconds = 86_400.0
 
-    /// The set under which a connection was made last; `nil`: none is known, and there is nothing to fall back to.
+    /// The set with which a connection last succeeded; `nil` if none is known, so there is nothing to fall back to.
     private(set) var worked: [Data]?
     private(set) var refused: Refused?
-    /// Since when no connection fits the pins in force; `nil`: the last one did.
+    /// Since when no connection matches the pins in force; `nil` if the last one did.
     private(set) var failingSince: Int64?
 
-    /// The pins in force. Empty: none are asked for.
+    /// The pins in force; empty for no pinning.
     func inForce(_ profile: [Data]) -> [Data] {
         guard let refused, refused.pins == profile else { return profile }
         let former = worked ?? []
@@ -58,11 +58,11 @@ struct PinPolicy: Codable, Equatable, Sendable {
     /// A profile came from the collector.
     ///
     /// - Parameters:
-    ///   - former: the profile's pins before.
-    ///   - key: what the collector showed on the connection that brought it; `nil`: unknown, or there is no TLS.
+    ///   - former: the former profile's pins.
+    ///   - key: the key that the collector showed on that connection; `nil` if unknown or without TLS.
     mutating func arrived(_ pins: [Data], former: [Data], key: Data?) -> Change? {
         guard pins != former else { return nil }
-        // What brought the profile was a connection under the former set.
+        // The profile came over a connection that matched the former set.
         if key != nil, refused == nil { worked = former }
         refused = nil
         failingSince = nil
@@ -71,10 +71,10 @@ struct PinPolicy: Codable, Equatable, Sendable {
         return .refused
     }
 
-    /// The collector answered, on a connection to this key.
+    /// The collector answered on a connection with this key.
     mutating func connected(_ profile: [Data], key: Data) -> Change? {
         let pins = inForce(profile)
-        // An answer of before the pins changed proves nothing of those that came since.
+        // An answer from before the pins changed proves nothing about the new pins.
         guard pins.isEmpty || pins.contains(key) else { return nil }
         failingSince = nil
         if let refused, refused.pins == profile {
@@ -83,14 +83,14 @@ struct PinPolicy: Codable, Equatable, Sendable {
             worked = profile
             return .taken
         }
-        // An empty set need not be kept until there is another: a device without pins keeps no file.
+        // An empty set is stored only once there is another, so a device without pins has no file.
         if worked != nil || !profile.isEmpty { worked = profile }
         return nil
     }
 
     /// A connection was refused for its key.
     ///
-    /// - Parameter allowedSeconds: the offline time allowed; `nil`: none is set.
+    /// - Parameter allowedSeconds: the allowed offline time; `nil` if not set.
     mutating func mismatched(_ profile: [Data], allowedSeconds: Double?, now: Int64) -> Change? {
         guard let since = failingSince, since <= now else {
             failingSince = now

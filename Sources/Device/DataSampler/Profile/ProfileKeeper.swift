@@ -5,15 +5,15 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// Keeps the profile this device runs: the last good one from disk, newer ones from the collector when they are due.
+/// Keeps the profile of this device: the last good one from disk, and newer ones from the collector when they are due.
 ///
-/// The shell around `ProfileRefreshPolicy`. A profile is validated, then on synced disk, then applied; one that
-/// is not valid is refused and the last good one stays. Safe from any task.
+/// The shell around `ProfileRefreshPolicy`. A profile is validated, stored on synced disk, and then applied. An invalid
+/// profile is refused, and the last good one stays. Safe from any task.
 actor ProfileKeeper {
-    /// Asks the collector under the device's credential.
+    /// Asks the collector with the device's credential.
     typealias Request = @Sendable (_ ifNoneMatch: String?) async -> CollectorAnswer
 
-    /// What came of one look at the collector, for whoever asked for it.
+    /// The result of one request, for the caller.
     enum Outcome: Equatable, Sendable {
         case applied(revision: UInt64)
         case unchanged(revision: UInt64)
@@ -22,13 +22,13 @@ actor ProfileKeeper {
     }
 
     struct Report: Equatable, Sendable {
-        /// 0: none is at hand.
+        /// 0 if there is none.
         var revision: UInt64 = 0
-        /// Wall clock of the last good answer, microseconds since 1970.
+        /// Wall clock of the last good answer, in microseconds since 1970.
         var fetched: Int64?
-        /// Why the last look brought none.
+        /// Why the last request brought none.
         var failure: String?
-        /// The one that was refused, and why.
+        /// Why the last received profile was refused.
         var refusal: String?
     }
 
@@ -52,10 +52,10 @@ actor ProfileKeeper {
     private(set) var report = Report()
 
     /// - Parameters:
-    ///   - stored: what `load` gave.
-    ///   - audience: device and organization now, empty where not enrolled.
-    ///   - arriving: is told of a good profile before it is kept.
-    ///   - apply: takes a good profile over.
+    ///   - stored: the result of `load`.
+    ///   - audience: the present device and organization; empty if not enrolled.
+    ///   - arriving: called with a good profile before it is stored.
+    ///   - apply: applies a good profile.
     init(
         file: StateFile<StoredProfile>, stored: StoredProfile?, isDisabled: Bool, clock: any RecordClock,
         sleeper: any Clock<Duration>,
@@ -81,7 +81,7 @@ actor ProfileKeeper {
         report.fetched = stored?.fetched
     }
 
-    /// The last good profile of a directory. A damaged or no longer valid one is quarantined and fetched again.
+    /// The last good profile of a directory. One that is damaged or no longer valid is quarantined and fetched again.
     static func load(
         _ file: StateFile<StoredProfile>, notices: NoticeBoard
     ) throws(DataSamplerError) -> (stored: StoredProfile, profile: WireProfile)? {
@@ -96,7 +96,7 @@ actor ProfileKeeper {
         }
     }
 
-    /// Fetches when it is due, until its task is cancelled.
+    /// Fetches when due, until its task is cancelled.
     func run() async {
         while !Task.isCancelled {
             let now = clock.now().timeSinceBoot
@@ -117,7 +117,7 @@ actor ProfileKeeper {
         waiting = []
     }
 
-    /// An answer named the collector's newest revision. Safe from any thread, never blocks.
+    /// An answer named the collector's newest revision. Safe from any thread; never blocks.
     nonisolated func noticed(newest revision: UInt64) {
         let isNews = newest.withLock { newest in
             defer { newest = revision }
@@ -126,20 +126,20 @@ actor ProfileKeeper {
         if isNews { wake.signal() }
     }
 
-    /// Something outside changed, such as an enrollment: looks at once where the last look failed.
+    /// Something outside changed, such as an enrollment. Asks at once if the last request failed.
     func lookAgain() {
         guard report.revision == 0 || report.failure != nil else { return }
         policy.demanded(now: clock.now().timeSinceBoot)
         wake.signal()
     }
 
-    /// Looks at once, whatever was planned.
+    /// Asks at once, whatever was planned.
     func demand() {
         policy.demanded(now: clock.now().timeSinceBoot)
         wake.signal()
     }
 
-    /// Telemetry was switched off or on: then the looks lie closer together, or further apart.
+    /// Telemetry was disabled or enabled, which changes the interval.
     func switched(disabled: Bool) {
         guard disabled != isDisabled else { return }
         isDisabled = disabled
@@ -147,7 +147,7 @@ actor ProfileKeeper {
         wake.signal()
     }
 
-    /// Looks now. Whoever asks while a look is under way shares it.
+    /// Asks now. Callers share a request that is under way.
     func refresh() async -> Outcome {
         guard !hasEnded else { return .failed("the data sampler has stopped") }
         return await withCheckedContinuation { continuation in
@@ -214,7 +214,8 @@ actor ProfileKeeper {
         let new = StoredProfile(
             revision: profile.revision, etag: etag, audience: audience, fetched: clock.now().wallTime, profile: body)
         do throws(DataSamplerError) { try file.save(new) } catch {
-            // Run all the same: a full disk must not keep a stricter profile out. The next start fetches it again.
+            // It is applied all the same: a full disk must not keep a stricter profile out. The next start fetches it
+            // again.
             logger.error("the profile cannot be kept", metadata: ["reason": "\(error.message)"])
         }
         let isNews = stored?.profile != body
@@ -231,22 +232,22 @@ actor ProfileKeeper {
     }
 }
 
-/// `<data>/profile.json`: the last good profile, and under whom it was fetched.
+/// `<data>/profile.json`: the last good profile, and for whom it was fetched.
 struct StoredProfile: Codable, Equatable, Sendable {
     static let fileName = "profile.json"
 
-    /// For people; the profile's own says the same.
+    /// For people. The profile contains the same number.
     var revision: UInt64
-    /// For `If-None-Match`; empty where the collector gave none.
+    /// For `If-None-Match`; empty if the collector gave none.
     var etag: String
-    /// Device and organization it was given to: another enrollment does not ask whether "it" has changed.
+    /// The device and organization that received it. Another enrollment must not ask whether it has changed.
     var audience: String
     /// Wall clock, microseconds since 1970.
     var fetched: Int64
     /// The serialized `Profile`.
     var profile: Data
 
-    /// The profile, checked once more: another version of this program may have stored it.
+    /// The profile after another check, because another version of this program may have stored it.
     func validProfile() throws -> WireProfile {
         let profile = try WireProfile.decode(profile)
         try profile.validate()

@@ -1,23 +1,24 @@
-/// When the profile is fetched. Pure; `dueAt` says when to ask next.
+/// Decides when the profile is fetched. Pure; `dueAt` tells when to ask next.
 ///
-/// At the start, every 8 h (intune), and at once when an answer names a newer revision. Failures are retried with full
-/// jitter, without end. A refused revision is fetched again only with the next regular look: somebody has to mend it.
-/// Times are microseconds of one clock that never goes back.
+/// It is fetched at the start, every 8 h (intune), and at once if an answer names a newer revision. Failures are
+/// retried with full jitter, without end. A refused revision is fetched again only at the next regular time, because
+/// somebody must correct it. Times are microseconds of one monotonic clock.
 struct ProfileRefreshPolicy: Equatable, Sendable {
     enum Outcome: Equatable, Sendable {
-        /// A good profile, or word that the one at hand still is.
+        /// A good profile came, or the present one is still current.
         case current(revision: UInt64)
-        /// What came is no profile to run.
+        /// The received profile is not valid.
         case refused(revision: UInt64)
         /// Nothing came.
         case failed(after: Duration?)
     }
 
     static let regularSeconds = 8.0 * 3600
-    /// Nothing but this look can lift a switched-off telemetry: soon enough for whoever lifts it, and one small request
-    /// (304) each.
+    /// The interval while telemetry is disabled. Only this request can end that state. It is short enough for the
+    /// person who enables telemetry, and each request is small (304).
     static let disabledSeconds = 900.0
-    /// 1 s to 5 min, as every request; before the first profile nothing can be recorded, so it begins small.
+    /// From 1 s to 5 min, like every request. It starts small, because nothing can be recorded before the first
+    /// profile.
     static let leastBackoffSeconds = 1.0
     static let greatestBackoffSeconds = 300.0
     static let greatestRetryAfterSeconds = 3600.0
@@ -27,32 +28,32 @@ struct ProfileRefreshPolicy: Equatable, Sendable {
     private var failures = 0
     private var refused: UInt64?
 
-    /// The first look is due at once.
+    /// The first request is due at once.
     init(now: UInt64) { dueAt = now }
 
-    /// An answer of the collector named its newest revision.
+    /// An answer named the collector's newest revision.
     ///
-    /// - Returns: whether it is to be fetched now.
+    /// - Returns: whether to fetch it now.
     mutating func noticed(newest: UInt64, running: UInt64, now: UInt64) -> Bool {
-        // A failure's backoff stands: whoever answers batches answers this too, or said when.
+        // A backoff stays in force, because the same collector answers batches and profiles.
         guard newest > running, newest != refused, failures == 0, dueAt > now else { return false }
         dueAt = now
         return true
     }
 
-    /// A person or a command asks: now, whatever was planned.
+    /// A person or a command requests it now, whatever was planned.
     mutating func demanded(now: UInt64) {
         failures = 0
         dueAt = now
     }
 
-    /// Telemetry was switched off or on.
+    /// Telemetry was disabled or enabled.
     mutating func switched(disabled: Bool, now: UInt64, roll: Double) {
         dueAt = now + Self.microseconds(Self.jittered(disabled ? Self.disabledSeconds : Self.regularSeconds, roll))
     }
 
     /// - Parameters:
-    ///   - disabled: whether telemetry is switched off by what runs now.
+    ///   - disabled: whether the applied profile disables telemetry.
     ///   - roll: 0 up to 1.
     mutating func finished(_ outcome: Outcome, disabled: Bool, now: UInt64, roll: Double) {
         let regular = Self.jittered(disabled ? Self.disabledSeconds : Self.regularSeconds, roll)
@@ -68,14 +69,14 @@ struct ProfileRefreshPolicy: Equatable, Sendable {
         case .failed(let after):
             let ceiling = min(Self.greatestBackoffSeconds, Self.leastBackoffSeconds * Double(1 << min(failures, 20)))
             failures += 1
-            // Full jitter, but never a tight loop.
+            // Full jitter, but never a busy loop.
             var wait = max(0.1, ceiling * roll)
             if let after { wait = max(wait, min(Double(after.components.seconds), Self.greatestRetryAfterSeconds)) }
             dueAt = now + Self.microseconds(wait)
         }
     }
 
-    /// A tenth either way, so that a fleet that started together does not ask together for ever.
+    /// A tenth either way, so a fleet that started together does not ask together for ever.
     private static func jittered(_ seconds: Double, _ roll: Double) -> Double { seconds * (0.9 + 0.2 * roll) }
 
     private static func microseconds(_ seconds: Double) -> UInt64 { UInt64(seconds * 1_000_000) }

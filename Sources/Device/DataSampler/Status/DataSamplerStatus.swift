@@ -1,41 +1,41 @@
-/// What a data sampler does and what it keeps. `Codable` is the JSON form of `ws1agent status --json`; fields are only
-/// ever added.
+/// What a data sampler does and stores. `Codable` is the JSON form of `ws1agent status --json`. Fields are only ever
+/// added.
 ///
 /// Times are microseconds since 1970 by this device's clock.
 public struct DataSamplerStatus: Codable, Equatable, Sendable {
-    /// How it stands with the collector.
+    /// The connection to the collector.
     public struct Collector: Codable, Equatable, Sendable {
-        /// Its address; `nil` where nobody has said it.
+        /// Its address; `nil` if unknown.
         public var url: String?
-        /// Whether the last attempt reached it, whatever it answered; `nil`: there was none yet.
+        /// Whether the last attempt reached it, whatever it answered; `nil` before the first attempt.
         public var reachable: Bool?
         /// `starting`, `idle`, `sending`, `backing-off`, `holding`, `stopped`.
         public var state: String
-        /// Why it backs off or holds.
+        /// Why it is backing off or holding.
         public var reason: String?
-        /// The last answer that took something.
+        /// When an answer last accepted something.
         public var lastSuccess: Int64?
         /// The last failure.
         public var lastFailure: Int64?
-        /// What it was.
+        /// The cause of the last failure.
         public var lastFailureReason: String?
-        /// Since when nobody answers; `nil` while it is reached.
+        /// Since when nobody answers; `nil` while it is reachable.
         public var unreachableSince: Int64?
-        /// When it is tried again.
+        /// When the next attempt is due.
         public var nextAttempt: Int64?
         /// Requests sent since the program started.
         public var requests: UInt64
         /// Bytes of bodies sent since the program started, compressed.
         public var sentBytes: UInt64
-        /// Why streams may not be sent now, by stream; empty while all may.
+        /// Why streams may not be sent now, by stream; empty if all may.
         public var gates: [String: String]
-        /// The collector's clock minus this device's, microseconds; `nil`: unknown.
+        /// The collector's clock minus this device's in microseconds; `nil` if unknown.
         public var clockOffset: Int64?
     }
 
-    /// Who this device is to its collector.
+    /// The device's identity at its collector.
     public struct Enrollment: Codable, Equatable, Sendable {
-        /// Whether it has a credential.
+        /// Whether the device has a credential.
         public var enrolled: Bool
         /// Why not, or why the identity is not used.
         public var reason: String?
@@ -45,23 +45,23 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var organization: String?
         /// The collector's id.
         public var collector: String?
-        /// When the client certificate that is shown ends; `nil` where there is none.
+        /// When the client certificate ends; `nil` without one.
         public var certificateEnds: Int64?
-        /// What is the matter with the client certificate; `nil`: nothing.
+        /// What is wrong with the client certificate; `nil` if nothing is.
         public var certificateProblem: String?
     }
 
-    /// What this device is told to run.
+    /// The profile of this device.
     public struct Profile: Codable, Equatable, Sendable {
-        /// The revision that is applied; 0: none is at hand, and no events are taken.
+        /// The applied revision; 0 if there is none, and then no events are accepted.
         public var revision: UInt64
-        /// When the collector last said that this is the one.
+        /// When the collector last confirmed it.
         public var fetched: Int64?
-        /// Why the last look brought none.
+        /// Why the last request brought none.
         public var failure: String?
-        /// The one that was refused, and why.
+        /// Why the last received profile was refused.
         public var refusal: String?
-        /// What of the applied one is not done, and why; `nil`: all of it is.
+        /// Settings of the applied profile that this device cannot apply, and why; `nil` if there are none.
         public var findings: [String]?
     }
 
@@ -69,7 +69,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public struct Setting: Codable, Equatable, Sendable {
         /// Its value in words.
         public var value: String
-        /// Who said it: `default`, `local`, `profile`, `call`, or `command` for a while.
+        /// The layer that decided it: `default`, `local`, `profile`, `call`, or `command` for a temporary value.
         public var source: String
     }
 
@@ -77,17 +77,17 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public struct Command: Codable, Equatable, Sendable {
         /// Its id, hexadecimal.
         public var id: String
-        /// What it asks for, in kebab-case.
+        /// Its action in kebab-case.
         public var action: String
         /// `received`, `running`, `done`, `failed`, `not-now`, `expired`, `unsupported`.
         public var state: String
-        /// What came of it.
+        /// The result.
         public var detail: String
-        /// Whether the collector was told of the state, as far as that is on disk.
+        /// Whether the state was reported to the collector, as far as that is on disk.
         public var isReported: Bool
     }
 
-    /// What a module yields.
+    /// The state of a module.
     public struct Module: Codable, Equatable, Sendable {
         /// The module's name.
         public var name: String
@@ -95,11 +95,11 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var isCustom: Bool
         /// Seconds between two samples.
         public var sampleInterval: Double
-        /// Since the program started.
+        /// Samples since the program started.
         public var samples: UInt64
-        /// When the last was taken.
+        /// When the last sample was taken.
         public var lastSample: Int64?
-        /// Why the last reading yielded nothing.
+        /// Why the last reading gave no sample.
         public var reason: String?
     }
 
@@ -107,80 +107,80 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public struct Stream: Codable, Equatable, Sendable {
         /// `status`, `event` or `sample`.
         public var name: String
-        /// Records.
+        /// Waiting records.
         public var waiting: UInt64
-        /// Bytes of them.
+        /// Bytes of waiting records.
         public var waitingBytes: UInt64
-        /// Of these, how many may be sent now.
+        /// Records that may be sent now.
         public var due: UInt64
-        /// Age of the oldest by the queue's clock, seconds.
+        /// Age of the oldest record by the queue's clock, in seconds.
         public var oldestAgeSeconds: Double?
-        /// The last number given.
+        /// The last number assigned.
         public var lastNumber: UInt64
-        /// The collector's mark: everything up to it is decided.
+        /// The collector's mark: it decided about everything up to this number.
         public var acknowledged: UInt64
         /// Records that wait for the person's consent.
         public var consentPending: UInt64
         /// Records that wait apart from the stream for whatever reason.
         public var apart: UInt64
-        /// Dropped, by reason.
+        /// Dropped records by reason.
         public var dropped: [String: UInt64]
     }
 
-    /// That the histories of device and collector have diverged: nothing of this epoch is sent any more.
+    /// The histories of device and collector diverged. This epoch is not sent any more.
     public struct Divergence: Codable, Equatable, Sendable {
         /// Why.
         public var reason: String
-        /// In which stream it showed.
+        /// The stream in which it showed.
         public var stream: String
-        /// When it was noticed.
+        /// When it was found.
         public var time: Int64
     }
 
-    /// That the queue's file was damaged or gone, and what came of it.
+    /// The queue's file was damaged or gone and was salvaged.
     public struct Salvage: Codable, Equatable, Sendable {
-        /// When it was noticed.
+        /// When it was found.
         public var time: Int64
         /// What was found.
         public var cause: String
-        /// Where the damaged file is kept, in the directory; empty where there was none.
+        /// The directory that keeps the damaged file; empty if there was none.
         public var file: String
-        /// Records that were still readable, and go on in a new epoch.
+        /// Readable records, which continue in a new epoch.
         public var salvaged: UInt64
-        /// Records that are missing. Those that had arrived are stored, the others are lost; the balance counts them as
-        /// dropped under `salvage`, or under `unverifiable`.
+        /// Missing records. Those that had arrived are stored; the others are lost. The balance counts them as dropped
+        /// under `salvage` or `unverifiable`.
         public var lost: UInt64
     }
 
-    /// Whether a data sampler runs; `false`: this is what its directory holds.
+    /// Whether a data sampler runs. `false`: this is the content of its directory.
     public var running: Bool
     /// The library's version.
     public var version: String
-    /// Where queue and identity lie.
+    /// The directory of queue and identity.
     public var directory: String
-    /// This life of the queue's file.
+    /// The queue's present epoch.
     public var epoch: String
-    /// Who this device is.
+    /// The device's identity.
     public var enrollment: Enrollment
-    /// How it stands with the collector.
+    /// The connection to the collector.
     public var collector: Collector
-    /// What this device is told to run.
+    /// The profile of this device.
     public var profile: Profile
-    /// What is in force, by name.
+    /// Settings in force, by name.
     public var settings: [String: Setting]
-    /// Whether everything is switched off.
+    /// Whether telemetry is disabled.
     public var telemetryDisabled: Bool
     /// `granted`, `pending` or `denied`.
     public var consent: String
-    /// Whether do-not-disturb is in force.
+    /// Whether do-not-disturb is on.
     public var doNotDisturb: Bool
     /// Whether the application has suspended it.
     public var suspended: Bool
-    /// Intervals are so many times longer, to keep a budget; 1: as they were set.
+    /// The factor by which a budget lengthens intervals; 1 for none.
     public var slowdown: Double
-    /// Which budget slows it down.
+    /// The budget that causes the slowdown.
     public var slowdownReason: String?
-    /// Why everything is to be erased, while that is being done; `nil`: nothing is.
+    /// The reason of a wipe that is under way; `nil` for none.
     public var wipePending: String?
     /// Whether this device is being unenrolled.
     public var leaving: Bool
@@ -188,49 +188,48 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var commands: [Command]
     /// Why commands wait.
     public var commandFailure: String?
-    /// What is sampled.
+    /// The sampled modules.
     public var modules: [Module]
-    /// Modules asked for and not sampled, and why.
+    /// Requested modules that are not sampled, and why.
     public var unavailableModules: [String: String]
     /// Status, event, sample.
     public var streams: [Stream]
-    /// Why something waits that could be sent; empty where nothing does.
+    /// Why records wait that could be sent; empty if none do.
     public var holding: [String]
-    /// `nil`: the histories are one.
+    /// `nil` if the histories agree.
     public var parting: Divergence?
-    /// Seconds between two beacons; `nil`: no schedule.
+    /// Seconds between two beacons; `nil` without a schedule.
     public var beaconInterval: Double?
     /// Seconds an event is held.
     public var eventHold: Double
-    /// The queue's file, bytes.
+    /// Bytes of the queue's file.
     public var queueBytes: Int64
-    /// Free on its file system, bytes; `nil`: unknown.
+    /// Free bytes on its file system; `nil` if unknown.
     public var freeBytes: UInt64?
-    /// Records quarantined because they alone were refused.
+    /// Records that were quarantined because they alone were refused.
     public var quarantined: UInt64
-    /// Why the last write to the queue failed, while it has not succeeded since.
+    /// Why the last write to the queue failed; `nil` after a success.
     public var queueFailure: String?
-    /// Damages of the queue's file, oldest first, the last few of them; `nil` from an agent of before, which did not
-    /// tell.
+    /// The last salvages of the queue's file, oldest first; `nil` from an older agent.
     public var salvages: [Salvage]?
 }
 
-/// Where every record produced is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream.
-/// `Codable` is its JSON form.
+/// Where every record is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream. `Codable`
+/// is its JSON form.
 public struct DataSamplerBalance: Codable, Equatable, Sendable {
-    /// One stream's.
+    /// The balance of one stream.
     public struct Stream: Codable, Equatable, Sendable {
         /// Records this device produced in this epoch.
         public var produced: UInt64
-        /// Stored at the collector, by its word.
+        /// Records that the collector reported as stored.
         public var stored: UInt64
-        /// Refused by the collector, by reason.
+        /// Rejected by the collector, by reason.
         public var rejected: [String: UInt64]
         /// Dropped on this device, by reason.
         public var dropped: [String: UInt64]
-        /// Passed by the collector without having been seen.
+        /// Numbers the collector passed without having the record.
         public var lostAtCollector: UInt64
-        /// Rows counted on this device's disk.
+        /// Waiting records, counted on this device's disk.
         public var waiting: UInt64
         /// Whether the sum is right.
         public var closes: Bool
@@ -242,6 +241,6 @@ public struct DataSamplerBalance: Codable, Equatable, Sendable {
     public var device: String?
     /// By stream: `status`, `event`, `sample`.
     public var streams: [String: Stream]
-    /// Whether every stream's closes.
+    /// Whether every stream's balance closes.
     public var closes: Bool
 }

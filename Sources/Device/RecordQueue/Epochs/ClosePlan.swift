@@ -1,20 +1,20 @@
 import WireModel
 
-/// The search for the greatest number that one stream of an ended epoch and the collector have in common. Pure.
+/// Searches the greatest number that one stream of an ended epoch and the collector have in common. Pure.
 ///
-/// If a link matches, everything before it does. So the matching numbers are a prefix. Its end is found by asking
-/// evenly spread numbers, then those between the greatest match and the next one asked. A million rows take three
-/// rounds.
+/// If a link matches, everything before it matches too. So the matching numbers are a prefix. To find its end, the
+/// device offers evenly spread numbers, and then numbers between the greatest match and the next offered one. A million
+/// rows take three rounds.
 enum ClosePlan {
-    /// What the collector said of one stream.
+    /// The collector's answer for one stream.
     struct Answer {
         var mark: StreamMark
         var matched: UInt64?
         var isUnknown: Bool
     }
 
-    /// Where to look for numbers to ask in `range`: everywhere, where that is not much, else at evenly spread places,
-    /// the first and the last among them. At most `points` and one.
+    /// The numbers to offer from `range`: all of them if they are few, otherwise evenly spread ones including the first
+    /// and the last. At most `points` + 1.
     static func targets(_ range: Range<UInt64>, points: Int) -> [UInt64] {
         let count = range.upperBound - range.lowerBound
         guard count > 0, points > 0 else { return [] }
@@ -23,16 +23,16 @@ enum ClosePlan {
         return stride(from: 0, to: count - 1, by: Int(step)).map { range.lowerBound + $0 } + [range.upperBound - 1]
     }
 
-    /// Numbers among which the greatest match may still be: above the greatest one known, below the least known not to
-    /// be.
+    /// The numbers that may still be the greatest match: above the greatest known match, and below the least number
+    /// known not to match.
     static func open(_ ledger: StreamLedger) -> Range<UInt64> {
         let least = ledger.closing.matched.map { $0 + 1 } ?? ledger.mark.number
         let bound = ledger.closing.bound ?? ledger.last + 1
         return min(least, bound)..<bound
     }
 
-    /// The search after an answer.
-    /// - Parameter offered: the numbers that were asked, ascending.
+    /// The state of the search after an answer.
+    /// - Parameter offered: the offered numbers, ascending.
     static func next(_ search: CloseSearch, offered: [UInt64], answer: Answer) -> CloseSearch {
         var next = search
         if let matched = answer.matched {
@@ -41,7 +41,7 @@ enum ClosePlan {
         } else if answer.isUnknown {
             next.isUnknown = true
         }
-        // Nothing above the collector's mark is in its history, nor any number offered above the match.
+        // The collector's history has nothing above its mark, and no offered number above the match.
         var bound = min(search.bound ?? .max, answer.mark.number + 1)
         if let refused = offered.first(where: { $0 > (next.matched ?? 0) || next.matched == nil && $0 == 0 }),
             !answer.isUnknown
@@ -53,24 +53,24 @@ enum ClosePlan {
     }
 }
 
-/// The outcome for one stream of a closed epoch, once the greatest common number is known. Pure.
+/// The result for one stream of a closed epoch, once the greatest common number is known. Pure.
 ///
-/// The close says how the collector counts what lies between its mark and `last`: as `moved`, or as given up under the
-/// end's reason. The rows may fare otherwise, because a wipe may have given up what an earlier close was to move. So
-/// rows are counted here wherever the close does not count them: of a moved epoch all above the common number that are
-/// not moved after all; of another epoch those that the collector takes for its own, because another branch of the
-/// history had sent as many.
+/// The close states how the collector counts the numbers between its mark and `last`: as `moved`, or as dropped under
+/// the end's reason. The rows may fare differently, because a wipe may have abandoned what an earlier close was to
+/// move. So rows that the close does not cover are counted here. In a moved epoch these are all rows above the common
+/// number that are not moved after all. In another epoch these are rows that the collector takes for its own, because
+/// another branch of the history had sent as many.
 struct CloseSettlement: Equatable {
-    /// The epoch's final balance, as the collector has it too: its mark, and what lies between that and `last` under
-    /// the reason.
+    /// The epoch's final balance, the same as at the collector: its mark, and the numbers between that and `last` under
+    /// the end's reason.
     var final: StreamMark
-    /// Rows above this number are queued anew.
+    /// Rows above this number are queued again.
     var keptAbove: UInt64
-    /// What the device had dropped, given up or lost, and the close does not count: counted in the new epoch, as never
-    /// numbered.
+    /// Records that the device dropped, abandoned or lost and that the close does not cover. The new epoch counts them
+    /// as never numbered.
     var carried: [DropReason: UInt64]
 
-    /// - Parameter hasDiverged: the device's history and the collector's are not one.
+    /// - Parameter hasDiverged: the histories of device and collector differ.
     init(_ stream: CloseComparison, end: EpochEnd, hasDiverged: Bool) throws {
         let ledger = stream.ledger
         final = stream.mark
@@ -80,11 +80,11 @@ struct CloseSettlement: Equatable {
             final.dropped.add(ledger.last - stream.mark.number, end.reason)
         }
         let givenUp = ledger.abandoned?.reason ?? (end.keepsRecords ? nil : end.reason)
-        // Where the collector's history is not known, the rows may be in it.
+        // If the collector's history is unknown, it may contain the rows.
         keptAbove = givenUp == nil ? stream.doubtful : ledger.last
-        // The collector's mark in a gap or a hole of ours right behind the common number: what arrived before it was
-        // dropped or lost here is stored. Where histories have diverged that cannot be known, and all of it counts as
-        // dropped.
+        // The collector's mark lies in a gap or hole of ours directly after the common number. What arrived before it
+        // was dropped or lost here is then stored. If the histories diverged that cannot be known, and all of it counts
+        // as dropped.
         let passed = stream.isMarkHidden && !hasDiverged ? stream.top : stream.common
         let counted = end.keepsRecords ? ledger.last : stream.top
         var gapCount: UInt64 = 0
@@ -102,8 +102,8 @@ struct CloseSettlement: Equatable {
         } else {
             carried.add(left - min(left, try stream.rowsAbove(passed)), end.missingReason)
         }
-        // What this collector had acknowledged and has no more: it came back from an older copy of itself, or was never
-        // the one.
+        // What this collector had acknowledged and no longer has. It was restored from an older copy, or it is another
+        // collector.
         if end.keepsRecords, stream.mark.number < ledger.mark.number {
             let isAnotherDevice = givenUp == .clone || givenUp == .rebound
             carried.add(
@@ -112,27 +112,26 @@ struct CloseSettlement: Equatable {
     }
 }
 
-/// One stream of an ended epoch beside what the collector has of it, once the search is over. Pure.
+/// Compares one stream of an ended epoch with the collector's, after the search. Pure.
 struct CloseComparison {
     let ledger: StreamLedger
-    /// The collector's.
+    /// The collector's mark.
     let mark: StreamMark
     /// The greatest number known to be the same on both sides.
     let common: UInt64
-    /// The greatest number of ours that the collector has a record or a gap for, ours or another.
+    /// The greatest of our numbers for which the collector has a record or gap, ours or another.
     let top: UInt64
     /// The collector may have our records up to this number.
     let doubtful: UInt64
-    /// The device's drops, without what the end of an epoch gave up.
+    /// The device's drops without those of the epoch's end.
     let gaps: ArraySlice<Gap>
-    /// Counts the rows above a number, those included that were given up and keep no more than number and link.
+    /// Counts the rows above a number. Includes abandoned rows, which keep only number and link.
     let rowsAbove: (UInt64) throws -> UInt64
-    /// Whether no link of ours lies between the common number and the collector's mark: the mark is in a gap or a hole
-    /// of ours.
+    /// No link of ours lies between the common number and the collector's mark: the mark is in a gap or hole of ours.
     let isMarkHidden: Bool
     private let isUnknown: Bool
 
-    /// - Parameter ledger: with the outcome of the search.
+    /// - Parameter ledger: contains the result of the search.
     init(_ ledger: StreamLedger, mark: StreamMark, rowsAbove: @escaping (UInt64) throws -> UInt64) throws {
         let search = ledger.closing
         self.ledger = ledger
@@ -149,11 +148,11 @@ struct CloseComparison {
             try rowsAbove(common) == rowsAbove(top) && !gaps.contains { $0.last > common && $0.last <= top }
     }
 
-    /// Whether the collector has something else where a link of ours says what it should have, or more than was ever
-    /// produced here.
+    /// Whether the collector differs where one of our links says what it must have, or has more than was ever produced
+    /// here.
     private var showsDivergence: Bool { mark.number > ledger.last || (!isMarkHidden && !isUnknown) }
 
-    /// Whether the device's history and the collector's are not one: it is known, or a stream shows it. Links of a
+    /// Whether the histories of device and collector differ, because that is known or a stream shows it. Links of a
     /// corrupt file show nothing.
     static func haveDiverged(_ streams: [CloseComparison], end: EpochEnd) -> Bool {
         end == .restored || (end != .salvaged && streams.contains(where: \.showsDivergence))

@@ -1,13 +1,13 @@
 import WireModel
 
-/// An epoch that is over.
+/// An epoch that has ended.
 struct EndedEpoch: Equatable, Sendable {
     enum Phase: Int, Sendable {
-        /// The collector has to be told, and asked what it has.
+        /// The collector must be told, and asked what it has.
         case closing = 1
-        /// It has answered: what it lacks is on its way into the current epoch, the rest is to be erased.
+        /// The collector answered. What it lacks moves into the current epoch; the rest is erased.
         case moving = 2
-        /// Nothing is left but this note.
+        /// Only this note is left.
         case settled = 3
     }
 
@@ -18,40 +18,40 @@ struct EndedEpoch: Equatable, Sendable {
     /// The device's wall clock, microseconds since 1970.
     var endedWallTime: Int64
     var salvage: SalvageNote?
-    /// While moving: how far it has come, and the rows on their way.
+    /// While moving: the progress, and the rows that are left.
     var streams: StreamLedgers
 
-    /// Whether it ended by a wipe, or one gave up what it had kept.
+    /// Whether it ended by a wipe, or a later wipe abandoned what it had kept.
     var isWiped: Bool { end == .wiped || StreamName.allCases.contains { streams[$0].abandoned?.reason == .wiped } }
 }
 
-/// What came of a corrupt file.
+/// The result of salvaging a corrupt file.
 struct SalvageNote: Equatable, Sendable {
-    /// Why it was given up.
+    /// Why the file was replaced.
     var cause: String
-    /// The folder that keeps the corrupt file.
+    /// The directory that keeps the corrupt file.
     var file: String
     var salvaged: UInt64
-    /// Numbers that had no readable row.
+    /// Numbers without a readable row.
     var lost: UInt64
 }
 
 /// Why an epoch ended.
 package enum EpochEnd: String, Sendable, CaseIterable, Codable {
-    /// Histories diverged on the same machine: an image of the disk was brought back, or the collector was.
+    /// The histories diverged on the same machine: an image of the device's or the collector's disk was restored.
     case restored
     /// The queue was copied to another machine.
     case clone
     case wiped
     case unenrolled
-    /// Bound to somebody else, who gets what waits.
+    /// Bound to another collector or device, which receives what waits.
     case reboundSend = "rebound-send"
-    /// Bound to somebody else, who gets nothing of it.
+    /// Bound to another collector or device, which receives nothing of it.
     case reboundDrop = "rebound-drop"
-    /// The file was corrupt: what was readable waits. The queue does this by itself.
+    /// The file was corrupt; what was readable waits. The queue ends the epoch by itself.
     case salvaged
 
-    /// Under which the collector counts what the epoch has between its mark and its last number.
+    /// The reason under which the collector counts the numbers between its mark and the epoch's last.
     var reason: DropReason {
         switch self {
         case .restored, .salvaged, .reboundSend: .moved
@@ -62,20 +62,20 @@ package enum EpochEnd: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// Whether what waits is kept, to be queued anew.
+    /// Whether waiting records are kept and queued again.
     var keepsRecords: Bool { reason == .moved }
 
-    /// Reasons under which an epoch's end gives up what waits. No record is dropped under one of them otherwise.
+    /// Reasons under which an epoch's end abandons waiting records. Records are dropped under them in no other case.
     static let abandoning = Set(allCases.filter { !$0.keepsRecords }.map(\.reason))
 
-    /// For numbers that have no row any more.
+    /// The reason for numbers that have no row any more.
     var missingReason: DropReason { self == .salvaged ? .salvage : .unreadable }
 }
 
-/// What is left to do after an answer to a close.
+/// What follows from an answer to a close.
 package enum CloseProgress: Equatable, Sendable {
-    /// Ask `nextClose` once more: finer points, or another epoch.
+    /// Ask `nextClose` again: for finer points or another epoch.
     case again
-    /// Nothing is to be closed.
+    /// Nothing needs to be closed.
     case settled
 }

@@ -41,7 +41,7 @@ final class MarkerFile {
     private static let magic = "ws1-queue"
     private static let version = "2"
 
-    /// What the file says, or would say if writing had not failed.
+    /// The content of the file, or what it would be if writing had not failed.
     private(set) var marker: EpochMarker?
     private let directory: String
     private var path: String { "\(directory)/\(QueueFile.markerName)" }
@@ -50,7 +50,7 @@ final class MarkerFile {
     private var descriptor: Int32 = -1
     private var isSynced = true
 
-    /// Reads what is there; a file that cannot be read says nothing.
+    /// Reads the file. A file that cannot be read counts as empty.
     init(directory: String) {
         self.directory = directory
         let file = try? Files<QueueError>.read(
@@ -71,8 +71,8 @@ final class MarkerFile {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Writes what differs from what is there.
-    /// - Parameter syncing: whether it is on synced disk when this returns.
+    /// Writes the marker if it differs.
+    /// - Parameter syncing: whether it must be on synced disk when this returns.
     func write(_ marker: EpochMarker, syncing: Bool) throws(QueueError) {
         if marker != self.marker {
             isSynced = false
@@ -154,12 +154,12 @@ extension EpochMarker.Stream {
     }
 }
 
-/// The current epoch and the last numbers it has given, as `queue.epoch` holds them. It tells what is missing if the
-/// database cannot be read, is gone, or has lost its newest commits.
+/// The current epoch and the last numbers it assigned, as stored in `queue.epoch`. It shows what is missing if the
+/// database is unreadable, gone, or has lost its newest commits.
 struct EpochMarker: Equatable, Sendable {
     /// One stream.
     struct Stream: Equatable, Sendable {
-        /// The last number given.
+        /// The last number assigned.
         var last: UInt64 = 0
         /// Its link.
         var link = ChainLink.zero
@@ -171,7 +171,7 @@ struct EpochMarker: Equatable, Sendable {
 
     var epoch: EpochID
     var ordinal: Int64
-    /// By stream; `nil` in a marker of an older version, which did not know them.
+    /// By stream; `nil` in a marker of an older version, which did not contain them.
     var streams: [StreamName: Stream]?
 }
 
@@ -188,16 +188,15 @@ extension EpochMarker {
         self.init(epoch: state.epoch, ordinal: state.ordinal, streams: streams)
     }
 
-    /// What the marker of a directory says; `nil` where there is none, or it says nothing.
+    /// The marker of a directory; `nil` if there is none or it is unreadable.
     init?(in directory: String) {
         guard let marker = MarkerFile(directory: directory).marker else { return nil }
         self = marker
     }
 
-    /// What the marker knows to have been on synced disk and a database does not have any more, in words; `nil`:
-    /// nothing.
+    /// Describes what the marker knows to have been on synced disk and the database lacks; `nil` if nothing is missing.
     ///
-    /// The marker is written after the commit it tells of, so it is never ahead of a database that is whole.
+    /// The marker is written after the commit it refers to, so it is never ahead of an intact database.
     func finding(against state: QueueState) -> String? {
         if ordinal > state.ordinal {
             return
@@ -205,7 +204,7 @@ extension EpochMarker {
                 + "the file knows only "
                 + "\(state.ordinal); what was committed last is missing: \(Self.cause)"
         }
-        // A marker of an epoch before is only late; one of another history says nothing about this file.
+        // A marker of an earlier epoch is only late. One of another history says nothing about this file.
         guard ordinal == state.ordinal, epoch == state.epoch, let streams else { return nil }
         let missing = streams.sorted { $0.key < $1.key }.compactMap { stream, known -> String? in
             let (last, apart) = (state[stream].last, state.consent[stream].last)

@@ -3,12 +3,12 @@ import Logging
 import SQLite
 import WireModel
 
-/// Closing ended epochs with the collector.
+/// Closes ended epochs with the collector.
 extension QueueStore {
-    /// The ended epoch that is to be closed next: the oldest.
+    /// The oldest ended epoch that must be closed.
     private var closing: EndedEpoch? { state.ended.first { $0.phase == .closing } }
 
-    /// The close to send; the same until its answer is taken over. `nil`: nothing is to be closed.
+    /// The close request to send. It stays the same until its answer is applied. `nil` if nothing must be closed.
     func nextClose() throws -> WireCloseRequest? {
         guard let epoch = closing else { return nil }
         var request = WireCloseRequest()
@@ -30,8 +30,8 @@ extension QueueStore {
         return request
     }
 
-    /// Takes an answer to `nextClose` over.
-    /// - Throws: `.invalid` for an answer that cannot be; nothing changes then.
+    /// Applies the answer to `nextClose`.
+    /// - Throws: `.invalid` for an impossible answer; nothing changes then.
     func applyClose(_ answer: WireCloseAnswer) throws -> CloseProgress {
         guard let epoch = closing else { return .settled }
         guard answer.epoch == epoch.id.data else { return .again }
@@ -49,8 +49,8 @@ extension QueueStore {
                         .invalid, "the answer to a close matches a point of stream \(stream) that was not offered")
                 }
             }
-            // The collector's mark is a point of its history as well. Where nobody's histories have diverged it settles
-            // the search at once.
+            // The collector's mark is also a point of its history. If the histories have not diverged, it ends the
+            // search at once.
             if try isOwn(answer.mark, of: epoch, stream) { answer.matched = answer.mark.number }
             answers[stream] = answer
             searches[stream] = ClosePlan.next(
@@ -87,8 +87,8 @@ extension QueueStore {
         return try link(at: mark.number, of: epoch, stream) == mark.link
     }
 
-    /// Whether no number is left that could be the greatest match. Where the collector cannot tell, the newest numbers
-    /// up to its mark are asked once more before that is believed.
+    /// Whether no other number can be the greatest match. If the collector cannot tell, the newest numbers up to its
+    /// mark are offered once more before that is believed.
     private func isExact(_ epoch: EndedEpoch, _ stream: StreamName, former: CloseSearch) throws -> Bool {
         let search = epoch.streams[stream].closing
         if search.isUnknown { return former.isUnknown }
@@ -107,7 +107,7 @@ extension QueueStore {
 
     private typealias Point = (number: UInt64, link: ChainLink)
 
-    /// The numbers to ask for, ascending: the greatest known to match, and some of those that may.
+    /// The numbers to offer, ascending: the greatest known match, and some that may match.
     private func points(of epoch: EndedEpoch, _ stream: StreamName) throws -> [Point] {
         let ledger = epoch.streams[stream]
         let range = ClosePlan.open(ledger)
@@ -124,15 +124,15 @@ extension QueueStore {
         return points
     }
 
-    /// Numbers in a range that have a link: the own mark, ends of gaps, rows, the last. Evenly spread, where there are
-    /// more than `limit`.
+    /// Numbers in a range that have a link: the own mark, ends of gaps, rows, the last number. Evenly spread if there
+    /// are more than `limit`.
     private func candidates(_ range: Range<UInt64>, of epoch: EndedEpoch, _ stream: StreamName, limit: Int) throws
         -> [Point]
     {
         let ledger = epoch.streams[stream]
         var points: [UInt64: ChainLink] = [:]
         let fixed = fixedPoints(ledger).filter { range.contains($0.number) }
-        // Half of the places at least are for rows, where there are many gaps.
+        // If there are many gaps, at least half of the places are for rows.
         let places = max(limit / 2, limit - fixed.count) - 1
         let rows = max(range.lowerBound, ledger.frontOfRows + 1)..<max(range.upperBound, ledger.frontOfRows + 1)
         for target in ClosePlan.targets(rows, points: places) where points[target] == nil {
@@ -153,7 +153,7 @@ extension QueueStore {
         return fixed
     }
 
-    /// The first row from a number on that has a link.
+    /// The first row with a link from a number on.
     private func candidate(
         from number: UInt64, below bound: UInt64, of epoch: EndedEpoch, _ stream: StreamName
     ) throws -> Point? {
@@ -174,7 +174,7 @@ extension QueueStore {
 
     // MARK: - Settling
 
-    /// The common numbers are known: the final balance is taken, and what the collector lacks is on its way. One
+    /// The common numbers are known. Takes the final balance, and starts moving what the collector lacks. One
     /// transaction.
     private func settle(_ epoch: EndedEpoch, _ answers: [StreamName: ClosePlan.Answer]) throws {
         let comparisons = try StreamName.allCases.compactMap { stream in
@@ -213,7 +213,7 @@ extension QueueStore {
 }
 
 extension StreamLedger {
-    /// What the collector is told with the close.
+    /// The totals sent with the close.
     fileprivate var lastTotals: StreamTotals {
         StreamTotals(produced: produced, waiting: rowCount, dropped: droppedAboveMark, droppedUnnumbered: unnumbered)
     }

@@ -3,10 +3,10 @@ import Logging
 import SQLite
 import WireModel
 
-/// Ending the current epoch.
+/// Ends the current epoch.
 extension QueueStore {
-    /// Ends the epoch and begins another, in one small transaction whatever waits.
-    /// - Throws: `.tooSoon` for `.restored` where the budget of new epochs is spent (`DivergenceBudget`).
+    /// Ends the epoch and begins another in one small transaction, however much waits.
+    /// - Throws: `.tooSoon` for `.restored` if the budget of new epochs is spent (`DivergenceBudget`).
     func endEpoch(_ end: EpochEnd) throws {
         guard end != .salvaged else {
             throw QueueError(.invalid, "an epoch ends as salvaged only by opening a corrupt file")
@@ -33,7 +33,7 @@ extension QueueStore {
             }
             try endQuarantine(end)
         }
-        // From here on no damage to the WAL brings the former epoch back as the current one.
+        // From here on, damage to the WAL cannot bring the former epoch back as the current one.
         checkpoint()
         writeMarker(syncing: true)
         logger.notice(
@@ -41,8 +41,8 @@ extension QueueStore {
             metadata: ["queue.epoch": "\(state.epoch)", "queue.former": "\(former)", "queue.end": "\(end.rawValue)"])
     }
 
-    /// Deletes, or brings into the current epoch, about so much as fits into one transaction.
-    /// - Returns: `false` where nothing is left to do.
+    /// Erases rows, or moves them into the current epoch, about as many as fit into one transaction.
+    /// - Returns: `false` if nothing is left to do.
     func advanceEnded() throws -> Bool {
         if try eraseSome() { return true }
         if try moveSome() { return true }
@@ -54,7 +54,7 @@ extension QueueStore {
     /// - Returns: `false` where there are none.
     func eraseSome() throws -> Bool {
         for table in state.tables where table.name != RecordTable.current(table.stream).name {
-            // The sizes of all rows include those that only wait to be erased; emptied ones have none.
+            // The sizes include rows that only wait to be erased. Emptied rows have size 0.
             let ledger = state[table]
             if state.isChained(table), ledger.abandoned != nil {
                 guard ledger.bytes > 0 else { continue }
@@ -69,9 +69,9 @@ extension QueueStore {
         return false
     }
 
-    /// Where the file needs pages: rows that were given up lose number and link as well, the oldest epoch's first. How
-    /// far the collector had come along with them is then known less exactly.
-    /// - Returns: `false` where there are none.
+    /// If the file needs pages, abandoned rows lose number and link as well, those of the oldest epoch first. How far
+    /// the collector agreed with them is then known less exactly.
+    /// - Returns: `false` if there are none.
     func eraseLinks() throws -> Bool {
         for table in state.tables where state.isChained(table) && state[table].abandoned != nil {
             guard let last = try lastErasable(of: table, front: state[table].front) else { continue }
@@ -81,7 +81,7 @@ extension QueueStore {
         return false
     }
 
-    /// Content of what was wiped is written over, so long as some of it may be there.
+    /// Overwrites the content of wiped records while some of it may remain.
     private func erasing(_ body: () throws -> Void) throws {
         let isWiped = hasWipedEpoch
         if isWiped { try connection.setPragma("secure_delete", to: 1) }
@@ -99,7 +99,7 @@ extension QueueStore {
         }
     }
 
-    /// Rows are deleted and inserted anew rather than changed: emptied in place, each page would stay almost empty.
+    /// Rows are deleted and inserted again. If they were emptied in place, each page would stay almost empty.
     private func emptySome(of table: RecordTable) throws {
         let ledger = state[table]
         let rows = try connection.cached(
@@ -115,7 +115,7 @@ extension QueueStore {
         rows.reset()
         try change { next in
             guard let first = found.first?.number, let last = found.last?.number else {
-                // The ledger says there is content, and there is none.
+                // The ledger reports content, but there is none.
                 next[table].bytes = 0
                 return
             }
@@ -136,12 +136,12 @@ extension QueueStore {
         emptied[table] = found.last?.number
     }
 
-    /// Content of what was wiped is still to leave the disk.
+    /// Whether content of wiped records is still on disk.
     var hasWipedEpoch: Bool { state.ended.contains { $0.phase != .settled && $0.isWiped } }
 
-    /// After a wipe: pages that are free, what is left between rows, the file's tail and old frames of the WAL still
-    /// hold what was erased, and what was acknowledged before. The file is written anew, with what little is in it now,
-    /// and both are cut and allocated anew.
+    /// After a wipe, free pages, unused parts of pages, the file's tail and old WAL frames still contain erased and
+    /// acknowledged records. So the file is rewritten with the little that it contains, and both files are truncated
+    /// and allocated again.
     func scrub() throws {
         try settle()
         try connection.execute("VACUUM")
@@ -179,7 +179,7 @@ extension QueueStore {
             }
             next.settle(epoch.ordinal)
         }
-        // What was moved is sent from now on: its former place must not come back with a WAL that is lost.
+        // Moved records are sent from now on. Losing the WAL must not bring their former rows back.
         checkpoint()
         return true
     }
@@ -204,7 +204,7 @@ extension QueueState {
         }
         ended.append(over)
         giveUpOldest()
-        // Whoever comes next has never heard of this epoch: there is nothing to compare, and nothing to close.
+        // The next collector has never seen this epoch, so there is nothing to compare or close.
         if end == .reboundSend { moveUnasked(ended.count - 1) }
     }
 
@@ -231,7 +231,7 @@ extension QueueState {
         self[table].bytes = bytes
     }
 
-    /// No more than so many epochs wait for a collector: of the oldest nobody will tell what became of it.
+    /// Limits the number of epochs that wait for a collector. The outcome of the oldest stays unknown.
     private mutating func giveUpOldest() {
         let closing = ended.indices.filter { ended[$0].phase == .closing }
         guard closing.count > QueueFile.closingEpochs, let index = closing.first else { return }
@@ -247,8 +247,8 @@ extension QueueState {
         ended[index].phase = .moving
     }
 
-    /// An epoch that is not compared with anybody's: its balance is final as the device has it, and what waits is
-    /// queued anew.
+    /// Handles an epoch that is compared with no collector. Its balance is final as the device has it, and what waits
+    /// is queued again.
     private mutating func moveUnasked(_ index: Int) {
         for stream in StreamName.allCases {
             let ledger = ended[index].streams[stream]
@@ -285,7 +285,7 @@ extension StreamLedger {
         last = mark.number
     }
 
-    /// The ledger of rows on their way: those up to `number` are done with.
+    /// The ledger of rows that move. Those up to `number` are done.
     func moving(above number: UInt64, link: ChainLink, rows: UInt64) -> StreamLedger {
         var ledger = StreamLedger()
         ledger.last = last
@@ -304,27 +304,27 @@ extension [DropReason: UInt64] {
     }
 }
 
-/// How often an epoch may end because histories diverged. Pure; times are microseconds on the queue clock.
+/// Limits how often an epoch may end because histories diverged. Pure; times are microseconds on the queue clock.
 ///
-/// Each new epoch costs a close, three tables and a rewrite of all that waits, 64 MiB at most. A collector that always
-/// reports divergence must not make the device start over for ever; a person who brings back one image after another
-/// must not wait. So there is a budget of six, and one comes back every hour: at most 24 epochs or 1.5 GiB of flash a
-/// day. If none can be closed for a day, all 30 are still kept apart (`QueueFile.closingEpochs`). The budget is kept as
-/// the time at which it will be whole again.
+/// Each new epoch costs a close, three tables and rewriting all that waits, at most 64 MiB. A collector that always
+/// reports divergence must not make the device start again for ever. But a person who restores one image after another
+/// must not wait. So there is a budget of six, and one is refunded every hour: at most 24 epochs or 1.5 GiB of flash
+/// writes per day. Even if none can be closed for a day, all 30 are kept separately (`QueueFile.closingEpochs`). The
+/// budget is stored as the time at which it will be whole again.
 enum DivergenceBudget {
     static let epochs: Int64 = 6
     static let refill: Int64 = 3600 * 1_000_000
 
-    /// - Parameter wholeAt: `nil`: nothing was ever spent.
-    /// - Returns: how long until an epoch may end; 0: now.
+    /// - Parameter wholeAt: `nil` if nothing was ever spent.
+    /// - Returns: how long until an epoch may end; 0 for now.
     static func wait(wholeAt: Int64?, now: Int64) -> Int64 {
         max(0, bounded(wholeAt, now) - now - (epochs - 1) * refill)
     }
 
-    /// One is spent.
+    /// Spends one.
     static func spend(wholeAt: Int64?, now: Int64) -> Int64 { bounded(wholeAt, now) + refill }
 
-    /// A time that cannot be is no reason to wait for longer than an empty budget takes.
+    /// An impossible time must not delay longer than an empty budget does.
     private static func bounded(_ wholeAt: Int64?, _ now: Int64) -> Int64 {
         min(max(wholeAt ?? now, now), now + epochs * refill)
     }

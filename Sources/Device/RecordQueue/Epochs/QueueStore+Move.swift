@@ -4,8 +4,8 @@ import WireModel
 
 /// Bringing rows into the current epoch: those of a closed epoch, and those for which consent was given.
 extension QueueStore {
-    /// Moves some rows of an epoch that was closed.
-    /// - Returns: `false` where there are none.
+    /// Moves some rows of a closed epoch.
+    /// - Returns: `false` if there are none.
     func moveSome() throws -> Bool {
         for epoch in state.ended where epoch.phase == .moving {
             for stream in StreamName.allCases where epoch.streams[stream].rowCount > 0 {
@@ -26,7 +26,7 @@ extension QueueStore {
         let ledger = state[table]
         let rows = try movable(of: table)
         guard let last = rows.last else {
-            // The ledger says there are rows, and there is none.
+            // The ledger reports rows, but there are none.
             try change { next in
                 next[table.stream].unnumbered.add(ledger.rowCount, .unreadable)
                 next[table].passed(
@@ -57,7 +57,7 @@ extension QueueStore {
         var queueTime: Int64
         var size: UInt64
         var link: ChainLink?
-        /// `nil`: damaged.
+        /// `nil` if the row is damaged.
         var record: NewRecord?
     }
 
@@ -70,7 +70,7 @@ extension QueueStore {
         defer { statement.reset() }
         var rows: [MovableRow] = []
         var bytes = 0
-        // The link before the next row, where it is known.
+        // The link before the next row, if known.
         var running: (number: UInt64, link: ChainLink)? =
             isNumbered && ledger.frontLink != .zero ? (ledger.front, ledger.frontLink) : nil
         while try statement.step() {

@@ -3,7 +3,7 @@ import Logging
 import SQLite
 import WireModel
 
-/// What is in a queue's directory, for people; `Codable` is its JSON form.
+/// The contents of a queue's directory, for people. `Codable` is its JSON form.
 package struct QueueInspection: Codable, Equatable, Sendable {
     package struct File: Codable, Equatable, Sendable {
         package var name: String
@@ -33,24 +33,24 @@ package struct QueueInspection: Codable, Equatable, Sendable {
         package var end: EpochEnd
         package var isClosed: Bool
         package var waiting: UInt64
-        /// Why the file was given up, where this epoch ended so.
+        /// Why the file was replaced, if this epoch ended so.
         package var cause: String?
         package var file: String?
         package var salvaged: UInt64?
         package var lost: UInt64?
     }
 
-    /// A record that was quarantined.
+    /// A quarantined record.
     package struct Quarantined: Codable, Equatable, Sendable {
         package var id: Int64
         package var stream: String
         package var number: UInt64
         package var reason: String
         package var bytes: Int
-        /// The device's wall clock when it was made, microseconds since 1970.
+        /// The device's wall clock when the record was made, in microseconds since 1970.
         package var wallTime: Int64
-        /// Whether the collector has it: `open`, `not-stored` or `uncertain`; `nil` from an agent of before it was
-        /// known.
+        /// Whether the collector has it: `open`, `not-stored` or `uncertain`; `nil` from an older agent, which did not
+        /// know it.
         package var fate: String?
     }
 
@@ -63,26 +63,26 @@ package struct QueueInspection: Codable, Equatable, Sendable {
     package var streams: [Stream]
     package var ended: [Ended]
     package var quarantine: [Quarantined]
-    /// Those of the queue itself.
+    /// The queue's own files.
     package var files: [File]
-    /// Corrupt files kept aside, oldest first: names of directories.
+    /// Names of the directories with corrupt files, oldest first.
     package var corruptFiles: [String]
 }
 
-/// What `verify` found.
+/// The result of `verify`.
 package struct QueueVerification: Codable, Equatable, Sendable {
-    /// For people; empty: the chain holds over every row, all counts are those of the rows, and SQLite finds nothing
-    /// wrong with the file.
+    /// Findings for people. Empty if the chain holds over every row, all counts match the rows, and SQLite finds no
+    /// fault.
     package var findings: [String]
     package var rows: UInt64
     package var isWhole: Bool { findings.isEmpty }
 }
 
-/// What `repair` did.
+/// The result of `repair`.
 package struct QueueRepair: Codable, Equatable, Sendable {
-    /// What was wrong; empty: nothing, and nothing was changed.
+    /// What was wrong. Empty if nothing was, and then nothing was changed.
     package var findings: [String]
-    /// The folder that keeps the bad file.
+    /// The directory that keeps the bad file.
     package var file: String?
     package var salvaged: UInt64
     package var lost: UInt64
@@ -90,13 +90,13 @@ package struct QueueRepair: Codable, Equatable, Sendable {
 
 /// A page of exported records.
 package struct QueueExport: Codable, Equatable, Sendable {
-    /// One JSON object each, without a line end.
+    /// One JSON object each, without newline.
     package var lines: [String]
-    /// For the next page; `nil` at the end.
+    /// The position of the next page; `nil` at the end.
     package var next: String?
 }
 
-/// Looking at everything.
+/// Reads everything for people.
 extension QueueStore {
     func inspect() throws -> QueueInspection {
         let now = queueClock.time
@@ -151,7 +151,7 @@ extension QueueStore {
         }
     }
 
-    /// Recomputes the chain over every row and every count, and lets SQLite check the file. Reads all there is.
+    /// Recomputes the chain over every row and every count, and lets SQLite check the file. Reads everything.
     func verify() throws -> QueueVerification {
         var result = QueueVerification(findings: try connection.integrityCheck(limit: 20), rows: 0)
         guard result.findings.isEmpty else { return result }
@@ -206,31 +206,30 @@ extension QueueStore {
     }
 }
 
-/// For `ws1agent queue inspect|verify|repair|export`: through a running agent, or with none running over a queue opened
-/// for it.
+/// For `ws1agent queue inspect|verify|repair|export`. Goes through a running agent, or opens the queue if none runs.
 extension RecordQueue {
-    /// What is there.
+    /// The present contents.
     package func inspect() async throws(QueueError) -> QueueInspection {
         try await run(committingFirst: true) { try $0.inspect() }
     }
 
-    /// Recomputes the chain and all counts. Reads everything: seconds for a large queue, during which nothing else is
-    /// committed.
+    /// Recomputes the chain and all counts. Reads everything, which takes seconds for a large queue; nothing else is
+    /// committed meanwhile.
     package func verify() async throws(QueueError) -> QueueVerification {
         try await run(committingFirst: true) { try $0.verify() }
     }
 
-    /// Records as JSON, one to a line, page by page; what changes between two pages is there or not.
+    /// Records as JSON, one per line, page by page. Records that change between two pages may be included or not.
     /// - Parameters:
-    ///   - cursor: `next` of the page before; `nil` from the start.
+    ///   - cursor: `next` of the former page; `nil` for the start.
     ///   - limit: lines, 1 to 10,000.
-    /// - Throws: `.invalid` for a cursor of no place.
+    /// - Throws: `.invalid` for an unknown cursor.
     package func export(after cursor: String? = nil, limit: Int = 1000) async throws(QueueError) -> QueueExport {
         try await run(committingFirst: true) { try $0.export(after: cursor, limit: min(max(1, limit), 10_000)) }
     }
 
-    /// Salvages a queue on demand, with no agent running: where `verify` finds anything, the file is moved aside and
-    /// what is readable goes into a new one, in a new epoch.
+    /// Salvages a queue on demand while no agent runs. If `verify` finds anything, the file is moved aside and its
+    /// readable records go into a new file, in a new epoch.
     /// - Throws: `.inUse` while an agent runs, `.newerVersion`, `.diskFull`, `.io`.
     package static func repair(
         directory: String, configuration: Configuration = Configuration(), clock: any RecordClock, logger: Logger

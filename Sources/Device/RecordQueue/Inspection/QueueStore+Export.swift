@@ -3,11 +3,11 @@ import SQLite
 import SwiftProtobuf
 import WireModel
 
-/// Records as JSON, one to a line.
+/// Exports records as JSON, one per line.
 extension QueueStore {
     /// - Parameters:
-    ///   - cursor: `next` of the page before; `nil` from the start.
-    ///   - limit: 1 or more; a page also ends at about a mebibyte of records.
+    ///   - cursor: `next` of the former page; `nil` for the start.
+    ///   - limit: 1 or more. A page also ends at about a mebibyte of records.
     func export(after cursor: String?, limit: Int) throws -> QueueExport {
         let tables = state.tables.sorted { ($0.stream, $0.name) < ($1.stream, $1.name) }
         var (start, number) = try Self.parse(cursor, tables)
@@ -58,7 +58,7 @@ extension QueueStore {
         var timeSinceBoot: UInt64?
         var test: Bool?
         var application: String?
-        /// As base64, where the kind is not known or the body is not what it should be.
+        /// In base64 if the kind is unknown or the body is malformed.
         var body: String?
         /// The row cannot be read.
         var isDamaged: Bool?
@@ -134,24 +134,24 @@ extension QueueStore {
 
 /// A file beside the queue of which the queue keeps a copy.
 package enum CopiedFile: Int64, CaseIterable, Sendable {
-    /// Who this device is.
+    /// The device's identity.
     case identity = 1
-    /// What the person whose device it is has said to being sampled.
+    /// The person's consent.
     case consent = 2
 }
 
-/// Copies of small files, for the day on which a file is damaged or gone. The queue does not look into them.
+/// Copies of small files, used if a file is damaged or gone. The queue does not interpret them.
 extension RecordQueue {
-    /// Largest copy: two certificates and their credentials have a few thousand bytes.
+    /// The largest copy. Two certificates with their credentials have a few thousand bytes.
     package static let maximumCopyBytes = 64 << 10
 
-    /// The copy as last kept; `nil`: there is none. Waits for the writer.
+    /// The stored copy; `nil` if there is none. Waits for the writer.
     package func copy(of file: CopiedFile) throws(QueueError) -> Data? {
         try writer.runWaiting { $0.state.copies[file]?.content }
     }
 
-    /// Replaces the copy; on synced disk when this returns, and the former one is written over in the file. Frames of
-    /// it may stay in the WAL until that is begun anew. Nothing is written where the copy is the same.
+    /// Replaces the copy. It is on synced disk when this returns, and the former one is overwritten in the file. WAL
+    /// frames of the former copy may remain until the WAL starts again. Writes nothing if the copy is the same.
     /// - Throws: `.invalid` for more than `maximumCopyBytes`.
     package func keepCopy(_ content: Data, of file: CopiedFile) throws(QueueError) {
         guard content.count <= Self.maximumCopyBytes else {
@@ -172,7 +172,7 @@ extension QueueStore {
             let sequence = (next.copies[file]?.sequence ?? 0) + 1
             next.copies[file] = QueueState.FileCopy(sequence: sequence, content: content)
         }
-        // A damaged WAL must not bring back a credential or a decision that does not hold any more.
+        // A damaged WAL must not bring back an obsolete credential or decision.
         checkpoint()
     }
 }

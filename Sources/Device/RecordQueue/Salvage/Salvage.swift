@@ -24,7 +24,7 @@ import WireModel
 /// what has arrived. Queueing the records anew could double them unnoticed. They count as `unverifiable` and stay in
 /// the file kept aside.
 enum Salvage {
-    /// Opens the queue's file; a corrupt one, or one that has gone, is replaced first, and that is said.
+    /// Opens the queue's file. A file that is corrupt or gone is first replaced, and this is logged.
     static func open(
         directory: String, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
     ) throws -> (store: QueueStore, isReplaced: Bool) {
@@ -51,7 +51,7 @@ enum Salvage {
         }
     }
 
-    /// Nobody has the file open.
+    /// Nobody may have the file open.
     static func replace(
         _ cause: String, files: SalvageFiles, configuration: RecordQueue.Configuration, clock: any RecordClock,
         logger: Logger
@@ -68,7 +68,7 @@ enum Salvage {
             ])
     }
 
-    /// Makes the new file from what the old one still says.
+    /// Makes the new file from what the old one still contains.
     private static func fill(
         _ files: SalvageFiles, note: SalvageNote, configuration: RecordQueue.Configuration, clock: any RecordClock,
         logger: Logger
@@ -95,7 +95,7 @@ enum Salvage {
 }
 
 extension QueueStore {
-    /// Takes over the records of a corrupt file.
+    /// Takes the records of a corrupt file.
     fileprivate func fill(from pages: RawPages, found: SalvagedState, marker: EpochMarker?, note: SalvageNote) throws
         -> SalvageNote
     {
@@ -110,7 +110,7 @@ extension QueueStore {
                 bytes = 0
             }
             guard !isFull, let failure = try insertFitting(batch[...]) else { return }
-            // What has no room stays in the file that is kept aside, counted as lost.
+            // Records without room stay in the old file and count as lost.
             isFull = true
             logger.error("no room for all records of a corrupt queue", metadata: ["queue.error": "\(failure)"])
         }
@@ -122,7 +122,7 @@ extension QueueStore {
                 return
             }
             guard record.number > state[table].front else { return }
-            // Nothing confirms this column, and one that is far ahead would age all others.
+            // Nothing confirms this column. A time that is far ahead would make all other records look old.
             record.queueTime = min(record.queueTime, found.greatestQueueTime ?? .max)
             batch.append(record)
             bytes += record.body.count
@@ -132,8 +132,8 @@ extension QueueStore {
         return try count(unknown, note)
     }
 
-    /// Inserts records; in halves if there is no room for all in one transaction.
-    /// - Returns: what the disk said when not even one record had room; `nil`: all are in.
+    /// Inserts records, in halves if they do not fit into one transaction.
+    /// - Returns: the error if not even one record fits; `nil` if all are in.
     private func insertFitting(_ records: ArraySlice<SalvageRow.Record>) throws -> QueueError? {
         do {
             try insert(salvaged: records)
@@ -154,7 +154,7 @@ extension QueueStore {
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
             for record in records {
                 guard let table = state.table(of: record.chain) else { continue }
-                // Copies of one row are alike.
+                // Copies of one row are equal.
                 let statement = try connection.cached(
                     """
                     INSERT OR IGNORE INTO \(table.name) (number, kind, wall_time, queue_time, size, key_id, link, body, chain)
@@ -166,13 +166,13 @@ extension QueueStore {
                     record.body, record.chain.rawValue)
                 try statement.run()
             }
-            // Moving them into the new epoch needs it.
+            // Moving them into the new epoch needs this reserve.
             if try availablePages() < QueueFile.reservePages { throw outOfPages(pages) }
         }
         checkpointIfDue()
     }
 
-    /// Deletes what does not follow from the row before it, and brings the ledgers in line with the rows.
+    /// Deletes rows that do not follow from the row before, and corrects the ledgers.
     private func count(_ unknown: [StreamName: UInt64], _ note: SalvageNote) throws -> SalvageNote {
         let tables = state.tables.filter { $0 != .current($0.stream) }
         for table in tables {
@@ -214,7 +214,7 @@ extension QueueStore {
             if next.ended.last?.phase == .closing {
                 next.ended[next.ended.count - 1].salvage = note
             } else {
-                // Its epoch is not known: the note stands for itself.
+                // The epoch is unknown, so the note stands alone.
                 next.ended.append(
                     EndedEpoch(
                         ordinal: next.ordinal - 1, id: .random(), end: .salvaged, phase: .settled,
@@ -269,7 +269,7 @@ extension QueueStore {
 }
 
 extension StreamLedger {
-    /// Rows were found, perhaps beyond what the ledger knew of.
+    /// Rows were found, perhaps more than the ledger knew.
     fileprivate mutating func adopt(_ figures: QueueStore.RecordTableFigures) {
         rowCount = figures.removed.count
         bytes = figures.removed.bytes
@@ -282,7 +282,7 @@ extension StreamLedger {
 }
 
 extension QueueState {
-    /// Where a row found in a corrupt file belongs; `nil`: nowhere any more.
+    /// The table of a row found in a corrupt file; `nil` if it belongs nowhere any more.
     fileprivate func table(of chain: ChainCode) -> RecordTable? {
         if chain.ordinal == ChainCode.consent { return .consent(chain.stream) }
         return ended.contains { $0.ordinal == chain.ordinal && $0.phase != .settled }

@@ -4,7 +4,7 @@ import WireModel
 
 import Glibc
 
-/// The files of a salvage: where they lie and how they move.
+/// The files of a salvage: their names and how they move.
 struct SalvageFiles {
     let directory: String
 
@@ -15,7 +15,7 @@ struct SalvageFiles {
     var corruptDatabase: String { "\(salvaging)/\(QueueFile.databaseName)" }
     private var new: String { "\(salvaging)/\(Self.newName)" }
 
-    /// Why a salvage has to go on that a crash has cut short; `nil`: there is none, or it was as good as done.
+    /// Why an interrupted salvage must continue; `nil` if there is none, or it was practically finished.
     func unfinished() throws(QueueError) -> String? {
         guard Paths.exists(salvaging) else { return nil }
         if Paths.exists(corruptDatabase), Paths.exists(database) {
@@ -25,7 +25,7 @@ struct SalvageFiles {
         return "a salvage was cut short"
     }
 
-    /// Why an empty or missing file is not that of a first start; `nil`: it is, or the file is there.
+    /// Why an empty or missing file does not mean a first start; `nil` if it does, or if the file exists.
     func missing() -> String? {
         guard (Paths.size(of: database) ?? 0) == 0 else { return nil }
         let what = Paths.exists(database) ? "is empty" : "is missing"
@@ -36,7 +36,7 @@ struct SalvageFiles {
         return "\(database) \(what), but its WAL is not"
     }
 
-    /// Whether the file may really be of a newer version, and its head is not just damaged.
+    /// Whether the file may really be of a newer version, and its header is not just damaged.
     var isVersionPlausible: Bool {
         let pages = RawPages(database: database, wal: database + "-wal")
         var page = [UInt8](repeating: 0, count: QueueFile.pageBytes)
@@ -44,9 +44,9 @@ struct SalvageFiles {
         return page.number32(60) <= UInt32(QueueFile.greatestVersion)
     }
 
-    /// Moves the corrupt file and its WAL into `queue.salvaging/`, where they are not there yet, and clears what an
+    /// Moves the corrupt file and its WAL into `queue.salvaging/` if they are not there yet, and removes what an
     /// earlier attempt left.
-    /// - Returns: the name under which it is to be kept.
+    /// - Returns: the name under which it will be kept.
     func moveAside(at wallTime: Int64) throws(QueueError) -> String {
         let name = try nextAside(at: wallTime)
         try Files<QueueError>.makeDirectory(salvaging, syncing: false)
@@ -56,7 +56,7 @@ struct SalvageFiles {
         if !Paths.exists(corruptDatabase + "-wal"), Paths.exists(database + "-wal") {
             try Files<QueueError>.rename(database + "-wal", to: corruptDatabase + "-wal")
         }
-        // Where only a WAL was there.
+        // For the case that only a WAL exists.
         if !Paths.exists(corruptDatabase) { close(open(corruptDatabase, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)) }
         for leftover in [new, new + "-wal", new + "-journal"] { unlink(leftover) }
         try Files<QueueError>.sync(directory: salvaging)
@@ -64,10 +64,10 @@ struct SalvageFiles {
         return name
     }
 
-    /// Puts the new file in its place and keeps the old one aside.
+    /// Moves the new file into place and keeps the old one.
     func publish(as name: String) throws(QueueError) {
         if Paths.exists(new) {
-            // Everything in the WAL is in the file: the store was closed.
+            // The WAL's content is in the file, because the store was closed.
             unlink(new + "-wal")
             try Files<QueueError>.rename(new, to: database)
             try Files<QueueError>.sync(directory: directory)
@@ -79,12 +79,12 @@ struct SalvageFiles {
         for old in kept.dropLast(QueueFile.keptCorruptFiles) { remove(old) }
     }
 
-    /// The corrupt files kept aside, oldest first.
+    /// The corrupt files that are kept, oldest first.
     var kept: [String] {
         let names = ((try? Files<QueueError>.names(in: directory)) ?? []).filter {
             $0.hasPrefix(QueueFile.corruptPrefix)
         }
-        // By the number in front: the clock may have been wrong.
+        // Sorted by the leading number, because the clock may have been wrong.
         return names.sorted { (Self.ordinal($0), $0) < (Self.ordinal($1), $1) }
     }
 
@@ -107,7 +107,7 @@ struct SalvageFiles {
 }
 
 extension RawPages {
-    /// The pages of a queue's file and its WAL.
+    /// The pages of a queue's file with its WAL.
     convenience init(database: String, wal: String) {
         self.init(database: database, wal: wal, pageBytes: QueueFile.pageBytes)
     }

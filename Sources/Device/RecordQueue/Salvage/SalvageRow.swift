@@ -2,7 +2,7 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What a row of a queue's file is, by its columns alone.
+/// A row of a queue's file, recognized by its columns alone.
 enum SalvageRow {
     struct Record {
         var chain: ChainCode
@@ -28,7 +28,7 @@ enum SalvageRow {
     struct Meta {
         var clock: QueueClock
         var binding: QueueBinding?
-        /// Version 1 kept the epoch here.
+        /// Version 1 stored the epoch here.
         var epoch: EpochID?
     }
 
@@ -40,7 +40,7 @@ enum SalvageRow {
     case meta(Meta)
     case copy(CopiedFile, QueueState.FileCopy)
 
-    /// `nil`: nothing of ours, or damaged.
+    /// `nil` if the row is not ours or is damaged.
     init?(id: Int64, _ row: RawRow) {
         switch row.columns.count {
         case 3: self.init(copy: id, row)
@@ -60,7 +60,7 @@ enum SalvageRow {
         }
     }
 
-    /// Up to version 4 the row of table `identity`, which had the same columns and the id of the identity.
+    /// Up to version 4: a row of table `identity`, which had the same columns and the id of the identity.
     private init?(copy id: Int64, _ row: RawRow) {
         guard let file = CopiedFile(rawValue: id), row.isNull(0), let sequence = row.integer(1), sequence > 0,
             let content = row.bytes(2)
@@ -76,10 +76,10 @@ enum SalvageRow {
             let keyID = row.integer(5), let link = row.bytes(6), let body = row.bytes(7), body.count == size
         else { return nil }
         let data = Data(body)
-        // Rows of before the chain was in them are of the first epoch; their stream is that of their kind.
+        // Rows without a chain column belong to the first epoch, and to the stream of their kind.
         let chain = row.columns.count == 9 ? row.integer(8).flatMap { ChainCode(rawValue: $0) } : Self.formerChain(kind)
         guard let chain else { return nil }
-        // The envelope says the same once more.
+        // The envelope repeats these facts.
         let header: RecordHeader?
         if chain.ordinal == ChainCode.consent {
             header = link.isEmpty ? RecordHeader(scanning: Data([8, 1]) + data) : nil
@@ -168,7 +168,7 @@ enum SalvageRow {
     }
 
     private init?(meta id: Int64, _ row: RawRow) {
-        // Version 1 has the epoch in front.
+        // In version 1 the epoch comes first.
         let epoch = row.bytes(1).flatMap { EpochID($0) }
         let first = epoch == nil ? 1 : 2
         guard id == 1, row.isNull(0), let time = row.integer(first), (0...QueueClock.greatestTime).contains(time),

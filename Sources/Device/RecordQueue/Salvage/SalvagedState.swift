@@ -1,6 +1,6 @@
 import WireModel
 
-/// What a corrupt file still says of itself, gathered row by row, and the state a new file begins with. Pure.
+/// What a corrupt file still says about itself, collected row by row, and the state that a new file starts with. Pure.
 struct SalvagedState {
     private var meta: SalvageRow.Meta?
     private var copies: [CopiedFile: QueueState.FileCopy] = [:]
@@ -11,7 +11,7 @@ struct SalvagedState {
     private var greatestOrdinal: Int64 = 0
     private var greatestRecordOrdinal: Int64 = 0
 
-    /// Stale copies on pages that are no longer in use lose against newer ones.
+    /// Newer copies win over stale ones on unused pages.
     mutating func add(_ row: SalvageRow) {
         switch row {
         case .meta(let found): if found.clock.time >= meta?.clock.time ?? 0 { meta = found }
@@ -36,23 +36,22 @@ struct SalvagedState {
         }
     }
 
-    /// The newest time on the queue clock that the file knew of; `nil`: it knows none any more.
+    /// The newest time on the queue clock in the file; `nil` if there is none.
     var greatestQueueTime: Int64? {
         meta?.clock.time
             ?? ledgers.values.map(\.lastQueueTime).filter { (0...QueueClock.greatestTime).contains($0) }.max()
     }
 
-    /// Whether a row of an epoch that has no tables is only a copy left on a page, or its chain is damaged: the current
-    /// epoch is known, and with it all before it. Where only the marker knows it, those before it are not.
+    /// Whether a row of an epoch without tables is only a copy left on a page, or has a damaged chain. If the current
+    /// epoch is known, all earlier ones are too, unless only the marker knows it.
     func isStale(_ chain: ChainCode, marker: EpochMarker?) -> Bool {
         if epochs.values.contains(where: { $0.end == nil }) { return true }
         return marker.map { chain.ordinal > $0.ordinal } ?? false
     }
 
-    /// The state of the file that takes its place: a new epoch, and what was there as ended ones. Rows are counted
-    /// later.
+    /// The state of the new file: a new epoch, and the former epochs as ended ones. Rows are counted later.
     ///
-    /// - Parameter marker: what `queue.epoch` says: where the file does not know its epoch any more, this does.
+    /// - Parameter marker: the content of `queue.epoch`, which knows the epoch even if the file does not.
     func state(marker: EpochMarker?, now: RecordStamp) -> QueueState {
         var state = QueueState(
             epoch: .random(), clock: meta?.clock ?? QueueClock(time: greatestQueueTime ?? 0, stamp: now))
@@ -66,7 +65,7 @@ struct SalvagedState {
         if let epoch = meta?.epoch, known.isEmpty {
             known[1] = SalvageRow.Epoch(ordinal: 1, id: epoch, end: nil, phase: .closing, endedWallTime: now.wallTime)
         }
-        // One stays free, for a note where the epoch is not known.
+        // One ordinal stays free for a note if the epoch is unknown.
         state.ordinal = max(greatestOrdinal, known.keys.max() ?? greatestRecordOrdinal) + 2
         for epoch in known.values.sorted(by: { $0.ordinal < $1.ordinal }) {
             var ended = EndedEpoch(
@@ -93,7 +92,7 @@ struct SalvagedState {
         return state
     }
 
-    /// A ledger that cannot be wrong: what contradicts itself is left out, and then counts as lost.
+    /// A ledger without contradictions. Contradictory rows are left out and then count as lost.
     private func ledger(_ chain: ChainCode) -> StreamLedger {
         guard var ledger = ledgers[chain] else { return StreamLedger() }
         ledger.bytes = 0
@@ -109,7 +108,7 @@ struct SalvagedState {
             }
         }
         if !ledger.mark.addsUp {
-            // The collector's own counts come with its answer to the close; until then nobody knows why.
+            // The collector's own counts come with its answer to the close. Until then the reasons are unknown.
             ledger.mark.rejected = [:]
             ledger.mark.lostAtCollector = 0
             ledger.mark.stored = min(ledger.mark.stored, ledger.mark.number)
@@ -126,7 +125,7 @@ struct SalvagedState {
 }
 
 extension StreamLedger {
-    /// Numbers that only the marker knows of were given: those without a readable row are missing.
+    /// Numbers that only the marker knows were assigned. Those without a readable row are missing.
     fileprivate mutating func raise(to known: EpochMarker.Stream) {
         guard known.last > last else { return }
         last = known.last

@@ -1,31 +1,30 @@
 import FoundationEssentials
 import WireModel
 
-/// Everything of the queue but its rows: what is on disk as of the last commit, and the same in memory.
+/// The whole state of the queue except its rows, as committed, kept in memory.
 struct QueueState: Equatable, Sendable {
     var epoch: EpochID
-    /// The current epoch's place among the file's epochs, from 1.
+    /// The current epoch's position among the file's epochs, from 1.
     var ordinal: Int64 = 1
     var clock: QueueClock
     var divergence: QueueDivergence?
     var binding: QueueBinding?
-    /// When a record was last quarantined, on the queue clock.
+    /// When the last record was quarantined, on the queue clock.
     var quarantineTime: Int64?
-    /// When as many epochs may end because histories have diverged as ever may (`DivergenceBudget`), on the queue
-    /// clock.
+    /// When the budget of epochs that end by divergence will be whole again (`DivergenceBudget`), on the queue clock.
     var divergenceBudgetWholeAt: Int64?
-    /// Copies of files beside the queue: opaque bytes.
+    /// Copies of files beside the queue, as opaque bytes.
     var copies: [CopiedFile: FileCopy] = [:]
     /// The ledgers of the current epoch.
     var streams = StreamLedgers()
-    /// Ascending; the settled ones at the end of their use, bounded.
+    /// Ascending. The number of settled ones is limited.
     var ended: [EndedEpoch] = []
     /// Records that wait for consent. Their numbers are places only.
     var consent = StreamLedgers()
-    /// What settled epochs add up to.
+    /// The sum of all settled epochs.
     var past = StreamLedgers()
 
-    /// The newest of several copies found in a damaged file is the one with the greatest sequence.
+    /// Of several copies found in a damaged file, the one with the greatest sequence is the newest.
     struct FileCopy: Equatable, Sendable {
         var sequence: Int64
         var content: Data
@@ -36,7 +35,7 @@ struct QueueState: Equatable, Sendable {
         _modify { yield &streams[stream] }
     }
 
-    /// The size of every row in the file, whatever it waits for.
+    /// Bytes of all rows in the file, whatever they wait for.
     var bytes: UInt64 { streams.bytes + consent.bytes + ended.reduce(0) { $0 + $1.streams.bytes } }
 
     /// Records without a number that wait: for consent, and on their way from a closed epoch into this one.
@@ -44,7 +43,7 @@ struct QueueState: Equatable, Sendable {
         ended.reduce(consent[stream].rowCount) { $0 + ($1.phase == .moving ? $1.streams[stream].rowCount : 0) }
     }
 
-    /// What goes out with a part.
+    /// The totals sent with a part.
     func totals(_ stream: StreamName) -> StreamTotals {
         let ledger = streams[stream]
         let apart = apart(stream)
@@ -61,7 +60,7 @@ struct QueueState: Equatable, Sendable {
         return chains
     }
 
-    /// Where rows wait or are to be erased, the least important and oldest first.
+    /// Tables with rows that wait or must be erased, the least important and oldest first.
     var tables: [RecordTable] {
         StreamName.allCases.reversed().flatMap { stream in
             ended.filter { $0.phase != .settled }.map { RecordTable.ended($0.ordinal, stream) } + [
@@ -91,7 +90,7 @@ struct QueueState: Equatable, Sendable {
         }
     }
 
-    /// Whether it holds rows of an epoch that was closed.
+    /// Whether it contains rows of a closed epoch.
     func isMoving(_ table: RecordTable) -> Bool {
         guard case .ended(let ordinal, _) = table else { return false }
         return ended.first { $0.ordinal == ordinal }?.phase == .moving
@@ -108,7 +107,7 @@ struct QueueState: Equatable, Sendable {
     }
 }
 
-/// A table of records of one stream.
+/// A table with records of one stream.
 enum RecordTable: Hashable, Sendable {
     case current(StreamName)
     /// A table of the ended epoch with this ordinal.

@@ -3,16 +3,16 @@ import Logging
 import SQLite
 import WireModel
 
-/// What became of a record handed to the store.
+/// The result for a record passed to the store.
 enum AppendOutcome: Equatable, Sendable {
     case number(UInt64)
     /// It waits apart.
     case apart
-    /// The cap is reached and nothing may go in its favour; it was counted.
+    /// The limit is reached and nothing may be dropped in its favour. It was counted.
     case refused
 }
 
-/// Numbering and inserting.
+/// Numbers and inserts records.
 extension QueueStore {
     /// Commits records in one transaction, and the counts of those refused before it.
     ///
@@ -48,7 +48,7 @@ extension QueueStore {
                     return outcomes
                 }
             } catch {
-                // The estimate was short: ask for more, twice.
+                // The estimate was too low. Ask for more, at most twice.
                 guard attempt < 2, QueueError(error).code == .diskFull, room.refused.count < records.count else {
                     throw error
                 }
@@ -64,7 +64,7 @@ extension QueueStore {
     }
 
     /// Numbers and chains a record in the current epoch.
-    /// - Parameter queuedAt: its time on the queue clock, where it was queued before.
+    /// - Parameter queuedAt: its time on the queue clock if it was queued before.
     func insert(_ record: NewRecord, queuedAt: Int64? = nil, into next: inout QueueState) throws -> UInt64 {
         let stream = record.stream
         let number = next[stream].last + 1
@@ -118,12 +118,12 @@ extension QueueStore {
     // MARK: - Room
 
     private struct Room {
-        /// Indices of records that do not fit under the cap.
+        /// Indices of records that exceed the limit.
         var refused: Set<Int> = []
         var pages = 0
     }
 
-    /// Grows the file or evicts, class by class, in favour of the records; status first.
+    /// Grows the file or evicts records in favour of the new ones, class by class, status first.
     private func makeRoom(for records: [NewRecord], estimateFactor: Int) throws -> Room {
         var room = Room()
         for stream in StreamName.allCases {
@@ -135,7 +135,7 @@ extension QueueStore {
                     room.pages += pages
                     break
                 }
-                // In favour of what is newer.
+                // Refuses older records in favour of newer ones.
                 let refused = indices.prefix((indices.count + 1) / 2)
                 room.refused.formUnion(refused)
                 indices.removeFirst(refused.count)
@@ -144,7 +144,7 @@ extension QueueStore {
         return room
     }
 
-    /// - Returns: `false` where the cap is reached and no class may give way.
+    /// - Returns: `false` if the limit is reached and no class may be evicted.
     private func makeRoom(pages: Int, records: Int, bytes: Int, for newcomer: StreamName) throws -> Bool {
         while rows(of: newcomer) + records > configuration.maximumRecords, let table = oldestTable(of: newcomer) {
             let surplus = rows(of: newcomer) + records - configuration.maximumRecords
@@ -175,7 +175,7 @@ extension QueueStore {
         )
     }
 
-    /// The rows of a stream, in whatever table they wait.
+    /// The stream's rows in all tables.
     private func rows(of stream: StreamName) -> Int {
         Int(state.tables.reduce(0) { $1.stream == stream ? $0 + state[$1].rowCount : $0 })
     }
@@ -184,10 +184,10 @@ extension QueueStore {
         state.tables.first { $0.stream == stream && state[$0].rowCount > 0 }
     }
 
-    /// Evicts the oldest of the least important class that may give way, and a margin with it, so that it is not done
-    /// row by row.
+    /// Evicts the oldest records of the least important class that may be evicted. A margin is added, so this is not
+    /// done row by row.
     private func evictLeast(for newcomer: StreamName, bytes: Int) throws -> Bool {
-        // What is done with goes before anything that waits.
+        // Finished rows go before any that waits.
         if try eraseSome() { return true }
         guard let victim = state.tables.first(where: { $0.stream >= newcomer && state[$0].rowCount > 0 }) else {
             return false

@@ -4,7 +4,7 @@ import Logging
 import SQLite
 import WireModel
 
-/// Leaving at the front without acknowledgement.
+/// Removes records at the front without acknowledgement.
 extension QueueStore {
     func drop(oldest count: Int, bytes: Int, of stream: StreamName, reason: DropReason, keepAside: Bool) throws -> Gap?
     {
@@ -24,7 +24,7 @@ extension QueueStore {
             try change { next in
                 let aside = keepingAside ? try quarantineRows(through: prefix.last, of: table) : []
                 let removed = RemovedRows(count: try delete(through: prefix.last, of: table), bytes: prefix.bytes)
-                // After they are deleted: on a full disk they find room in the pages they leave.
+                // After the deletion, so on a full disk they can use the freed pages.
                 if keepingAside { try quarantine(aside, of: table.stream, reason: reason, in: &next) }
                 if next.isChained(table) {
                     return next[table].drop(through: prefix.last, link: prefix.link, removed: removed, reason: reason)
@@ -38,13 +38,13 @@ extension QueueStore {
         do {
             return try run(keepingAside: true)
         } catch {
-            // Dropping goes on without room for a copy; what is to be quarantined waits in its stream.
+            // Dropping continues without a copy. A record that is to be quarantined waits in its stream instead.
             guard QueueError(error).code == .diskFull, reason != .quarantined else { throw error }
             return try run(keepingAside: false)
         }
     }
 
-    /// Drops what is older than the cap allows.
+    /// Drops records above the age limit.
     func dropOverAged() throws {
         let limit = queueClock.time - configuration.maximumAge.queueMicroseconds
         for table in state.tables {
@@ -78,7 +78,7 @@ extension QueueStore {
         return try statement.step() ? statement.int64(0) : nil
     }
 
-    /// The sum of the sizes of the rows above the front up to a number.
+    /// Bytes of the rows above the front up to a number.
     func bytes(through number: UInt64, of table: RecordTable) throws -> UInt64 {
         let statement = try connection.cached(
             "SELECT coalesce(sum(size), 0) FROM \(table.name) WHERE number BETWEEN ? AND ?")
@@ -88,7 +88,7 @@ extension QueueStore {
     }
 
     /// Deletes the rows above the front up to a number.
-    /// - Returns: how many went.
+    /// - Returns: the number of deleted rows.
     func delete(through number: UInt64, of table: RecordTable) throws -> UInt64 {
         let statement = try connection.cached("DELETE FROM \(table.name) WHERE number BETWEEN ? AND ?")
         try statement.bind(state[table].front + 1, number)
@@ -129,9 +129,9 @@ extension QueueStore {
     }
 }
 
-/// Space that is taken ahead, so that only inserting ever asks the disk for more.
+/// Allocates space in advance, so only inserting ever asks the disk for more.
 extension QueueStore {
-    /// At opening: what the file has is its allocation; a new file gets its first chunk, and the WAL its measure.
+    /// At opening, the file's size is its allocation. A new file gets its first chunk, and the WAL its full size.
     func allocate() throws {
         try connection.setPersistentWAL(true)
         allocatedPages = Int(try connection.fileSize(.main)) / QueueFile.pageBytes
@@ -146,7 +146,7 @@ extension QueueStore {
         checkpointIfDue()
     }
 
-    /// On a full disk the queue goes on with the WAL as it is, and asks again after the next checkpoint.
+    /// On a full disk the queue continues with the WAL as it is, and tries again after the next checkpoint.
     func allocateWAL() {
         do {
             try connection.preallocateWAL(bytes: QueueFile.walBytes)
@@ -156,13 +156,13 @@ extension QueueStore {
         }
     }
 
-    /// Allocates the file up to so many pages.
+    /// Allocates the file up to this many pages.
     func grow(toPages pages: Int) throws {
         do {
             try connection.setChunkSize(bytes: QueueFile.pageBytes)
             try connection.sizeHint(bytes: Int64(pages) * Int64(QueueFile.pageBytes))
         } catch {
-            // Else the next checkpoint would cut off what is allocated and not yet used, the reserve with it.
+            // Otherwise the next checkpoint would cut off allocated pages, including the reserve.
             if allocatedPages > 0 { try fixAllocation() }
             throw error
         }
@@ -170,13 +170,13 @@ extension QueueStore {
         try fixAllocation()
     }
 
-    /// The chunk size is the whole allocation: a checkpoint cuts the file to a multiple of it, and so never below.
+    /// The chunk size is the whole allocation. A checkpoint truncates the file to a multiple of it, and so never below.
     private func fixAllocation() throws {
         try connection.setChunkSize(bytes: allocatedPages * QueueFile.pageBytes)
         try connection.setPragma("max_page_count", to: allocatedPages)
     }
 
-    /// Pages that need no growth, within a transaction as it stands.
+    /// Pages available without growth, within the present transaction.
     func availablePages() throws -> Int {
         allocatedPages - (try pragmaNumber("page_count")) + (try pragmaNumber("freelist_count"))
     }
@@ -188,7 +188,7 @@ extension QueueStore {
             maximumPages: max(configuration.maximumPages, configuration.growthPages))
     }
 
-    /// Whether the disk may give so many pages more: space that is to be kept free stays so.
+    /// Whether the disk may give this many more pages without touching the space that must stay free.
     func diskAllows(pages: Int) -> Bool {
         guard let free = FreeSpace(path: directory) else { return true }
         return free.allows(
@@ -203,9 +203,9 @@ extension QueueStore {
     }
 }
 
-/// How room is made for an insert: pure, from the file's figures.
+/// Decides how room is made for an insert, from the file's figures. Pure.
 struct RoomPlan: Equatable {
-    /// Pages that can be used without growing: never used ones up to the allocation and free ones.
+    /// Pages available without growth: free ones, and unused ones within the allocation.
     var availablePages: Int
     var allocatedPages: Int
     var growthPages: Int
@@ -213,13 +213,13 @@ struct RoomPlan: Equatable {
 
     enum Step: Equatable {
         case fits
-        /// Allocate up to so many pages, if the disk allows.
+        /// Allocate up to this many pages if the disk allows it.
         case grow(toPages: Int)
-        /// The cap is reached: so many pages have to come free.
+        /// The limit is reached; this many pages must be freed.
         case evict(pages: Int)
     }
 
-    /// - Parameter needed: pages of the insert, without the reserve.
+    /// - Parameter needed: pages for the insert, without the reserve.
     func step(needed: Int) -> Step {
         let missing = needed + QueueFile.reservePages - availablePages
         guard missing > 0 else { return .fits }
@@ -229,7 +229,7 @@ struct RoomPlan: Equatable {
             ? .grow(toPages: target) : .evict(pages: missing - max(0, target - allocatedPages))
     }
 
-    /// An upper estimate of what records take: row overhead, unfilled ends of pages, and inner pages.
+    /// An upper estimate for records: row overhead, unused ends of pages, and inner pages.
     static func pages(records: Int, bytes: Int) -> Int {
         let content = bytes + records * 64
         return content / QueueFile.pageBytes + content / QueueFile.pageBytes / 6 + 8
@@ -240,10 +240,10 @@ struct RoomPlan: Equatable {
 struct FreeSpace: Equatable, Sendable {
     var bytes: UInt64
     var inodes: UInt64
-    /// 0 where the file system has no such notion.
+    /// 0 if the file system has no inodes.
     var totalInodes: UInt64
 
-    /// Whether `bytes` more may be taken, leaving what is to be kept.
+    /// Whether `bytes` more may be used without touching what must stay free.
     func allows(_ wanted: UInt64, keepBytes: UInt64, keepInodesPercent: UInt64) -> Bool {
         guard bytes >= wanted, bytes - wanted >= keepBytes else { return false }
         return totalInodes == 0 || inodes >= totalInodes / 100 * keepInodesPercent
@@ -252,7 +252,7 @@ struct FreeSpace: Equatable, Sendable {
 }
 
 extension FreeSpace {
-    /// `nil` where the system does not say.
+    /// `nil` if the system does not tell.
     init?(path: String) {
         var figures = statvfs()
         guard statvfs(path, &figures) == 0 else { return nil }

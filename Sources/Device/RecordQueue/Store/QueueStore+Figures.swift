@@ -1,7 +1,7 @@
 import SQLite
 import WireModel
 
-/// What the queue says of itself.
+/// The queue's figures.
 extension QueueStore {
     /// Over the current epoch, what waits apart, the ended epochs and what the settled ones add up to. Waiting is
     /// counted from rows.
@@ -80,8 +80,8 @@ extension QueueStore {
         state.quarantineTime.map { max(0, Double(queueClock.time) - Double($0)) / 1_000_000 }
     }
 
-    /// Rows whose hold is over. Later records are never queued earlier, so what is due is a prefix and its end is found
-    /// by halving.
+    /// Rows whose hold is over. Later records never have an earlier time, so these rows are a prefix and binary search
+    /// finds its end.
     private func dueCount(of stream: StreamName, hold: Duration, now: Int64) throws -> UInt64 {
         let ledger = state[stream]
         guard hold > .zero, ledger.rowCount > 0 else { return ledger.rowCount }

@@ -3,12 +3,12 @@ import Logging
 import SQLite
 import WireModel
 
-/// Reading the front of a stream.
+/// Reads the front of a stream.
 extension QueueStore {
-    /// The prefix to send next; `nil` where nothing is due.
+    /// The prefix to send next; `nil` if nothing is due.
     ///
-    /// The chain is recomputed while reading: a row that does not fit ends the part before it, and at the front it is
-    /// dropped, once.
+    /// The chain is recomputed while reading. A row that does not fit ends the part before it. At the front, such a row
+    /// is dropped once.
     func nextPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws -> BatchPart? {
         guard state.divergence == nil else { return nil }
         while true {
@@ -25,11 +25,11 @@ extension QueueStore {
     private enum Reading {
         case part(BatchPart)
         case nothing
-        /// The row at the front.
+        /// The row at the front cannot be read.
         case unreadable
     }
 
-    /// Gaps in one part, at most; the next part has the rest.
+    /// The most gaps in one part. The next part has the rest.
     private static let maximumGaps = 1000
 
     private func readPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws
@@ -75,7 +75,7 @@ extension QueueStore {
                 lastLink: running, gaps: gaps, totals: state.totals(stream), records: records))
     }
 
-    /// A page that cannot be read ends the part before it; where there is nothing before it, it is an error.
+    /// An unreadable page ends the part before it. If there is nothing before it, it is an error.
     private func hasRow(_ rows: Statement, after records: [Data]) throws -> Bool {
         do {
             return try rows.step()
@@ -85,7 +85,7 @@ extension QueueStore {
         }
     }
 
-    /// Rows above a number, counted; `nil`: above the front.
+    /// The number of rows above a number; with `nil`, above the front.
     func countRows(of table: RecordTable, above number: UInt64? = nil) throws -> UInt64 {
         let statement = try connection.cached("SELECT count(*) FROM \(table.name) WHERE number > ?")
         try statement.bind(number ?? state[table].front, at: 1)
@@ -93,8 +93,8 @@ extension QueueStore {
         return try statement.step() ? try statement.uint64(0) : 0
     }
 
-    /// Drops the unreadable rows at the front, up to the first link that what follows confirms: the row behind it, or
-    /// the ledger's last link.
+    /// Drops unreadable rows at the front, up to the first link that is confirmed by the next row or by the ledger's
+    /// last link.
     private func dropUnreadable(of stream: StreamName) throws {
         let ledger = state[stream]
         let (through, link) = try confirmedLink(above: ledger.front, of: stream)
@@ -122,12 +122,12 @@ extension QueueStore {
             if let former, number == former.number + 1, former.link.appending(rows.data(2)) == link { return former }
             former = link.map { (number, $0) }
         }
-        // Nothing behind the damage chains: the next record to come does.
+        // Nothing after the damage continues the chain. The next record will.
         return (ledger.last, ledger.lastLink)
     }
 }
 
-/// Acknowledgement, binding, and the figures.
+/// Acknowledgement, binding and figures.
 extension QueueStore {
     func apply(_ answer: PartAnswer) throws -> MarkDecision {
         guard answer.epoch == state.epoch else { return .old }
@@ -166,7 +166,7 @@ extension QueueStore {
         return decision
     }
 
-    /// The device's own link at a number; `nil` inside a gap, and where the row is gone.
+    /// The device's own link at a number; `nil` inside a gap, or if the row is gone.
     func link(at number: UInt64, of table: RecordTable, _ ledger: StreamLedger) throws -> ChainLink? {
         if number == ledger.mark.number { return ledger.mark.link }
         if number == ledger.last { return ledger.lastLink }
@@ -185,7 +185,7 @@ extension QueueStore {
         return bound == binding ? .same : .other(bound)
     }
 
-    /// Clears the binding: whoever comes next binds.
+    /// Clears the binding. The next caller binds.
     func unbind() throws {
         try change { $0.binding = nil }
     }

@@ -3,8 +3,8 @@ import Logging
 import SQLite
 import WireModel
 
-/// Records that were quarantined because they alone were refused, and sending them again (QueueFile.swift has their
-/// story).
+/// Keeps records that were quarantined because they alone were refused, and queues them again (QueueFile.swift tells
+/// the story).
 extension QueueStore {
     /// A record on its way from its stream to the quarantine.
     struct QuarantineRow {
@@ -17,7 +17,7 @@ extension QueueStore {
         var body: Data
     }
 
-    /// The newest of a stream's rows up to a number, as many as may be kept aside; oldest first.
+    /// The newest of a stream's rows up to a number, as many as the quarantine may hold, oldest first.
     func quarantineRows(through number: UInt64, of table: RecordTable) throws -> [QuarantineRow] {
         let rows = try connection.cached(
             "SELECT number, kind, wall_time, queue_time, key_id, link, body FROM \(table.name) WHERE number <= ? ORDER BY number DESC LIMIT ?"
@@ -35,7 +35,7 @@ extension QueueStore {
         return found.reversed()
     }
 
-    /// Keeps them, and lets the oldest go where there are too many.
+    /// Stores them, and removes the oldest if there are too many.
     func quarantine(_ rows: [QuarantineRow], of stream: StreamName, reason: DropReason, in next: inout QueueState)
         throws
     {
@@ -44,7 +44,7 @@ extension QueueStore {
             INSERT INTO quarantine (stream, number, reason, wall_time, queue_time, size, key_id, link, body, fate)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
-        // Only a refused record's number is told from others by its reason.
+        // Only the number of a refused record has a reason of its own.
         let fate: QuarantineFate = reason == .quarantined ? .open : .uncertain
         for row in rows {
             try insert.bind(
@@ -70,7 +70,7 @@ extension QueueStore {
         next.quarantineTime = next.clock.time
     }
 
-    /// The collector's mark passes numbers of records that were quarantined: now it is known which of them it lacks.
+    /// The collector's mark passed numbers of quarantined records, so it is now known which of them it lacks.
     func decideQuarantine(_ stream: StreamName, _ verdict: QuarantineVerdict, through number: UInt64) throws {
         let statement =
             switch verdict {
@@ -88,25 +88,25 @@ extension QueueStore {
         }
     }
 
-    /// The epoch ends: its numbers mean nothing to the next one, so that no record stays open.
+    /// The epoch ends. Its numbers mean nothing to the next, so no record may stay open.
     func endQuarantine(_ end: EpochEnd) throws {
         switch end {
-        // A branch of the history that is gone may have sent them again. Salvage begins with an empty quarantine.
+        // A lost branch of the history may have sent them again. Salvage starts with an empty quarantine.
         case .restored, .salvaged:
             try connection.execute("UPDATE quarantine SET fate = \(QuarantineFate.uncertain.rawValue)")
-        // They go to somebody who has never heard of this device's records.
+        // They go to a collector that has never seen this device's records.
         case .reboundSend: try connection.execute("UPDATE quarantine SET fate = \(QuarantineFate.notStored.rawValue)")
-        // Given up with what waits.
+        // Abandoned together with what waits.
         case .clone, .wiped, .unenrolled, .reboundDrop: try connection.execute("DELETE FROM quarantine")
         }
     }
 
-    /// Queues records anew that were quarantined, in one transaction: each is in one place or in the other.
+    /// Queues quarantined records again in one transaction, so each is in exactly one place.
     ///
     /// - Parameters:
-    ///   - ids: empty: all.
-    ///   - includingUncertain: also those that the collector may have.
-    /// - Throws: `.capReached`, `.diskFull` where there is no room for them; nothing changes then.
+    ///   - ids: empty for all.
+    ///   - includingUncertain: also records that the collector may have.
+    /// - Throws: `.capReached`, `.diskFull` if there is no room for them; nothing changes then.
     func retry(_ ids: Set<Int64>, includingUncertain: Bool) throws -> QueueRetry {
         let rows = try connection.prepare(
             "SELECT id, stream, number, queue_time, fate, body FROM quarantine ORDER BY id")
@@ -143,14 +143,14 @@ extension QueueStore {
             for (index, record, queueTime) in queued {
                 try delete.bind(done.records[index].id, at: 1)
                 try delete.run()
-                // With its old time it is not held a second time.
+                // It keeps its old time, so it is not held a second time.
                 done.records[index].newNumber = try insert(record, queuedAt: queueTime, into: &next)
             }
             return done
         }
     }
 
-    /// Nothing gives way to a record that was quarantined: it can wait where it is.
+    /// No record is evicted for a quarantined one, which can wait where it is.
     private func makeRoomForRetry(records: Int, bytes: Int) throws {
         let pages = RoomPlan.pages(records: records, bytes: bytes)
         let step =
@@ -170,18 +170,18 @@ extension QueueStore {
     }
 }
 
-/// What is known of a record that was quarantined.
+/// What is known of a quarantined record.
 package enum QuarantineFate: Int, Sendable {
-    /// The collector's mark has not passed its number yet: it may have arrived after all.
+    /// The collector's mark has not passed its number, so it may still have arrived.
     case open = 1
-    /// The collector has counted its number as dropped: it does not have the record.
+    /// The collector counted its number as dropped: it does not have the record.
     case notStored = 2
-    /// Nobody can tell any more.
+    /// Nobody can tell.
     case uncertain = 3
 }
 
 extension QuarantineFate: CustomStringConvertible {
-    /// The name people and JSON see.
+    /// The name shown to people and in JSON.
     package var description: String {
         switch self {
         case .open: "open"
@@ -191,20 +191,20 @@ extension QuarantineFate: CustomStringConvertible {
     }
 }
 
-/// What a mark says of the records quarantined whose numbers it passes.
+/// What a mark says about the quarantined records whose numbers it passes.
 enum QuarantineVerdict: Equatable {
-    /// None of them is at the collector.
+    /// The collector has none of them.
     case notStored
-    /// The collector has decided on all of them as on any other record: they had arrived after all.
+    /// They had arrived after all, and the collector decided about all of them as usual.
     case arrived
     case uncertain
 }
 
 extension StreamLedger {
-    /// A mark's counts are cumulative, so their growth says what became of the numbers in between. It does not say of
-    /// which: where some of several had arrived, or the collector has lost something, all of them are uncertain.
+    /// A mark's counts are cumulative, so their growth tells the fate of the numbers in between. It does not tell
+    /// which: if some of several arrived, or the collector lost something, all of them are uncertain.
     ///
-    /// - Returns: `nil` where nothing was quarantined between the present mark and that one.
+    /// - Returns: `nil` if nothing between the present mark and that one was quarantined.
     func verdictOnQuarantine(_ answered: StreamMark) -> QuarantineVerdict? {
         let passed = gaps.reduce(UInt64(0)) { sum, gap in
             gap.reason == .quarantined && gap.first <= answered.number
@@ -221,32 +221,32 @@ extension StreamLedger {
     }
 }
 
-/// What became of records that were quarantined, when they were to be sent again. `Codable` is its JSON form.
+/// The result of queueing quarantined records again. `Codable` is its JSON form.
 package struct QueueRetry: Codable, Equatable, Sendable {
     package enum Outcome: String, Codable, Sendable {
-        /// Queued anew, under another number.
+        /// Queued again with another number.
         case queued
-        /// Stays quarantined: the collector has not said yet whether it has the record.
+        /// Stays: the collector has not told yet whether it has the record.
         case open
-        /// Stays quarantined: the collector may have it, and nobody can tell any more.
+        /// Stays: the collector may have it, and nobody can tell.
         case uncertain
-        /// Stays quarantined: the row is damaged.
+        /// Stays: the row is damaged.
         case unreadable
     }
 
     package struct Record: Codable, Equatable, Sendable {
-        /// As `inspect` shows it.
+        /// As in `inspect`.
         package var id: Int64
         package var stream: String
-        /// The one it was quarantined under.
+        /// Its number when it was quarantined.
         package var number: UInt64
         package var outcome: Outcome
-        /// The one it has now, where it was queued.
+        /// Its new number, if it was queued.
         package var newNumber: UInt64?
     }
 
-    /// Sorted as they were quarantined.
+    /// In the order in which they were quarantined.
     package var records: [Record]
-    /// Ids that were asked for and are not quarantined.
+    /// Requested ids that are not in the quarantine.
     package var unknown: [Int64]
 }

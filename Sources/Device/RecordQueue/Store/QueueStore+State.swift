@@ -2,9 +2,9 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// The state, to and from its tables.
+/// Reads and writes the state's tables.
 extension QueueStore {
-    /// Reads and checks everything but the rows. Its cost does not depend on how many rows wait.
+    /// Reads and checks everything except rows. The cost does not depend on the number of waiting rows.
     func load() throws -> QueueState {
         let meta = try connection.cached(
             """
@@ -39,7 +39,7 @@ extension QueueStore {
             state.binding = QueueBinding(collector: collector, organization: meta.string(8), device: device)
         }
         state.quarantineTime = meta.optionalInt64(10)
-        // Before the budget, this was when the last epoch had ended: a time that is over, and a whole budget.
+        // Before the budget existed, this was the time when the last epoch ended. It is past, so the budget is whole.
         state.divergenceBudgetWholeAt = meta.optionalInt64(11)
         for row in epochs.dropLast() {
             guard let end = row.end else { continue }
@@ -76,7 +76,7 @@ extension QueueStore {
         }
     }
 
-    /// Into empty tables.
+    /// Writes everything into empty tables.
     func insert(_ state: QueueState) throws {
         try connection.execute("INSERT INTO meta (id, queue_time, wall_time, since_boot) VALUES (1, 0, 0, 0)")
         try updateMeta(state)
@@ -121,7 +121,7 @@ extension QueueStore {
         return copies
     }
 
-    /// No copy is ever taken away.
+    /// A copy is never removed.
     private func saveCopies(
         _ copies: [CopiedFile: QueueState.FileCopy], over former: [CopiedFile: QueueState.FileCopy]
     ) throws {
@@ -248,7 +248,7 @@ extension QueueStore {
         try tally.bind(chain.rawValue, at: 1)
         while try tally.step() {
             let count = try tally.uint64(2)
-            // So that no sum of counts can overflow.
+            // Keeps sums of counts from overflowing.
             guard count <= BatchPart.greatestNumber >> 8 else {
                 throw corrupt("tally of stream \(chain.stream): an impossible count")
             }
@@ -290,7 +290,7 @@ extension QueueStore {
         }
     }
 
-    /// Gaps change only at both ends of their run: those that are the same stay untouched.
+    /// Gaps change only at both ends of their sequence. Equal ones stay untouched.
     private func saveGaps(_ gaps: [Gap], over former: [Gap], _ chain: ChainCode) throws {
         let kept = Set(gaps)
         let delete = try connection.cached("DELETE FROM gap WHERE chain = ? AND first = ?")

@@ -2,41 +2,41 @@ import Logging
 import SQLite
 import WireModel
 
-/// The queue's file and its state. Synchronous; used by one thread at a time: the writer's.
+/// The queue's file and its state. Synchronous; only the writer's thread uses it.
 ///
-/// Every change runs through `change`: the state is a value, a transaction makes its next version and writes it
-/// together with the rows, and only a commit that succeeded makes it the current one.
+/// Every change goes through `change`. The state is a value: a transaction makes its next version and writes it
+/// together with the rows. Only a successful commit makes it the current one.
 final class QueueStore {
     let directory: String
     let configuration: RecordQueue.Configuration
     let clock: any RecordClock
     let logger: Logger
     let connection: Connection
-    /// As in the file, with what `isCommitDue` tells of.
+    /// The state in the file, with the changes of `isCommitDue`.
     private(set) var state: QueueState
     private(set) var commits: UInt64 = 0
-    /// A transaction is open: acknowledgements that the next change takes along, or `settle`.
+    /// A transaction with acknowledgements is open. The next change, or `settle`, commits it.
     private(set) var isCommitDue = false
-    /// What those acknowledgements have removed.
+    /// Bytes that these acknowledgements removed.
     private var deferredBytes: UInt64 = 0
-    /// After a change that failed (a full disk) nothing is left to the next one.
+    /// After a failed change (a full disk) nothing is deferred to the next one.
     private var mayDefer = true
-    /// `max_page_count`: what the file has allocated, and so what a checkpoint can write without asking for space.
+    /// `max_page_count`: the pages allocated to the file, which a checkpoint can write without asking for space.
     var allocatedPages = 0
     var pagesAtCheckpoint = 0
     var isWALAllocated = false
-    /// Up to which number rows that were given up are known to be empty; only spares looking again.
+    /// The number up to which abandoned rows are known to be empty. Only saves searching again.
     var emptied: [RecordTable: UInt64] = [:]
-    /// The numbers once more, beside the file; `nil` for one that is only being made.
+    /// A second copy of the numbers, beside the file; `nil` while a new file is being made.
     private let marker: MarkerFile?
     private var isMarkerFailing = false
 
     var path: String { connection.path }
 
-    /// Opens the file, or makes it.
+    /// Opens or makes the file.
     /// - Parameters:
-    ///   - name: of the file in the directory.
-    ///   - initial: what a new file begins with; `nil`: an empty queue.
+    ///   - name: the file's name in the directory.
+    ///   - initial: the content of a new file; `nil` for an empty queue.
     init(
         directory: String, name: String = QueueFile.databaseName, initial: QueueState? = nil,
         configuration: RecordQueue.Configuration,
@@ -49,13 +49,13 @@ final class QueueStore {
         marker = name == QueueFile.databaseName ? MarkerFile(directory: directory) : nil
         let now = clock.now()
         connection = try Connection(path: "\(directory)/\(name)", options: QueueFile.options())
-        // Replaced by what the file holds before anything reads it.
+        // Replaced by the file's content before anything reads it.
         state = initial ?? QueueState(epoch: .random(), clock: QueueClock(stamp: now))
-        // Checkpoints are made here, on purpose: a file that turns out to be damaged is closed as it was found.
+        // This code makes all checkpoints, so a damaged file is closed unchanged.
         try connection.setCheckpointOnClose(false)
         let version = try connection.userVersion
         if version == 0 {
-            // The first commits of a queue are in its WAL alone.
+            // The first commits of a queue are only in its WAL.
             if let marker = marker?.marker {
                 throw corrupt("it is empty, but \(QueueFile.markerName) names epoch \(marker.epoch)")
             }
@@ -67,22 +67,22 @@ final class QueueStore {
         if version == 4 { try migrateFromVersion4() }
         try checkSchema(ended: try endedOrdinals())
         state = try load()
-        // Nothing has been written to the file or its WAL yet: what is lost for SQLite may still be readable there.
+        // Nothing was written to the file or its WAL yet, so what SQLite cannot see may still be readable.
         if let finding = marker?.marker?.finding(against: state) { throw corrupt(finding) }
         if version != 0 { try allocate() }
         state.clock = state.clock.resumed(at: now)
         writeMarker(syncing: true)
     }
 
-    /// The queue clock now.
+    /// The present queue clock.
     var queueClock: QueueClock { state.clock.advanced(to: clock.now()) }
 
-    /// Runs a change: all of it is on synced disk when this returns, nothing of it when this throws.
+    /// Runs a change. All of it is on synced disk when this returns, and nothing of it if this throws.
     ///
-    /// - Parameter deferring: so many bytes are removed by something that a crash may undo without harm, an
-    ///   acknowledgement: what it acknowledged is then sent again, and the collector has it already. It counts from now
-    ///   on, but is on disk only with the next change, or after `settle`, so that pages both touch are written once.
-    ///   Not where it would make that transaction large; `nil`: never.
+    /// - Parameter deferring: the number of bytes removed by a change that a crash may undo without harm. Such a change
+    ///   is an acknowledgement: the records are sent again, and the collector has them already. The change applies at
+    ///   once but is on disk only with the next change or after `settle`, so pages that both touch are written once. It
+    ///   is not deferred if it would make that transaction large. `nil` for never.
     func change<T>(deferring bytes: UInt64? = nil, _ body: (inout QueueState) throws -> T) throws -> T {
         var next = state
         next.clock = queueClock
@@ -112,7 +112,7 @@ final class QueueStore {
             return value
         } catch {
             mayDefer = false
-            // What was left to this change is committed without it, if it still can be.
+            // Commits the deferred changes without this one, if possible.
             if isCommitDue, connection.isInTransaction { try? commit() }
             connection.rollback()
             isCommitDue = false
@@ -122,7 +122,7 @@ final class QueueStore {
         }
     }
 
-    /// Commits what was left to the next change.
+    /// Commits the deferred changes.
     func settle() throws {
         guard isCommitDue else { return }
         do { try commit() } catch {
@@ -139,8 +139,8 @@ final class QueueStore {
         commits += 1
     }
 
-    /// A commit that failed may have left anything: only the file knows. Where it cannot be read the old state is still
-    /// right, because nothing of the failed transaction was committed.
+    /// After a failed commit only the file knows the state. If it cannot be read, the old state is still right, because
+    /// nothing of the failed transaction was committed.
     private func reload() {
         guard let found = try? load() else { return }
         let clock = state.clock
@@ -148,8 +148,8 @@ final class QueueStore {
         state.clock = clock
     }
 
-    /// Notes epoch and numbers beside the file, once they are on synced disk. Not an error where it fails: the file is
-    /// the truth, and the next commit tries again.
+    /// Writes epoch and numbers to the marker once they are on synced disk. A failure is no error: the file decides,
+    /// and the next commit tries again.
     func writeMarker(syncing: Bool) {
         guard let marker, !isCommitDue else { return }
         do {
@@ -163,22 +163,23 @@ final class QueueStore {
         }
     }
 
-    /// Writes the queue clock down where nothing else has for an hour: after a reboot only a day beyond it counts.
+    /// Stores the queue clock if nothing else did for an hour, because after a reboot at most a day beyond it is
+    /// counted.
     func keepClock() throws {
         if queueClock.time - state.clock.time >= 3600 * 1_000_000 { try change { _ in } }
     }
 
     func close() throws {
-        // The clock as of now is the best start for the next boot; without it, the last commit's is.
+        // The present clock is the best start for the next boot. Without it, the last commit's is used.
         if queueClock != state.clock { try? change { _ in } }
         checkpoint()
         try connection.close()
     }
 
-    /// Closes the file as it is, without another write.
+    /// Closes the file unchanged.
     func abandon() throws { try connection.close() }
 
-    /// Moves the WAL into the file when it has grown to its measure. Never an error: the next commit tries again.
+    /// Moves the WAL into the file when it is large enough. A failure is no error; the next commit tries again.
     func checkpointIfDue() {
         if !isCommitDue, connection.pagesWritten - pagesAtCheckpoint >= QueueFile.checkpointPages { checkpoint() }
     }
@@ -196,7 +197,7 @@ final class QueueStore {
         }
     }
 
-    /// Whether the WAL may lack the room for a large transaction.
+    /// Makes room in the WAL for a large transaction, if needed.
     func checkpointBefore(removing bytes: UInt64) {
         if bytes > UInt64(QueueFile.transactionBytes), connection.pagesWritten > pagesAtCheckpoint { checkpoint() }
     }
@@ -204,11 +205,11 @@ final class QueueStore {
     func corrupt(_ finding: String) -> QueueError { .corrupt(path, finding) }
 }
 
-/// Making a new file, and refusing one that is not what we make.
+/// Makes a new file, and refuses a foreign one.
 extension QueueStore {
-    /// One transaction: a file is a whole queue or still empty.
+    /// One transaction, so a file is a whole queue or still empty.
     func create(_ initial: QueueState) throws {
-        // An aborted creation leaves no tables; tables without our version are another program's.
+        // An aborted creation leaves no tables. Tables without our version belong to another program.
         guard try tables().isEmpty else { throw corrupt("it has tables but no version of the queue's schema") }
         try allocate()
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
@@ -228,7 +229,7 @@ extension QueueStore {
         guard found.count == expected.count else { throw corrupt("it has tables that are not the queue's") }
     }
 
-    /// Ordinals of the epochs that have tables of their own, as the list of epochs says.
+    /// Ordinals of the epochs that have their own tables, from the list of epochs.
     func endedOrdinals() throws -> [Int64] {
         guard try tables()["epoch"] != nil else { throw corrupt("table epoch is missing") }
         let statement = try connection.prepare("SELECT ordinal FROM epoch WHERE reason IS NOT NULL AND phase < ?")
@@ -238,7 +239,7 @@ extension QueueStore {
         return ordinals
     }
 
-    /// Empty tables for rows of an ended epoch, named and worded as renamed ones are.
+    /// Makes empty tables for an ended epoch, named and worded like renamed ones.
     func createEndedTables(_ ordinal: Int64) throws {
         for stream in StreamName.allCases {
             try connection.execute(QueueFile.records("\"\(RecordTable.ended(ordinal, stream).name)\"", stream))
@@ -307,7 +308,7 @@ extension QueueStore {
         defer { try? connection.setPragma("secure_delete", to: 0) }
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
             let identity = try identityOfVersion4()
-            // Its page is free for the new table: a full disk does not keep a device from an update.
+            // The new table uses its page, so a full disk does not prevent an update.
             try connection.execute("DROP TABLE identity")
             try addCopies()
             if let identity {

@@ -9,34 +9,34 @@ import WireModel
 struct StreamLedger: Equatable, Sendable {
     var last: UInt64 = 0
     var lastLink = ChainLink.zero
-    /// The queue time of the last record: later ones are never earlier, so that what is due is a prefix.
+    /// The last record's queue time. Later ones are never earlier, so what is due is a prefix.
     var lastQueueTime: Int64 = 0
-    /// Rows above the front, kept with every insert and delete.
+    /// The number of rows above the front, updated by every insert and delete.
     var rowCount: UInt64 = 0
-    /// The sum of the sizes of the rows there are.
+    /// Bytes of all rows.
     var bytes: UInt64 = 0
-    /// The collector's word, as last taken over.
+    /// The collector's last mark.
     var mark = StreamMark.none
     var gaps: [Gap] = []
-    /// Refused before they had a number.
+    /// Records refused before they had a number.
     var unnumbered: [DropReason: UInt64] = [:]
-    /// How far the search for the last common number has come, in an ended epoch.
+    /// In an ended epoch: the search for the last common number.
     var closing = CloseSearch()
 
-    /// Everything up to here has left the table, or only waits to be erased.
+    /// Everything up to this number has left the table, or only waits to be erased.
     var front: UInt64 { gaps.last?.last ?? mark.number }
     /// `link(front)`.
     var frontLink: ChainLink { gaps.last?.link ?? mark.link }
-    /// Numbers above the front that have no row: lost to damage.
+    /// Numbers above the front without a row: lost by damage.
     var missing: UInt64 { last - front - min(rowCount, last - front) }
 
     var unnumberedCount: UInt64 { unnumbered.values.reduce(0, +) }
     var produced: UInt64 { last + unnumberedCount }
 
-    /// What waited when an epoch's end gave it up: the last gap then. Its rows stay without content until the close is
-    /// settled.
+    /// What waited when an epoch's end abandoned it, which is then the last gap. The rows stay without content until
+    /// the close is settled.
     var abandoned: Gap? { gaps.last.flatMap { EpochEnd.abandoning.contains($0.reason) ? $0 : nil } }
-    /// The front before anything was given up: there may be rows above it.
+    /// The front before anything was abandoned. There may be rows above it.
     var frontOfRows: UInt64 { abandoned.map { $0.first - 1 } ?? front }
 
     /// The device's drops above the mark, by reason.
@@ -52,10 +52,10 @@ struct StreamLedger: Equatable, Sendable {
         bytes += UInt64(size)
     }
 
-    /// The records up to `number` leave without being acknowledged.
+    /// The records up to `number` leave without acknowledgement.
     /// - Parameters:
     ///   - link: `link(number)`.
-    ///   - removed: the rows deleted.
+    ///   - removed: the deleted rows.
     mutating func drop(through number: UInt64, link: ChainLink, removed: RemovedRows, reason: DropReason) -> Gap {
         let gap = Gap(first: front + 1, last: number, reason: reason, link: link)
         if let merged = gaps.last?.merged(with: gap) {
@@ -67,7 +67,7 @@ struct StreamLedger: Equatable, Sendable {
         return gap
     }
 
-    /// All that waits is dropped; its rows stay, to be erased or emptied.
+    /// Drops everything that waits. Its rows stay, to be erased or emptied.
     mutating func abandon(_ reason: DropReason) {
         guard last > front else { return }
         let bytes = bytes
@@ -75,7 +75,7 @@ struct StreamLedger: Equatable, Sendable {
         self.bytes = bytes
     }
 
-    /// The collector's mark is taken over.
+    /// Adopts the collector's mark.
     /// - Parameter removed: the rows up to it.
     mutating func acknowledge(_ answered: StreamMark, removed: RemovedRows) {
         mark = answered
@@ -92,19 +92,19 @@ struct StreamLedger: Equatable, Sendable {
         bytes -= min(bytes, removed.bytes)
     }
 
-    /// The sum starts anew whenever the table is empty. There are never more rows than numbers: those that were gone
-    /// already are settled here.
+    /// The sum restarts whenever the table is empty. There are never more rows than numbers; rows that were gone
+    /// already are accounted for here.
     private mutating func remove(_ removed: RemovedRows) {
         rowCount = min(rowCount - min(rowCount, removed.count), last - front)
         bytes = rowCount == 0 ? 0 : bytes - min(bytes, removed.bytes)
     }
 
-    /// All drops: up to the mark as the collector counted them, above it as the gaps say, and those without a number.
+    /// All drops: up to the mark as the collector counted them, above it by the gaps, and those without a number.
     var dropped: [DropReason: UInt64] {
         mark.dropped.merging(droppedAboveMark, uniquingKeysWith: +).merging(unnumbered, uniquingKeysWith: +)
     }
 
-    /// What cannot be true of a ledger that this code has written; `nil` where all is well.
+    /// The contradiction in a ledger that this code cannot have written; `nil` if there is none.
     var fault: String? {
         guard last <= BatchPart.greatestNumber else { return "last number \(last) is impossible" }
         guard mark.addsUp else { return "the counts of mark \(mark.number) do not add up" }
@@ -133,19 +133,19 @@ struct RemovedRows: Equatable, Sendable {
 struct CloseSearch: Equatable, Sendable {
     /// The greatest number known to match.
     var matched: UInt64?
-    /// Numbers from here on are known not to; `nil`: not asked yet.
+    /// Numbers from here on are known not to match; `nil` if none was offered yet.
     var bound: UInt64?
-    /// The collector could not tell, once.
+    /// The collector once could not tell.
     var isUnknown = false
 }
 
-/// The ledgers of one epoch: one for each stream.
+/// The ledgers of one epoch, one per stream.
 struct StreamLedgers: Equatable, Sendable {
     private var values = [StreamLedger](repeating: StreamLedger(), count: StreamName.allCases.count)
 
     subscript(_ stream: StreamName) -> StreamLedger {
         get { values[stream.rawValue - 1] }
-        // In place: a ledger holds arrays, and every record goes through here.
+        // In place: a ledger contains arrays, and every record passes here.
         _modify { yield &values[stream.rawValue - 1] }
     }
 
@@ -153,19 +153,19 @@ struct StreamLedgers: Equatable, Sendable {
     var bytes: UInt64 { values.reduce(0) { $0 + $1.bytes } }
 }
 
-/// Which epoch and stream a row belongs to, as one small number: in `ledger`, `tally` and `gap`, and in every record's
-/// row, so that a row found in a damaged file says itself where it belongs.
+/// The epoch and stream of a row as one small number. It is in `ledger`, `tally` and `gap` and in every record's row,
+/// so a row found in a damaged file tells where it belongs.
 struct ChainCode: Hashable, Sendable {
     /// 1, 2, 3 ... as the file's epochs began; `past` and `consent` are not epochs.
     var ordinal: Int64
     var stream: StreamName
 
-    /// What settled epochs add up to.
+    /// The sum of settled epochs.
     static let past: Int64 = 0
     /// Records that wait for consent.
     static let consent: Int64 = -1
 
-    /// On disk, for ever.
+    /// Used on disk; never changes.
     var rawValue: Int64 { ordinal * 4 + Int64(stream.rawValue) }
 
 }

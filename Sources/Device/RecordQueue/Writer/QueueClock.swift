@@ -1,18 +1,18 @@
 import TelemetryBasics
 import WireModel
 
-/// The clock for age and hold: microseconds since the queue's file was made, never going back.
+/// The clock for age and hold, in microseconds since the queue's file was made. It never goes back.
 ///
-/// Within a boot it follows the time since boot, so setting the wall clock neither releases a held event, nor holds it
-/// for ever, nor empties the queue by age. Across boots only the wall clock knows how long the machine was off: its
-/// difference counts, bounded to 0...24 h.
+/// Within a boot it follows the time since boot. So setting the wall clock neither releases a held event, nor holds it
+/// for ever, nor empties the queue by age. Across boots, only the wall clock knows how long the machine was off. Its
+/// difference counts, limited to 0...24 h.
 package struct QueueClock: Equatable, Sendable {
-    /// Microseconds, 0 when the file was made.
+    /// Microseconds; 0 when the file was made.
     package private(set) var time: Int64
-    /// The device's clocks when `time` was right.
+    /// The device's clocks at `time`.
     package private(set) var stamp: RecordStamp
 
-    /// Two thousand years: what is above it was not written by a clock, and sums below it cannot overflow.
+    /// Two thousand years. A greater time was not written by a clock, and sums below it cannot overflow.
     static let greatestTime: Int64 = 1 << 56
 
     static let greatestStepAcrossBoots: Int64 = 24 * 3600 * 1_000_000
@@ -22,18 +22,19 @@ package struct QueueClock: Equatable, Sendable {
         self.stamp = stamp
     }
 
-    /// The clock at `now`, in the process that set `stamp`: a missing boot id is the same boot, since a process does
-    /// not outlive one.
+    /// The clock at `now`, in the process that set `stamp`. A missing boot id means the same boot, because a process
+    /// does not outlive one.
     package func advanced(to now: RecordStamp) -> QueueClock {
         moved(to: now, sameBoot: now.bootID == stamp.bootID)
     }
 
-    /// The clock at `now`, read from disk by a process that may run in a later boot: a missing boot id is another boot.
+    /// The clock at `now`, read from disk by a process that may run in a later boot. A missing boot id means another
+    /// boot.
     package func resumed(at now: RecordStamp) -> QueueClock {
         moved(to: now, sameBoot: now.bootID != nil && now.bootID == stamp.bootID)
     }
 
-    /// When something stamped `made` was made, on this clock: of the same boot, so long ago; of another boot, now.
+    /// The time of something stamped `made` on this clock. From the same boot it is exact; from another boot it is now.
     func time(of made: RecordStamp) -> Int64 {
         guard made.bootID == stamp.bootID, made.timeSinceBoot <= stamp.timeSinceBoot else { return time }
         return time - min(Self.greatestTime, Int64(clamping: stamp.timeSinceBoot - made.timeSinceBoot))
@@ -54,7 +55,7 @@ package struct QueueClock: Equatable, Sendable {
 }
 
 extension Duration {
-    /// Whole microseconds, clamped to what can be added to any queue time.
+    /// Whole microseconds, limited to what can be added to any queue time.
     var queueMicroseconds: Int64 {
         let (seconds, attoseconds) = components
         guard seconds < 1 << 40 else { return (1 << 40) * 1_000_000 }
@@ -68,9 +69,9 @@ package protocol RecordClock: Sendable {
     func now() -> RecordStamp
 }
 
-/// The kernel's clocks: wall time, time since boot counting suspend, and the boot's id.
+/// The kernel's clocks: wall time, time since boot including suspend, and the boot id.
 package struct SystemRecordClock: RecordClock {
-    /// Read once: it cannot change while this process lives.
+    /// Read once, because it cannot change while this process lives.
     private let bootID = SystemClock.bootID().flatMap { BootID($0) }
 
     package init() {}

@@ -1,27 +1,26 @@
 import WireModel
 
-/// Decides whether the device shows its client certificate, and when it asks for another. Pure: wall times are
-/// microseconds since 1970 as the collector's clock has them, where that is known; boot times are microseconds since
-/// boot.
+/// Decides whether the device shows its client certificate, and when it asks for another. Pure. Wall times are
+/// microseconds since 1970, by the collector's clock if known. Boot times are microseconds since boot.
 ///
-/// A collector that does not take a certificate ends the connection in its handshake, and says nothing that could be
-/// acted on. So the request after one that failed there goes without: an answer to it tells that the certificate is to
-/// blame, another failure that it is not.
+/// A collector that does not accept a certificate breaks off the handshake without a usable reason. So after a failed
+/// handshake, the next request goes without the certificate. If that is answered, the certificate is to blame; if it
+/// fails too, the certificate is not.
 package struct ClientCertificateStateMachine: Sendable {
     package enum Phase: Equatable, Sendable {
-        /// There is none that could be shown. -> shown
+        /// There is no usable certificate. -> shown
         case none
-        /// On every connection. -> withheld, none
+        /// The certificate is shown on every connection. -> withheld, none
         case shown(CertificateLife)
-        /// The handshake failed with it, and the next request goes without. -> shown, refused
+        /// A handshake with it failed, so the next request goes without. -> shown, refused
         case withheld(CertificateLife)
-        /// Without it the collector answers: another is asked for. -> shown
+        /// The collector answers only without it, so another is requested. -> shown
         case refused
     }
 
     package enum Outcome: Equatable, Sendable {
         case granted
-        /// The collector has answered, and issues none.
+        /// The collector answered that it issues none.
         case notIssued
     }
 
@@ -29,30 +28,31 @@ package struct ClientCertificateStateMachine: Sendable {
     private static let day: UInt64 = 24 * hour
 
     package private(set) var phase = Phase.none
-    /// Not before, by the time since boot.
+    /// The earliest time of the next request, since boot.
     private var nextRequest: UInt64 = 0
 
     package init() {}
 
-    /// What the enrollment in force has was taken by the transport; `nil`: it has none, or none that can be used.
+    /// The transport accepted the enrollment's certificate; `nil` if the enrollment has none, or none that can be used.
     ///
-    /// It is shown even where it has ended by the device's clock, which may be wrong: that is the collector's to judge.
+    /// It is shown even if it is expired by the device's clock. That clock may be wrong, so the collector decides.
     package mutating func placed(_ life: CertificateLife?) {
         phase = life.map { .shown($0) } ?? .none
     }
 
-    /// Nothing came of asking, now.
+    /// The request failed.
     package mutating func failed(now: UInt64) { nextRequest = max(nextRequest, now &+ Self.hour) }
 
-    /// What was just given cannot be used, such as one for another key: asking for more of it at once would not help.
+    /// The new certificate cannot be used, for instance because it belongs to another key. Asking again at once would
+    /// not help.
     package mutating func wasOfNoUse(now: UInt64) {
         if nextRequest > now { asked(.notIssued, now: now) }
     }
 
-    /// Whether connections show it.
+    /// Whether connections show the certificate.
     package var isShown: Bool { if case .shown = phase { true } else { false } }
 
-    /// - Returns: whether what connections show has changed.
+    /// - Returns: whether connections now show something else.
     package mutating func handshakeFailed() -> Bool {
         switch phase {
         case .shown(let life): phase = .withheld(life)
@@ -62,7 +62,7 @@ package struct ClientCertificateStateMachine: Sendable {
         return true
     }
 
-    /// The collector has answered, whatever.
+    /// The collector answered, with any status.
     package mutating func answered() {
         if case .withheld = phase { phase = .refused }
     }
@@ -76,33 +76,34 @@ package struct ClientCertificateStateMachine: Sendable {
         }
     }
 
-    /// A certificate was asked for. The next time is an hour away at least, and a day where none is issued.
+    /// The collector answered the request for a certificate. The next request is at least an hour away, and a day if
+    /// none is issued.
     package mutating func asked(_ outcome: Outcome, now: UInt64) {
         nextRequest = now &+ (outcome == .notIssued ? Self.day : Self.hour)
     }
 }
 
-/// Decides when a device asks for a new credential by itself, so that a secret somebody read from a disk or a backup
-/// does not stay useful for ever. Pure.
+/// Decides when a device requests a new credential by itself. A secret that somebody read from a disk or a backup
+/// thereby becomes useless after a time. Pure.
 ///
-/// Ages are counted by the collector's clock, so nothing is decided before it has answered. Where that clock jumps
-/// forward, a renewal comes too early; where it goes back, the count begins anew: both leave a device that can speak,
-/// since the former credential stays good until the new one was used.
+/// Ages are measured with the collector's clock, so nothing is decided before its first answer. If that clock jumps
+/// forward, a renewal comes too early. If it jumps back, counting starts again. Either way the device can still speak,
+/// because the former credential is valid until the new one was used.
 struct CredentialRenewal: Equatable, Sendable {
     enum Step: Equatable, Sendable {
         case wait
-        /// Nobody knows how old it is: from now on somebody does.
+        /// The credential's age is unknown. Counting starts now.
         case beginCounting
         case renew
     }
 
-    /// After a failure the next attempt is so far away, in microseconds.
+    /// Time from a failure to the next attempt, in microseconds.
     private static let pause: UInt64 = 3600 * 1_000_000
-    /// A fleet that was enrolled on one day does not renew on one day: each device comes earlier by a part of its own
-    /// of the last tenth.
+    /// Devices that were enrolled on the same day must not renew on the same day. Each device renews earlier by its own
+    /// share of the last tenth.
     private static let spread = 10
 
-    /// By the time since boot.
+    /// In microseconds since boot.
     private var notBefore: UInt64 = 0
 
     init() {}
@@ -120,7 +121,7 @@ struct CredentialRenewal: Equatable, Sendable {
 
     mutating func failed(now: UInt64) { notBefore = now &+ Self.pause }
 
-    /// At which this device's is renewed, microseconds.
+    /// The age at which this device renews its credential, in microseconds.
     static func age(of device: DeviceID, lifetime: Duration) -> Int64 {
         let whole = Int64(clamping: lifetime.components.seconds).multipliedReportingOverflow(by: 1_000_000)
         let microseconds = whole.overflow ? Int64.max : whole.partialValue

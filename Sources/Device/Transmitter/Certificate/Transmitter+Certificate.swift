@@ -4,17 +4,17 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// The device's client certificate: shown on connections, renewed before it ends.
+/// The device's client certificate: it is shown on connections and renewed before it ends.
 extension Transmitter {
-    /// Largest chain that is kept; a few certificates have well under 8 KiB.
+    /// The longest stored chain. A few certificates have well under 8 KiB.
     private static let certificateBytes = 16 * 1024
 
-    /// As the collector's clock has it, where that is known.
+    /// The time by the collector's clock if it is known, else by the device's.
     var collectorTime: Int64 { clock.now().wallTime &+ (published.withLock { $0.clockOffset } ?? 0) }
 
-    /// Connections show from now on what the enrollment in force has. What cannot be shown is said, and its want is the
-    /// collector's to judge.
-    /// - Parameter isRetry: whether it was found to be of no use before.
+    /// Shows the enrollment's certificate on connections from now on. If it cannot be shown, this is logged, and the
+    /// collector decides whether to accept the device without it.
+    /// - Parameter isRetry: whether the certificate was unusable before.
     func placeCertificate(isRetry: Bool = false) {
         let chain = enrollment?.certificate ?? ""
         var life: CertificateLife?
@@ -29,7 +29,7 @@ extension Transmitter {
         published.withLock { $0.certificateEnds = life?.ends }
     }
 
-    /// Why the transport cannot show it; what was shown is shown on then. `nil`: it can, and does.
+    /// Why the transport cannot show this chain; the former one then stays. `nil` if it can, and now does.
     func objection(to chain: String) -> String? {
         do throws(TransportError) {
             _ = try transport.show(certificate: chain)
@@ -41,7 +41,7 @@ extension Transmitter {
         }
     }
 
-    /// A request has failed in its handshake.
+    /// A request failed in its handshake.
     func handshakeFailed() {
         guard certificate.handshakeFailed() else { return }
         if certificate.isShown { placeCertificate() } else { withholdCertificate() }
@@ -52,7 +52,7 @@ extension Transmitter {
         _ = try? transport.show(certificate: nil)
     }
 
-    /// As it is configured; `nil` where none is, or where it cannot be read, which is said.
+    /// The configured signing request; `nil` if none is configured, or if it cannot be read, which is logged.
     func signingRequest() -> Data? {
         do { return try enrollments.signingRequest() } catch {
             certificateProblem("\(error)")
@@ -60,10 +60,10 @@ extension Transmitter {
         }
     }
 
-    /// Asks for a certificate with a new credential where one is due.
+    /// Requests a certificate together with a new credential, if one is due.
     /// - Returns: whether the collector was asked.
     func renewCertificateIfDue() async -> Bool {
-        // A key that was put back is found without a restart.
+        // Notices a restored key file without a restart.
         if certificate.phase == .none, enrollment?.certificate.isEmpty == false { placeCertificate(isRetry: true) }
         guard certificate.isRequestDue(at: collectorTime, now: clock.now().timeSinceBoot),
             let request = signingRequest()
@@ -79,12 +79,11 @@ extension Transmitter {
         return true
     }
 
-    /// Asks for a new credential where the one in use is as old as it may become.
+    /// Requests a new credential if the present one has reached its greatest age.
     /// - Returns: whether the collector was asked.
     func renewCredentialIfDue() async -> Bool {
         guard var current = enrollment, let lifetime = settings.credentialLifetime else { return false }
-        // A device without a clock of its own begins in 1970 at every start: only the collector's clock says how old
-        // something is.
+        // A device without a battery-backed clock starts in 1970 every time, so only the collector's clock tells ages.
         guard published.withLock({ $0.clockOffset }) != nil else { return false }
         let (wallTime, now) = (collectorTime, clock.now().timeSinceBoot)
         switch credentialRenewal.step(current, lifetime: lifetime, at: wallTime, now: now) {
@@ -92,7 +91,7 @@ extension Transmitter {
         case .beginCounting:
             current.credentialSince = wallTime
             enrollment = current
-            // On disk with the next change at the latest; until then each start begins to count anew.
+            // The next change saves it. Until then each start begins to count again.
             do { try enrollments.save(current) } catch {
                 logger.warning("the age of the credential could not be kept", metadata: ["error": "\(error)"])
             }
@@ -110,9 +109,9 @@ extension Transmitter {
         return true
     }
 
-    /// The collector was asked for a certificate and has answered.
-    /// - Parameter chain: as it came; empty: none was given.
-    /// - Returns: what is to be kept of it; empty: nothing.
+    /// The collector answered a request for a certificate.
+    /// - Parameter chain: as received; empty if none was issued.
+    /// - Returns: the chain to keep; empty for none.
     func granted(certificate chain: Data) -> String {
         let isGiven = !chain.isEmpty && chain.count <= Self.certificateBytes
         certificate.asked(isGiven ? .granted : .notIssued, now: clock.now().timeSinceBoot)

@@ -1,24 +1,24 @@
 import FoundationEssentials
 import WireModel
 
-/// An upload of log chunks, from the moment somebody asked for it until the collector has all of it, or never will.
+/// An upload of log chunks, from the request for it until the collector has everything or never will.
 ///
-/// What it consists of is fixed when it begins: the manifest is announced as it is, however often, so that beginning
-/// again changes nothing and a chunk is the same bytes each time it is made. Kept on disk so that a restart goes on;
-/// what the collector has already, it says itself.
+/// Its content is fixed when it begins. The manifest is announced unchanged each time, so announcing again changes
+/// nothing, and a chunk has the same bytes each time it is made. The upload is kept on disk, so it continues after a
+/// restart; the collector tells which chunks it has.
 package struct LogUpload: Codable, Equatable, Sendable {
     package enum Phase: String, Codable, Sendable {
-        /// The collector does not know of it yet, or no longer: -> `sending`, `completing`, `done`, `failed`.
+        /// The collector does not know it yet, or no longer. -> `sending`, `completing`, `done`, `failed`.
         case announcing
-        /// Chunks are on their way: -> `completing`, `announcing`.
+        /// Chunks are being sent. -> `completing`, `announcing`.
         case sending
-        /// All that there is has arrived: -> `done`, `sending`, `announcing`.
+        /// All available chunks have arrived. -> `done`, `sending`, `announcing`.
         case completing
-        /// The collector has it.
+        /// The collector has everything.
         case done
-        /// It never will; `detail` says why.
+        /// The upload cannot succeed; `detail` says why.
         case failed
-        /// Somebody who asked for it no longer wants it.
+        /// The requester cancelled it.
         case cancelled
 
         package var isFinal: Bool {
@@ -32,7 +32,7 @@ package struct LogUpload: Codable, Equatable, Sendable {
     /// A chunk whose lines the device no longer has.
     package struct Gone: Codable, Equatable, Sendable {
         package var number: UInt32
-        /// `DropReason`'s number.
+        /// The raw value of a `DropReason`.
         package var reason: Int
 
         package init(number: UInt32, reason: Int) {
@@ -41,29 +41,29 @@ package struct LogUpload: Codable, Equatable, Sendable {
         }
     }
 
-    /// 16 bytes, minted here.
+    /// 16 bytes, chosen by the device.
     package let id: Data
-    /// `UploadManifest`, serialized.
+    /// A serialized `UploadManifest`.
     package let manifest: Data
-    /// How the chunks are made again; meant for the source alone.
+    /// How to make the chunks again. Only the source understands it.
     package let plan: Data
-    /// Goes before all others.
+    /// Crash logs go before all others.
     package let isCrash: Bool
-    /// The command that asked for it; `nil`: the device began it.
+    /// The command that requested it; `nil` if the device began it.
     package let command: Data?
     /// Microseconds of the queue clock.
     package let accepted: Int64
     package let chunkCount: Int
-    /// Text of all chunks.
+    /// Bytes of text in all chunks.
     package let rawBytes: UInt64
     package internal(set) var phase = Phase.announcing
-    /// Numbers the collector lacks, ascending; meaningful while `sending`.
+    /// Chunks that the collector lacks, ascending. Valid while `sending`.
     package internal(set) var missing: [UInt32] = []
     package internal(set) var gone: [Gone] = []
-    /// Why it failed, or what it waits for, for people.
+    /// Why it failed or what it waits for, for people.
     package internal(set) var detail = ""
 
-    /// - Parameter plan: how the source makes the chunks again.
+    /// - Parameter plan: tells the source how to make the chunks again.
     package init(manifest: WireUploadManifest, plan: Data, accepted: Int64) {
         id = manifest.uploadID
         self.manifest = manifest.encoded
@@ -75,7 +75,7 @@ package struct LogUpload: Codable, Equatable, Sendable {
         rawBytes = manifest.chunks.reduce(0) { $0 + UInt64($1.rawBytes) }
     }
 
-    /// Ten-thousandths of the chunks that the collector has, or never will have.
+    /// The share of chunks that the collector has or never will have, in ten-thousandths.
     package var progress: UInt32 {
         switch phase {
         case .announcing, .failed, .cancelled: 0
@@ -85,17 +85,17 @@ package struct LogUpload: Codable, Equatable, Sendable {
     }
 }
 
-/// Makes the chunks of an upload, each time the same bytes.
+/// Makes the chunks of an upload, with the same bytes each time.
 package protocol UploadSource: Sendable {
-    /// Content of one chunk of the manifest, or that it is no more.
+    /// The content of one chunk of the manifest, or the reason why it is gone.
     ///
-    /// - Throws: what may be otherwise later.
+    /// - Throws: errors that may disappear later.
     func chunk(_ number: UInt32, of upload: LogUpload) async throws -> UploadContent
 }
 
 package enum UploadContent: Sendable {
-    /// Gzip members, whole.
+    /// Complete gzip data.
     case compressed(Data)
-    /// Its lines fell to a cap, or are not what they were.
+    /// A limit removed its lines, or they are damaged.
     case gone(DropReason)
 }

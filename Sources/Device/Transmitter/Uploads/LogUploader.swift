@@ -2,19 +2,19 @@ import FoundationEssentials
 import Logging
 import WireModel
 
-/// Carries uploads of logs to the collector, chunk by chunk, under the transmitter's credential and gates.
+/// Uploads logs to the collector, chunk by chunk, with the transmitter's credential and gates.
 ///
-/// The shell around `UploadStateMachine`. An upload is on disk before anybody is told that it was taken; how far it has
-/// come is not: after a restart it is announced again, and the collector says what it lacks.
+/// The shell around `UploadStateMachine`. An upload is on disk before anybody is told that it was accepted. Its
+/// progress is not: after a restart it is announced again, and the collector tells what it lacks.
 package actor LogUploader {
-    /// Keeps all uploads; returns once they are on synced disk.
+    /// Stores all uploads, and returns when they are on synced disk.
     package typealias Save = @Sendable ([LogUpload]) throws -> Void
-    /// Hears of an upload that came further, waits for something else, or ended. Should only note and wake.
+    /// Called when an upload made progress, waits for something else, or ended. Should only note it and wake somebody.
     package typealias Changed = @Sendable (LogUpload) async -> Void
 
-    /// Closed gates are looked at this often while something waits.
+    /// How often closed gates are checked while something waits.
     package static let gateLook = Duration.seconds(60)
-    /// Waits are measured by a clock that suspend does not move; none is longer.
+    /// The longest wait. Waits are measured by a clock that suspend stops.
     private static let greatestPause = Duration.seconds(3600)
 
     private let transmitter: Transmitter
@@ -30,7 +30,7 @@ package actor LogUploader {
     private var machine: UploadStateMachine
 
     /// - Parameters:
-    ///   - uploads: as `save` was last given them.
+    ///   - uploads: those that `save` stored last.
     ///   - roll: random numbers, 0 up to 1, for the jitter.
     package init(
         transmitter: Transmitter, source: any UploadSource, uploads: [LogUpload], save: @escaping Save,
@@ -49,13 +49,13 @@ package actor LogUploader {
         machine = UploadStateMachine(uploads)
     }
 
-    /// Open ones and the last that ended, oldest first.
+    /// Open uploads and those that ended last, oldest first.
     package var uploads: [LogUpload] { machine.uploads }
 
-    /// Takes an upload; it is on synced disk when this returns.
+    /// Accepts an upload. It is on synced disk when this returns.
     ///
-    /// - Returns: `false` where too many are open.
-    /// - Throws: where it could not be kept; then it was not taken.
+    /// - Returns: `false` if too many are open.
+    /// - Throws: if it could not be stored; then it was not accepted.
     package func add(_ upload: LogUpload) throws -> Bool {
         guard machine.add(upload) else { return false }
         do { try save(machine.uploads) } catch {
@@ -66,28 +66,28 @@ package actor LogUploader {
         return true
     }
 
-    /// Nobody wants it any more. Harmless where there is none, or it has ended.
+    /// Cancels an upload. Does nothing if it does not exist or has ended.
     package func cancel(_ id: Data) async {
         guard let upload = machine[id], !upload.phase.isFinal else { return }
         machine.cancel(id)
         await tell(upload)
     }
 
-    /// Nobody wants any of them any more.
+    /// Cancels all uploads.
     package func cancelAll() async {
         for upload in machine.uploads { await cancel(upload.id) }
     }
 
-    /// Something that uploads wait for may have changed: network, settings.
+    /// Something that uploads wait for may have changed: the network, settings.
     nonisolated package func lookAgain() { wake.signal() }
 
-    /// Until its task is cancelled. Call once.
+    /// Runs until its task is cancelled. Call it once.
     package func run() async {
         while !Task.isCancelled { await wake.wait(for: await round(), clock: sleeper) }
     }
 
-    /// Everything that can be done now.
-    /// - Returns: how long nothing is to be done, unless something wakes.
+    /// Does everything that can be done now.
+    /// - Returns: how long there is nothing to do unless something wakes it.
     package func round() async -> Duration {
         while !Task.isCancelled {
             let time = now()
@@ -137,7 +137,7 @@ package actor LogUploader {
             }
             answer = await transmitter.request(.post, "\(path)/complete", body: .message(request.encoded))
         }
-        // Given up with the program: it says nothing about the collector.
+        // The program cancelled the request. That tells nothing about the collector.
         guard !Task.isCancelled else { return }
         let acknowledged = transmitter.status.acknowledged.values.reduce(0, +)
         machine.answered(step, answer, acknowledged: acknowledged, now: now(), roll: roll())
@@ -148,10 +148,10 @@ package actor LogUploader {
         for upload in before.uploads { await tell(upload) }
     }
 
-    /// - Parameter before: as it was.
+    /// - Parameter before: the former state.
     private func tell(_ before: LogUpload) async {
         guard let upload = machine[before.id], upload != before else { return }
-        // Only what a restart could not find out is kept.
+        // Stores only what a restart could not find out.
         if upload.phase.isFinal || upload.gone != before.gone {
             do { try save(machine.uploads) } catch {
                 logger.warning(

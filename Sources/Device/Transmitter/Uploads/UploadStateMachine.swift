@@ -1,14 +1,14 @@
 import FoundationEssentials
 import WireModel
 
-/// Decides which upload goes on and what an answer means for it. Pure: uploads, answers, times and rolls go in; what to
-/// ask next comes out.
+/// Decides which upload continues and what an answer means for it. Pure: uploads, answers, times and rolls go in; the
+/// next request comes out.
 ///
-/// Crashes go before other logs, older before newer. One request at a time, so that records, which go between any two,
-/// never wait for more than one chunk. What the collector cannot do now holds all uploads back by one backoff. An
-/// upload that is refused waits by a backoff of its own, and the others go on. It ends after ten minutes of refusals in
-/// which the device's records pass: an answer alone does not say whose it is (`RefusalEvidence`). Times are
-/// microseconds of the queue clock.
+/// Crash logs go before other logs, and older uploads before newer ones. There is one request at a time, so records,
+/// which go between any two, never wait for more than one chunk. If the collector cannot serve uploads now, one backoff
+/// holds all of them back. A refused upload waits by its own backoff, and the others continue. It fails after ten
+/// minutes of refusals during which the device's records pass, because an answer alone does not prove who gave it
+/// (`RefusalEvidence`). Times are microseconds of the queue clock.
 package struct UploadStateMachine: Sendable {
     package enum Request: Equatable, Sendable {
         case announce
@@ -26,13 +26,13 @@ package struct UploadStateMachine: Sendable {
         }
     }
 
-    /// Open ones; more are refused.
+    /// The most open uploads; more are refused.
     package static let maximumOpen = 64
-    /// Ended ones are told of for so long as there are no more than this.
+    /// The most ended uploads that are remembered.
     package static let maximumEnded = 32
-    /// An upload that has not ended by then fails: the collector forgets it too.
+    /// An upload that has not ended by this age fails. The collector forgets it too.
     package static let greatestAge: Int64 = 7 * 86_400 * 1_000_000
-    /// So often the collector may miss at an upload's end what it has stored.
+    /// How often the collector may lack stored chunks at an upload's end.
     package static let maximumIncompletes = 3
 
     package private(set) var uploads: [LogUpload]
@@ -41,20 +41,20 @@ package struct UploadStateMachine: Sendable {
     private var failures = 0
     /// Uploads of which a request was refused.
     private var refusals: [Data: Refusals] = [:]
-    /// How often something was missing at an upload's end.
+    /// How often chunks were missing at an upload's end.
     private var incompletes: [Data: Int] = [:]
-    /// No request before.
+    /// The earliest time of the next request.
     package private(set) var notBefore: Int64 = 0
 
     private struct Refusals {
         var evidence = RefusalEvidence()
-        /// The device's records that had been acknowledged at the last one.
+        /// The device's acknowledged records at the last refusal.
         var acknowledged: UInt64 = 0
-        /// The upload is not tried before.
+        /// The upload is not tried earlier.
         var notBefore: Int64 = 0
     }
 
-    /// - Parameter uploads: as kept by an earlier run; each is announced anew, since only the collector knows what it
+    /// - Parameter uploads: those of an earlier run. Each is announced again, because only the collector knows what it
     ///   has.
     package init(_ uploads: [LogUpload] = [], policy: RetryPolicy = RetryPolicy()) {
         self.policy = policy
@@ -67,8 +67,8 @@ package struct UploadStateMachine: Sendable {
 
     package subscript(id: Data) -> LogUpload? { uploads.first { $0.id == id } }
 
-    /// One that is here already stays as it is.
-    /// - Returns: `false` where too many are open.
+    /// Adds an upload. One that exists already stays as it is.
+    /// - Returns: `false` if too many are open.
     package mutating func add(_ upload: LogUpload) -> Bool {
         if self[upload.id] != nil { return true }
         guard uploads.count(where: { !$0.phase.isFinal }) < Self.maximumOpen else { return false }
@@ -76,13 +76,13 @@ package struct UploadStateMachine: Sendable {
         return true
     }
 
-    /// Nobody wants it any more. What has arrived stays at the collector until it expires there.
+    /// Cancels an upload. What has arrived stays at the collector until it expires there.
     package mutating func cancel(_ id: Data) { end(id, .cancelled, "cancelled") }
 
-    /// Takes back what could not be kept.
+    /// Removes an upload that could not be stored.
     package mutating func remove(_ id: Data) { uploads.removeAll { $0.id == id } }
 
-    /// What to ask next; `nil`: nothing, or not before `notBefore`.
+    /// The next request; `nil` if there is none, or none before `notBefore`.
     package func next(now: Int64) -> Step? {
         guard now >= notBefore, let upload = foremost(now) else { return nil }
         switch upload.phase {
@@ -101,20 +101,20 @@ package struct UploadStateMachine: Sendable {
 
     package var isIdle: Bool { uploads.allSatisfy(\.phase.isFinal) }
 
-    /// When there is something to ask; `nil`: never.
+    /// When the next request is due; `nil` for never.
     package var dueAt: Int64? {
         uploads.filter { !$0.phase.isFinal }.map { max(notBefore, refusals[$0.id]?.notBefore ?? 0) }.min()
     }
 
-    /// Ends what is too old.
-    /// - Returns: whether there was such.
+    /// Ends uploads that are too old.
+    /// - Returns: whether there were any.
     package mutating func expire(now: Int64) -> Bool {
         let old = uploads.filter { !$0.phase.isFinal && now - $0.accepted >= Self.greatestAge }
         for upload in old { end(upload.id, .failed, "not complete after seven days: \(upload.detail)") }
         return !old.isEmpty
     }
 
-    /// Every open upload waits for the same thing; for people.
+    /// Tells people what all open uploads wait for.
     package mutating func waits(for why: String) {
         for index in uploads.indices where !uploads[index].phase.isFinal { uploads[index].detail = why }
     }
@@ -138,9 +138,9 @@ package struct UploadStateMachine: Sendable {
     }
 
     /// - Parameters:
-    ///   - answer: to the step's request.
-    ///   - acknowledged: records of this device that the collector has acknowledged so far; that grows only if it is
-    ///     reached.
+    ///   - answer: the answer to the step's request.
+    ///   - acknowledged: the number of this device's records that the collector has acknowledged so far. It grows only
+    ///     if the collector is reached.
     package mutating func answered(
         _ step: Step, _ answer: CollectorAnswer, acknowledged: UInt64 = 0, now: Int64, roll: Double
     ) {
@@ -159,7 +159,7 @@ package struct UploadStateMachine: Sendable {
             succeeded(step, nil, now: now, roll: roll)
         case .refused(let why), .conflict(let why, _): refused(step, why, now: now, roll: roll)
         case .notFound(let why):
-            // It expired there, or was never kept: announced, it begins anew.
+            // The upload expired at the collector or was never stored there. It is announced again.
             change(step.upload) { upload in
                 upload.detail = why
                 upload.phase = .announcing
@@ -179,7 +179,7 @@ package struct UploadStateMachine: Sendable {
     }
 
     private mutating func succeeded(_ step: Step, _ status: WireUploadStatus?, now: Int64, roll: Double) {
-        // Announcing is no progress: a collector that forgets what it was told would be told without end.
+        // Announcing is no progress. Otherwise a collector that forgets announcements would receive them for ever.
         if step.request != .announce {
             failures = 0
             refusals[step.upload] = nil
@@ -208,7 +208,7 @@ package struct UploadStateMachine: Sendable {
             guard let missing, !missing.isEmpty else {
                 return refused(step, "neither complete nor missing anything", now: now, roll: roll)
             }
-            // A collector that loses what it has just stored is not fed without end.
+            // A collector that loses stored chunks does not get them again for ever.
             let count = (incompletes[step.upload] ?? 0) + 1
             incompletes[step.upload] = count
             guard count < Self.maximumIncompletes else {

@@ -3,13 +3,13 @@ import Hummingbird
 import TelemetryBasics
 import WireModel
 
-/// Events over the fleet: listed, newest first, and summed up.
+/// Lists events of the fleet, newest first, and sums them up.
 struct EventRoutes: Sendable {
     let store: any RecordStore
     let registry: MetadataService
     let scans: RequestShares
 
-    /// Numbers in one answer.
+    /// The most numbers in one answer.
     private static let maximumValues = 1_100_000
 
     func add(to router: CollectorRouter) {
@@ -84,11 +84,11 @@ struct EventRoutes: Sendable {
     }
 }
 
-/// Which events a list or a summary is of, by what is in their bodies.
+/// Selects events by their bodies.
 struct EventFilter: Equatable, Sendable {
     var name: String?
     var type: WireEventType?
-    /// The value as text: `42` is that text, that integer and that real number.
+    /// The value as text: `42` matches that text, integer and real number.
     var value: String?
 
     static let parameters: Set<String> = ["name", "type", "value"]
@@ -98,7 +98,7 @@ struct EventFilter: Equatable, Sendable {
         ("unspecified", .unspecified),
     ]
 
-    /// - Throws: `Problem` for the parameter that is wrong.
+    /// - Throws: `Problem` for the invalid parameter.
     init(_ query: QueryParameters) throws {
         name = query.text("name")
         value = query.text("value")

@@ -1,13 +1,13 @@
 import TelemetryBasics
 import WireModel
 
-/// Counts events by a property and by time in one pass, in bounded memory.
+/// Counts events by a property and by time in one pass with bounded memory.
 struct EventSummary {
-    /// What events are counted by.
+    /// The property by which events are counted.
     enum Grouping: String, CaseIterable, Sendable {
         case name, device, application, value
 
-        /// An event's group; `nil` for an event without that property: it is in none.
+        /// An event's group; `nil` if it lacks the property and belongs to none.
         func key(of event: WireEvent, device: DeviceID, application: String) -> String? {
             switch self {
             case .name: event.name
@@ -17,7 +17,7 @@ struct EventSummary {
             }
         }
 
-        /// A value as text; `nil` where there is none.
+        /// A value as text; `nil` if there is none.
         static func text(of value: WireValue) -> String? {
             switch value.value {
             case .text(let text): text
@@ -30,17 +30,17 @@ struct EventSummary {
         }
     }
 
-    /// What is counted of some events.
+    /// The counts of some events.
     struct Cell: Equatable, Sendable {
         private(set) var count = 0
         private(set) var devices: Set<DeviceID> = []
-        /// Of the values that are numbers.
+        /// The number of values that are numbers.
         private(set) var numbers = 0
         private(set) var sum = 0.0
         private(set) var least = Double.infinity
         private(set) var greatest = -Double.infinity
 
-        /// - Returns: whether the device is one more.
+        /// - Returns: whether the device is new.
         fileprivate mutating func add(_ number: Double?, of device: DeviceID) -> Bool {
             count += 1
             if let number, number.isFinite {
@@ -65,7 +65,7 @@ struct EventSummary {
     let window: SeriesWindow
     let grouping: Grouping
     private(set) var groups: [String: Group] = [:]
-    /// Devices remembered, over all cells.
+    /// Remembered devices of all cells.
     private var remembered = 0
 
     static let maximumGroups = 10_000
@@ -102,16 +102,16 @@ struct EventSummary {
     }
 }
 
-/// A summary of events as people see it: groups with the most events first.
+/// A summary of events, as people see it. Groups with the most events come first.
 struct EventSummaryView: Encodable {
     struct Group: Encodable {
         var key: String
         var count: Int
-        /// Distinct ones.
+        /// The number of different devices.
         var devices: Int
-        /// Of the values that are numbers; absent where none is.
+        /// Figures of the values that are numbers; absent if there are none.
         var numeric: Numeric?
-        /// One entry per bucket; only where a step was asked for.
+        /// One entry per bucket. Only if a step was requested.
         var buckets: Buckets?
     }
 

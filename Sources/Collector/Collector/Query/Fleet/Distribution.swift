@@ -1,12 +1,12 @@
 import MetricCatalog
 import WireModel
 
-/// How one value each of many devices are spread. Every number is one that a device has, but the mean and the edges of
-/// the histogram.
+/// The distribution of one value of many devices. Every number is the value of a device, except the mean and the edges
+/// of the histogram.
 struct Distribution: Equatable, Sendable {
     struct Bar: Equatable, Sendable, Encodable {
         var from: Double
-        /// Exclusive, but in the last bar.
+        /// Exclusive, except for the last bar.
         var to: Double
         var count: Int
     }
@@ -18,21 +18,21 @@ struct Distribution: Equatable, Sendable {
     let p50: Double
     let p90: Double
     let p99: Double
-    /// Of equal width; one bar where all values are the same.
+    /// Bars of equal width; a single bar if all values are equal.
     let histogram: [Bar]
 
     static let bars = 20
 
-    /// - Returns: `nil` of no values, or of some that are not finite.
+    /// - Returns: `nil` if there is no value, or if one is not finite.
     init?(_ values: [Double]) {
         let sorted = values.sorted()
         guard let least = sorted.first, let greatest = sorted.last, values.allSatisfy(\.isFinite) else { return nil }
-        // The least value that as great a share of all is at or below.
+        // The least value such that this share of all values is at or below it.
         func percentile(_ percent: Int) -> Double { sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)] }
         count = sorted.count
         min = least
         max = greatest
-        // Not the sum first: it may be out of range where the mean is not.
+        // The sum may be out of range even if the mean is not.
         mean = sorted.reduce(0) { $0 + $1 / Double(sorted.count) }
         p50 = percentile(50)
         p90 = percentile(90)
@@ -42,7 +42,7 @@ struct Distribution: Equatable, Sendable {
             histogram = [Bar(from: least, to: greatest, count: sorted.count)]
             return
         }
-        // Each side by itself: the whole range may be more than a number holds.
+        // Computed from both sides, because the whole range may exceed a number's.
         func edge(_ bar: Int) -> Double {
             let share = Double(bar) / Double(Self.bars)
             return bar == Self.bars ? greatest : least * (1 - share) + greatest * share
@@ -53,7 +53,7 @@ struct Distribution: Equatable, Sendable {
     }
 }
 
-/// How the devices' newest values of a metric are spread, by attribute set.
+/// The distribution of the devices' newest values of a metric, by attribute set.
 struct DistributionView: Encodable {
     struct Entry: Encodable {
         var attributes: [String: String]
@@ -83,7 +83,7 @@ struct DistributionView: Encodable {
     var metric: String
     var unit: String?
     var kind: String?
-    /// With a value.
+    /// Devices with a value.
     var devices: Int
     var distributions: [Entry]
 

@@ -4,13 +4,13 @@ import Hummingbird
 import MetricCatalog
 import WireModel
 
-/// Newest values of a metric over the fleet, and how they are spread.
+/// The newest values of a metric over the fleet, and their distribution.
 struct FleetMetricRoutes: Sendable {
     let store: any RecordStore
     let registry: MetadataService
     let scans: RequestShares
 
-    /// Devices looked at for one page, and at a time.
+    /// The most devices examined for one page, and the number per step.
     private static let pageDevices = 5000
     private static let stepDevices = 500
     private static let maximumValues = 2_000_000
@@ -22,7 +22,7 @@ struct FleetMetricRoutes: Sendable {
             .get("/api/v1/metrics/distribution", use: distribution)
     }
 
-    /// Devices in the order of their ids; the cursor is the last one that was looked at.
+    /// Devices in the order of their ids. The cursor is the last device examined.
     private func latest(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(
             request, known: LatestValues.parameters.union(["limit", "cursor"]),
@@ -83,7 +83,7 @@ struct FleetMetricRoutes: Sendable {
 }
 
 extension [DeviceID] {
-    /// The first position for which the condition holds, where it holds for all after it too.
+    /// The first position for which the condition holds. It must hold for all after it.
     fileprivate func partitioningIndex(_ holds: (DeviceID) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

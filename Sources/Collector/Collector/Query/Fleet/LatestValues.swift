@@ -3,21 +3,21 @@ import MetricCatalog
 import TelemetryBasics
 import WireModel
 
-/// Looks up newest values where the samples are: in each device's newest rows of the record files.
+/// Finds newest values in the samples themselves: in each device's newest rows of the record files.
 ///
-/// There is no projection of them to keep, to rebuild or to be wrong: a device's newest value is looked for in its
-/// newest slices, at most 256 of them, and what is asked of the whole fleet is as many of these.
+/// There is no projection that must be maintained or could be wrong. A device's newest value is searched in its newest
+/// slices, at most 256 of them. A question about the fleet is as many such searches.
 struct LatestValues: Sendable {
     let store: any RecordStore
     let metric: String
     let selection: MetricSelection
-    /// Attributes a value must have.
+    /// Attributes that a value must have.
     let attributes: [String: String]
-    /// The device apart.
+    /// The query without the device.
     let query: RecordQuery
 
-    /// A field that not every sample has - those of the machine's identity - is looked for in so many of a device's
-    /// newest.
+    /// A field that not every sample has, such as those of the machine's identity, is searched in this many of a
+    /// device's newest samples.
     static let samplesLookedInto = 16
 
     init(_ query: QueryParameters, store: any RecordStore) throws {
@@ -38,7 +38,7 @@ struct LatestValues: Sendable {
     static let parameters: Set<String> = ["metric", "module", "application", "attribute", "from", "to", "test"]
     static let repeatedParameters: Set<String> = ["attribute"]
 
-    /// Of each of the devices that has one.
+    /// The value of each device that has one.
     func values(of devices: ArraySlice<DeviceID>) async throws -> [DeviceID: LatestValue] {
         var found: [DeviceID: LatestValue] = [:]
         for (device, record) in try await store.newestRecords(of: Array(devices), query) {
@@ -68,7 +68,7 @@ struct LatestValues: Sendable {
     }
 }
 
-/// A device's newest sample that has a metric, and what it says of it.
+/// A device's newest sample with a metric, and its values.
 struct LatestValue: Sendable {
     let record: StoredRecord
     let points: [MetricPoint]

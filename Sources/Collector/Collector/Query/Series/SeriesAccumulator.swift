@@ -1,13 +1,12 @@
 import MetricCatalog
 import WireModel
 
-/// Makes series of the points of a device's samples in one pass, newest first as the store gives them, in memory that
-/// does not grow with their number: only with the buckets that hold something.
+/// Makes series from the points of a device's samples in one pass, newest first. Memory grows only with the number of
+/// buckets that contain something.
 ///
-/// A counter's growth is known between two samples of one boot, by the machine's own time since boot; what an increase
-/// since the sample before says is taken as it is. Over a reboot, or where a counter is less than it was (its program
-/// started anew), nothing is known and nothing is guessed: that stretch is missing from the increase and from the time
-/// a rate is over.
+/// A counter's growth is known between two samples of one boot, by the machine's time since boot. An increase since the
+/// sample before is used as it is. Over a reboot, or if a counter decreased because its program started again, the
+/// growth is unknown and not guessed. That time is then missing from the increase and from the time that a rate covers.
 struct SeriesAccumulator {
     struct Key: Hashable, Sendable {
         var metric: String
@@ -19,7 +18,7 @@ struct SeriesAccumulator {
     struct Series: Sendable {
         let definition: MetricDefinition
         fileprivate(set) var buckets: [Int: SeriesBucket] = [:]
-        /// The newest of the points so far that is still waiting for the one before it.
+        /// The newest point so far. It waits for the point before it.
         fileprivate var later: Later?
     }
 
@@ -27,18 +26,18 @@ struct SeriesAccumulator {
         var bootID: BootID
         var timeSinceBoot: UInt64
         var value: Double
-        /// `nil` outside the window.
+        /// `nil` outside of the window.
         var bucket: Int?
     }
 
-    /// More series, or more buckets that hold something, than are kept for one answer.
+    /// There are more series or more filled buckets than one answer may have.
     enum Overflow: Error, Equatable {
         case series(limit: Int)
         case buckets(limit: Int)
     }
 
     let window: SeriesWindow
-    /// Attributes a series must have.
+    /// Attributes that a series must have.
     let attributes: [String: String]
     private(set) var series: [Key: Series] = [:]
     private var filled = 0
@@ -51,7 +50,7 @@ struct SeriesAccumulator {
         self.attributes = attributes
     }
 
-    /// Takes a point of a sample. Those before the window count only as what later ones grew from.
+    /// Adds a point of a sample. Points before the window serve only as the base for growth.
     mutating func add(_ point: MetricPoint, at moment: SampleMoment) throws(Overflow) {
         guard point.value.isFinite, attributes.allSatisfy({ point.attributes[$0.key] == $0.value }) else { return }
         let bucket = window.bucket(of: moment.time)
@@ -62,7 +61,7 @@ struct SeriesAccumulator {
         if let known = series.removeValue(forKey: key) {
             found = known
         } else {
-            // What only lies before the window is no series of it.
+            // A series with points only before the window is left out.
             guard bucket != nil else { return }
             guard series.count < Self.maximumSeries else { throw .series(limit: Self.maximumSeries) }
             found = Series(definition: point.definition)
@@ -77,7 +76,7 @@ struct SeriesAccumulator {
 }
 
 extension SeriesAccumulator.Series {
-    /// Tells the point after this one what it grew by, and lets this one wait for the point before it.
+    /// Gives the next point its growth, and lets this one wait for the point before it.
     fileprivate mutating func follow(_ value: Double, _ moment: SampleMoment, bucket: Int?) {
         switch definition.kind {
         case .gauge, .upDownCounter: return
@@ -99,7 +98,7 @@ extension SeriesAccumulator.Series {
         }
     }
 
-    /// The point after this moment, and the time between; `nil` where it is of another boot, or not after it.
+    /// The next point, and the time between; `nil` if it is of another boot, or not later.
     private func followed(by moment: SampleMoment) -> (later: SeriesAccumulator.Later, elapsed: UInt64)? {
         guard let later, later.bootID == moment.bootID, later.timeSinceBoot > moment.timeSinceBoot else { return nil }
         return (later, later.timeSinceBoot - moment.timeSinceBoot)
@@ -110,7 +109,7 @@ extension SeriesAccumulator.Series {
     }
 }
 
-/// The running aggregates of one series in one bucket. The order in which values come does not matter.
+/// The aggregates of one series in one bucket. The order of values does not matter.
 struct SeriesBucket: Equatable, Sendable {
     private(set) var count = 0
     private var sum = 0.0
@@ -133,7 +132,7 @@ struct SeriesBucket: Equatable, Sendable {
         growth.microseconds += microseconds
     }
 
-    /// `nil` if the bucket holds nothing to compute it from.
+    /// `nil` if the bucket has nothing to compute it from.
     func value(_ aggregate: SeriesAggregate) -> Double? {
         let value: Double? =
             switch aggregate {
@@ -155,18 +154,17 @@ struct SeriesBucket: Equatable, Sendable {
     }
 }
 
-/// When and where a sample was taken, by the device's clocks.
+/// When a sample was taken, by the device's clocks.
 struct SampleMoment: Equatable, Sendable {
-    /// The wall clock: what puts a value into its bucket. As wrong as the device's clock.
+    /// The wall clock, which decides the bucket. As wrong as the device's clock.
     var time: Int64
-    /// With the time since boot it tells how much time lies between two samples, however the wall clock was set in
-    /// between.
+    /// Together with the time since boot it tells the time between two samples, however the wall clock was set.
     var bootID: BootID?
     /// Microseconds.
     var timeSinceBoot: UInt64
     var module: String
     var application: String
-    /// The time since the sample before, where the sample says it: what its increases are over.
+    /// The time since the sample before, if the sample states it: the time its increases cover.
     var interval: UInt64?
 
     init(

@@ -2,7 +2,7 @@ import CollectorStore
 import MetricCatalog
 import WireModel
 
-/// What a request asks of a device's samples.
+/// A request for series of a device's samples.
 struct SeriesQuery: Equatable, Sendable {
     var metrics: [String]
     var module: String?
@@ -21,8 +21,8 @@ struct SeriesQuery: Equatable, Sendable {
     private static let second: Int64 = 1_000_000
     private static let greatestStep: Int64 = 366 * 86_400
 
-    /// - Parameter now: where `to` is not given.
-    /// - Throws: `Problem` for the parameter that is wrong.
+    /// - Parameter now: the default of `to`.
+    /// - Throws: `Problem` for the invalid parameter.
     init(_ query: QueryParameters, now: Int64) throws {
         metrics = query.texts("metric")
         guard (1...Self.maximumMetrics).contains(metrics.count) else {
@@ -54,7 +54,7 @@ struct SeriesQuery: Equatable, Sendable {
         return number * (unit ?? 1) * Self.second
     }
 
-    /// `name:value` each; the name ends at the first colon.
+    /// Each is `name:value`. The name ends at the first colon.
     static func attributes(_ texts: [String]) throws -> [String: String] {
         var attributes: [String: String] = [:]
         for text in texts {
@@ -83,10 +83,10 @@ struct SeriesQuery: Equatable, Sendable {
         return found
     }
 
-    /// Counters need the sample before the first one: so far back it is looked for.
+    /// Counters need the sample before the first one. This is how far back it is searched.
     var lookBack: Int64 { min(max(2 * window.step, 600 * Self.second), 3600 * Self.second) }
 
-    /// Whether values are put in relation to those before them.
+    /// Whether values are compared with those before them.
     var wantsGrowth: Bool { aggregates.contains(.rate) || aggregates.contains(.increase) }
 
     var selection: MetricSelection {
@@ -106,12 +106,12 @@ struct SeriesQuery: Equatable, Sendable {
 /// The buckets of a series: `[from + i * step, from + (i + 1) * step)`, the last one cut at `to`. Microseconds.
 struct SeriesWindow: Equatable, Sendable {
     let from: Int64
-    /// Exclusive; above `from`.
+    /// Exclusive; greater than `from`.
     let to: Int64
-    /// Above 0.
+    /// Greater than 0.
     let step: Int64
 
-    /// As many as Prometheus gives in one answer.
+    /// As many as Prometheus returns in one answer.
     static let maximumBuckets = 11_000
 
     var buckets: Int { Self.count(from: from, to: to, step: step) }
@@ -127,11 +127,11 @@ struct SeriesWindow: Equatable, Sendable {
     private static let second: Int64 = 1_000_000
     private static let defaultRange = 86_400 * second
 
-    /// Of the parameters `from` and `to`, by default the last day.
+    /// Reads the parameters `from` and `to`; the default is the last day.
     /// - Parameters:
-    ///   - step: `nil` for one bucket over the whole.
-    ///   - now: where `to` is not given.
-    /// - Throws: `Problem` for the parameter that is wrong.
+    ///   - step: `nil` for one bucket over the whole window.
+    ///   - now: the default of `to`.
+    /// - Throws: `Problem` for the invalid parameter.
     init(_ query: QueryParameters, step: Int64?, now: Int64) throws {
         let to = try query.time("to") ?? now
         let from = try query.time("from") ?? to - Self.defaultRange
@@ -147,16 +147,16 @@ struct SeriesWindow: Equatable, Sendable {
         self.init(from: from, to: to, step: step)
     }
 
-    /// The step where none is asked for: five minutes, or longer where that would be more than a thousand buckets.
+    /// The default step: five minutes, or longer if that would give more than a thousand buckets.
     var defaultStep: Int64 { max(300 * Self.second, ((to - from) / 1000 / Self.second + 1) * Self.second) }
 
-    /// The bucket of a time; `nil` outside.
+    /// The bucket of a time; `nil` outside of the window.
     func bucket(of time: Int64) -> Int? {
         time >= from && time < to ? Int((time - from) / step) : nil
     }
 }
 
-/// How the values in a bucket become one number.
+/// How the values of a bucket become one number.
 enum SeriesAggregate: String, CaseIterable, Sendable {
     case mean
     case min
@@ -164,8 +164,8 @@ enum SeriesAggregate: String, CaseIterable, Sendable {
     /// The latest by the device's clock.
     case last
     case count
-    /// Of counters: how much they grew.
+    /// For counters: the growth.
     case increase
-    /// Of counters: growth a second, over the time that was watched.
+    /// For counters: the growth per second over the time that was covered.
     case rate
 }

@@ -7,12 +7,12 @@ import MetricCatalog
 import TelemetryBasics
 import WireModel
 
-/// Samples as series with steps, and what metrics there are.
+/// Samples as series with steps, and the list of metrics.
 struct SeriesRoutes: Sendable {
     let store: any RecordStore
     let registry: MetadataService
 
-    /// Numbers in one answer.
+    /// The most numbers in one answer.
     private static let maximumValues = 1_100_000
 
     func add(to router: CollectorRouter) {
@@ -44,7 +44,7 @@ struct SeriesRoutes: Sendable {
         do {
             try await RecordPages(store: store, query: query.records(of: device.id, selection)).visit { record in
                 guard let kind = WireRecordKind(rawValue: record.header.kind),
-                    // A body of another form than its kind says is shown in the list of samples; it has no values.
+                    // A malformed body is shown in the list of samples. It has no values.
                     let found = try? selection.read(kind: kind, body: record.header.body(of: record.bytes))
                 else { return }
                 let moment = SampleMoment(record.header, interval: found.intervalMicroseconds)
@@ -69,8 +69,8 @@ struct SeriesRoutes: Sendable {
     }
 }
 
-/// Series as people see them: `values[aggregate][i]` is of the bucket that begins at `from` + i × `stepSeconds`, null
-/// where there is none.
+/// Series, as people see them: `values[aggregate][i]` belongs to the bucket that begins at `from` + i × `stepSeconds`;
+/// null if there is none.
 struct SeriesView: Encodable {
     struct Series: Encodable {
         var metric: String
@@ -118,7 +118,7 @@ struct SeriesView: Encodable {
 }
 
 extension MetricDefinition.Kind {
-    /// As the API names it.
+    /// The API's name.
     var name: String {
         switch self {
         case .gauge: "gauge"
@@ -145,19 +145,19 @@ struct CatalogView: Encodable {
     }
 }
 
-/// The sample modules by the names they have in records and in the API.
+/// Sample modules by their names in records and in the API.
 enum SampleModuleNames {
     private static let names: [(name: String, kind: WireRecordKind)] = [
         ("system", .sampleSystem), ("analytics", .sampleAnalytics), ("networkData", .sampleNetworkData),
         ("networkAdapter", .sampleNetworkAdapter), ("wlan2", .sampleWlan), ("gps", .sampleGps),
     ]
 
-    /// The kind of a module's records; any other name is a custom module's.
+    /// The kind of a module's records. Any other name is a custom module.
     static func kind(of module: String) -> WireRecordKind {
         names.first { $0.name == module }?.kind ?? .sampleCustom
     }
 
-    /// `nil` for custom modules, which have names of their own.
+    /// `nil` for custom modules, which have their own names.
     static func name(of kind: WireRecordKind) -> String? {
         names.first { $0.kind == kind }?.name
     }

@@ -4,14 +4,14 @@ import Glibc
 import Gzip
 import WireModel
 
-/// What a chunk's bytes are: inflated once, never held as a whole, digested and indexed on the way.
+/// The contents of a chunk: inflated once, never held as a whole, digested and indexed on the way.
 struct ChunkScan: Sendable {
     private(set) var rawBytes = 0
-    /// SHA-256 of the bytes as they came.
+    /// SHA-256 of the received bytes.
     private(set) var storedDigest = Data()
-    /// Lines of the form that Schemas/logs/FORMAT.md gives, per level, most severe first.
+    /// Well-formed lines (`Schemas/logs/FORMAT.md`) by level, most severe first.
     private(set) var levels: [UInt64] = [0, 0, 0, 0]
-    /// Lines of no such form: they go with the line before them.
+    /// Malformed lines. They belong to the line before them.
     private(set) var otherLines = 0
     /// Of all lines.
     private(set) var numbers: ClosedRange<UInt64>?
@@ -19,23 +19,23 @@ struct ChunkScan: Sendable {
     /// Pieces by segment, in the order of the file.
     private(set) var runs: [UInt64: [LogPiece]] = [:]
 
-    /// A stretch of less text than this is joined by the next member.
+    /// A stretch with less text than this is joined with the next member.
     static let leastStretchBytes = LogLimits.blockBytes / 2
-    /// More than that is no log but an attack on the index: 5 MB of lines of a segment each.
+    /// More pieces are an attack on the index and no log: 5 MB of lines, each of another segment.
     static let maximumPieces = 32_768
 
-    /// Bytes that `text` bytes of log may have as gzip, at most; a quota counts text, and must not be gone round with
-    /// bytes that inflate to nothing (empty members and blocks, names in their heads).
+    /// The most bytes that `text` bytes of log may have as gzip. A quota counts text, and must not be evaded by bytes
+    /// that inflate to nothing (empty members and blocks, names in headers).
     ///
-    /// A member has 18 bytes of its own, and deflate never makes more of what it cannot compress than 5 bytes for each
-    /// 16 KiB and a few. Our devices end a member only after whole lines, of which the shortest has 33 bytes: less than
-    /// twice the text, were there a member for each line. The rest is what the smallest file takes of a disk anyway,
-    /// and leaves room for one member's head of another sender.
+    /// A member has 18 bytes of its own. Deflate expands incompressible data by at most 5 bytes per 16 KiB and a few
+    /// more. Our devices end a member only after whole lines, and the shortest line has 33 bytes. So even with one
+    /// member per line, it is less than twice the text. The constant is what the smallest file occupies on a disk
+    /// anyway; it leaves room for one member header of another sender.
     static func maximumStoredBytes(ofText bytes: Int) -> Int { 2 * bytes + 4096 }
 
     /// - Parameters:
-    ///   - rawBytes: what the text must have.
-    ///   - rawDigest: what its SHA-256 must be.
+    ///   - rawBytes: the required length of the text.
+    ///   - rawDigest: the required SHA-256 of the text.
     /// - Throws: `.damaged` for anything else.
     init(_ stored: Data, rawBytes expected: Int, rawDigest: Data) throws(UploadError) {
         let maximum = Self.maximumStoredBytes(ofText: expected)
@@ -45,8 +45,8 @@ struct ChunkScan: Sendable {
         }
         let scanner = Scanner()
         do throws(GzipError) {
-            // The text ends where the manifest says, long before memory does, so that how far it was compressed does
-            // not matter: a log of equal lines may be as small as deflate can make it.
+            // The manifest limits the text, long before memory does. So the compression ratio does not matter; a log of
+            // equal lines may be as small as deflate can make it.
             let decompressor = try GzipDecompressor(limits: InflateLimits(maximumBytes: expected, maximumRatio: .max))
             try stored.withContiguousBytes { (bytes) throws(GzipError) in
                 try decompressor.update(
@@ -77,7 +77,7 @@ struct ChunkScan: Sendable {
         runs = scanner.runs
     }
 
-    /// Takes the text in pieces of any size. A class: decompressor and scan tell it different things in turn.
+    /// Accepts the text in pieces of any size. A class, because decompressor and scan call it in turn.
     private final class Scanner {
         var digest = SHA256()
         var rawBytes = 0
@@ -88,11 +88,11 @@ struct ChunkScan: Sendable {
         var runs: [UInt64: [LogPiece]] = [:]
         var pieces = 0
 
-        /// A line whose end has not come.
+        /// A line whose end has not arrived.
         private var rest: [UInt8] = []
         private var stretchStored = 0
         private var stretchRaw = 0
-        /// Of the present stretch, by segment.
+        /// The present stretch, by segment.
         private var open: [UInt64: LogPiece] = [:]
 
         func take(_ bytes: UnsafeRawBufferPointer) {

@@ -1,22 +1,22 @@
 import FoundationEssentials
 import WireModel
 
-/// What is known of the lines of one segment in one stretch of a chunk's file: a stretch is a run of whole gzip members
-/// and of whole lines, which can be inflated by itself. A query that none of its lines can match leaves it unread.
+/// A summary of the lines of one segment in one stretch of a chunk's file. A stretch consists of whole gzip members and
+/// whole lines, and can be inflated by itself. If none of its lines can match a query, it is not read.
 ///
-/// On disk 64 bytes, little endian, in the order of the fields.
+/// On disk it has 64 bytes, little endian, in the order of the fields.
 struct LogPiece: Equatable, Sendable {
-    /// Of the stretch, in the chunk's file.
+    /// Offset of the stretch in the chunk's file.
     var storedOffset: UInt64
     var storedBytes: UInt32
-    /// Text of the stretch.
+    /// Bytes of text in the stretch.
     var rawBytes: UInt32
-    /// Least and greatest.
+    /// The least and the greatest line number.
     var firstNumber: UInt64
     var lastNumber: UInt64
     var leastTime: Int64
     var greatestTime: Int64
-    /// Lines per level, most severe first.
+    /// Lines by level, most severe first.
     var levels: (UInt32, UInt32, UInt32, UInt32)
 
     static let encodedBytes = 64
@@ -74,7 +74,7 @@ struct LogPiece: Equatable, Sendable {
 
     static func encode(_ pieces: [LogPiece]) -> Data { Data(pieces.flatMap(\.encoded)) }
 
-    /// `nil` where the bytes are no such list.
+    /// `nil` if the bytes are no such list.
     static func decode(_ bytes: UnsafeRawBufferPointer) -> [LogPiece]? {
         guard bytes.count.isMultiple(of: encodedBytes) else { return nil }
         return stride(from: 0, to: bytes.count, by: encodedBytes).map { LogPiece(bytes, at: $0) }
@@ -95,7 +95,7 @@ struct LogPiece: Equatable, Sendable {
     }
 }
 
-/// The pieces of one segment in a chunk, together.
+/// The summary of all pieces of one segment in a chunk.
 struct LogRunSummary {
     private(set) var times: ClosedRange<Int64> = 0...0
     private(set) var levels: [UInt64] = [0, 0, 0, 0]

@@ -4,10 +4,10 @@ import WireModel
 
 /// What devices do.
 extension UploadCatalog {
-    /// Uploads of one device that may be open at a time.
+    /// The most open uploads of one device.
     static let openPerDevice = 100
 
-    /// One chunk as the manifest tells of it, and where its file belongs.
+    /// A chunk of the manifest, and the path of its file.
     struct Expected: Equatable, Sendable {
         var rawBytes: Int
         var rawDigest: Data
@@ -19,7 +19,7 @@ extension UploadCatalog {
         case already(UploadStanding)
     }
 
-    /// Begins an upload; beginning it again with the same manifest changes nothing.
+    /// Begins an upload. Beginning it again with the same manifest changes nothing.
     func begin(_ manifest: UploadManifest, from device: DeviceRow) throws(UploadError) -> UploadStanding {
         try attempting { () throws(StoreError) in try age() }
         let now = clock.now()
@@ -49,7 +49,7 @@ extension UploadCatalog {
         }
     }
 
-    /// Whether a chunk is to be taken, before its bytes are looked at.
+    /// Decides whether to accept a chunk before its bytes are read.
     func admit(_ number: Int, of upload: UploadID, from device: DeviceID) throws(UploadError) -> Admission {
         let now = clock.now()
         return try transact { () throws(SQLiteError) -> Result<Admission, UploadError> in
@@ -76,8 +76,8 @@ extension UploadCatalog {
         }
     }
 
-    /// Gives a chunk that was written its name and notes what it holds: on disk when it returns.
-    /// - Parameter partial: the file; removed where the chunk is not taken after all.
+    /// Gives a written chunk its name and records its contents. On disk when it returns.
+    /// - Parameter partial: the file; removed if the chunk is not accepted after all.
     func commit(
         _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, storedBytes: Int, partial: String
     ) throws(UploadError) -> UploadStanding {
@@ -94,7 +94,7 @@ extension UploadCatalog {
                     return .success(try standing(known))
                 }
             } catch {
-                // A commit that failed may have come to the disk after all.
+                // A failed commit may have reached the disk nevertheless.
                 if (try? isStored(number, of: upload, from: device)) == false {
                     files.remove([files.path(expected.path)])
                 }
@@ -106,7 +106,7 @@ extension UploadCatalog {
         }
     }
 
-    /// The device says that it has sent all it has; complete unless something is missing.
+    /// The device reports that it has sent everything. The upload is complete unless something is missing.
     func complete(
         _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
     ) throws(UploadError) -> UploadStanding {
@@ -256,7 +256,7 @@ extension UploadCatalog {
 
     // MARK: Errors
 
-    /// A transaction whose refusals are values: they are committed with what it noted.
+    /// A transaction whose refusals are values, so they are committed together with what it recorded.
     private func transact<T>(_ body: () throws(SQLiteError) -> Result<T, UploadError>) throws(UploadError) -> T {
         let outcome: Result<T, UploadError>
         do throws(StoreError) { outcome = try transaction(body) } catch { throw .store(error) }

@@ -1,14 +1,14 @@
 import SQLite
 import WireModel
 
-/// Whose quota it is: one for each application of an organization, and another for its test devices.
+/// The owner of a quota: an application of an organization, with a separate quota for its test devices.
 struct UsageKey: Hashable, Sendable {
     var organization: String
     var application: String
     var test: Bool
 
     var subject: String { (application.isEmpty ? "the agent" : application) + (test ? " (test devices)" : "") }
-    /// Of all applications together.
+    /// For the quota of all applications together.
     var totalSubject: String { "all applications" + (test ? " (test devices)" : "") }
 }
 
@@ -21,7 +21,7 @@ extension UploadCatalog {
         return LogUsage(rawBytes: rawBytes ?? 0, quota: quotas.applicationBytes)
     }
 
-    /// Of all applications of its organization.
+    /// The usage of all applications of its organization.
     func totalUsage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
         let rawBytes = try connection.first(
             "SELECT coalesce(sum(raw_bytes), 0) FROM log_usage WHERE organization = ? AND test = ?",
@@ -30,7 +30,7 @@ extension UploadCatalog {
         return LogUsage(rawBytes: rawBytes ?? 0, quota: quotas.totalBytes)
     }
 
-    /// Counts chunks that have come or gone, and raises and ends the notices that follow. Inside a transaction.
+    /// Counts chunks that came or went, and raises and ends the resulting notices. Call it inside a transaction.
     func count(_ key: UsageKey, chunks: Int, rawBytes: Int, at now: Int64) throws(SQLiteError) {
         let (former, formerTotal) = (try usage(of: key), try totalUsage(of: key))
         try connection.run(
@@ -49,7 +49,7 @@ extension UploadCatalog {
         }
     }
 
-    /// - Parameter ofAll: whether it is about all applications of the organization together.
+    /// - Parameter ofAll: whether it concerns all applications of the organization together.
     func raise(
         _ code: NoticeRow.Code, _ key: UsageKey, _ usage: LogUsage, ofAll: Bool = false, at now: Int64
     ) throws(SQLiteError) {
@@ -64,19 +64,19 @@ extension UploadCatalog {
     }
 }
 
-/// How much of its quota an application's logs take, and what there is to say of it. Pure.
+/// How much of a quota is used, and the resulting notices. Pure.
 struct LogUsage: Equatable, Sendable {
-    /// Of all chunks that are kept.
+    /// Bytes of text in all stored chunks.
     var rawBytes: Int
     let quota: Int
 
-    /// In ten-thousandths, whole ones.
+    /// In ten-thousandths, rounded down.
     var share: Int { quota > 0 ? Int((Double(rawBytes) / Double(quota) * 10_000).rounded(.down)) : 10_000 }
 
     var isHigh: Bool { share >= 7500 }
     var isReached: Bool { rawBytes >= quota }
 
-    /// Notices that begin and that are over when the usage changes.
+    /// Notices that begin and end when the usage changes.
     static func change(
         from former: LogUsage, to present: LogUsage
     ) -> (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) {
@@ -84,25 +84,25 @@ struct LogUsage: Equatable, Sendable {
         if present.isHigh, !former.isHigh { change.raised.append(.logQuotaHigh) }
         if present.isReached, !former.isReached { change.raised.append(.logQuotaReached) }
         if !present.isHigh { change.ended.append(.logQuotaHigh) }
-        // A refusal raises it below the limit, too: the next chunk did not fit. There is room again when there is less
-        // than before.
+        // A refusal also raises it below the limit, because the next chunk did not fit. It ends when there is less than
+        // before.
         if !present.isReached, present.rawBytes < former.rawBytes { change.ended.append(.logQuotaReached) }
         return change
     }
 }
 
-/// How much of devices' logs a collector keeps. Logs above a lowered bound stay until they are deleted.
+/// Limits of devices' logs at the collector. Logs above a lowered limit stay until they are deleted.
 ///
-/// Devices choose the application's name, and each name has a quota. So the number of names is bounded too, and the
-/// bytes of a whole organization. Test devices have the same bounds beside the others.
+/// Devices choose the application's name, and each name has a quota. So the number of names is limited too, and the
+/// bytes of a whole organization. Test devices have separate limits of the same size.
 package struct LogQuotas: Equatable, Sendable {
-    /// Raw bytes per organization and application; the Workspace ONE console's 200 MB.
+    /// Bytes of text per organization and application; the Workspace ONE console's 200 MB.
     package var applicationBytes = 200_000_000
-    /// Raw bytes per organization, of all applications together; `nil`: as many as 50 applications may have.
+    /// Bytes of text per organization over all applications; `nil` for as many as 50 applications may have.
     package var organizationBytes: Int?
-    /// Names of applications that one device has open uploads or kept logs of.
+    /// Application names of one device with open uploads or stored logs.
     package var applicationsPerDevice = 50
-    /// The same of all devices of an organization.
+    /// The same over all devices of an organization.
     package var applicationsPerOrganization = 1000
 
     package init() {}
@@ -110,12 +110,11 @@ package struct LogQuotas: Equatable, Sendable {
     var totalBytes: Int { organizationBytes ?? 50 * applicationBytes }
 }
 
-/// How many names of applications devices have in use. A name is in use while an upload of it is open or a chunk of it
-/// is kept.
+/// Counts the application names in use. A name is in use while an upload of it is open or a chunk of it is stored.
 extension UploadCatalog {
     private static let noticeSubject = "names of applications"
 
-    /// Why a device may not begin an upload of an application; `nil` where it may. Inside a transaction.
+    /// Why a device may not begin an upload for an application; `nil` if it may. Call it inside a transaction.
     func refusal(
         ofApplication application: String, from device: DeviceRow, at now: Int64
     ) throws(SQLiteError) -> UploadError? {
@@ -149,8 +148,7 @@ extension UploadCatalog {
                 at: now)
             return .tooManyApplications(ofDevice: false, limit: limit)
         }
-        // Names of which all logs were deleted are told until others come: devices choose them, so they must not add
-        // up.
+        // Names without any logs are remembered until others come. Devices choose names, so they must not accumulate.
         try connection.run(
             "DELETE FROM log_usage WHERE organization = ? AND chunks <= 0 AND raw_bytes <= 0", device.organization)
         try notices.end(.logQuotaReached, organization: device.organization, subject: Self.noticeSubject, at: now)

@@ -2,14 +2,14 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// What a device says an upload will be, checked. Fixed when the upload begins.
+/// A device's description of an upload, checked. Fixed when the upload begins.
 package struct UploadManifest: Equatable, Sendable {
     package struct Chunk: Equatable, Sendable {
-        /// 1, 2, 3 ...
+        /// From 1, consecutive.
         package var number: Int
-        /// `nil`: lines of more than one.
+        /// `nil` if it contains lines of several types.
         package var type: LogType?
-        /// Of the verbose ring.
+        /// Whether the lines are from the verbose ring.
         package var ring: Bool
         package var firstLine: UInt64
         package var lastLine: UInt64
@@ -21,22 +21,22 @@ package struct UploadManifest: Equatable, Sendable {
     }
 
     package var upload: UploadID
-    /// Bundle id; empty: the one the device enrolled with.
+    /// Bundle id; if empty, the one with which the device enrolled.
     package var application: String
     package var level: LogLevel?
-    /// The request it answers.
+    /// The request that it answers.
     package var command: CommandID?
     package var logEpoch: LogEpochID
-    /// The device's clock.
+    /// By the device's clock.
     package var created: Int64
     package var chunks: [Chunk]
-    /// SHA-256 of the message in the form that is the same for every writer.
+    /// SHA-256 of the message in a canonical form.
     package var digest: Data
 
     package static let maximumChunks = 1000
     package static let textBytes = 255
 
-    /// - Throws: `.invalidField` naming what cannot be.
+    /// - Throws: `.invalidField` with the invalid field.
     package init(_ wire: WireUploadManifest) throws(WireError) {
         upload = try .required(wire.uploadID, "upload_id")
         logEpoch = try .required(wire.logEpoch, "log_epoch")
@@ -60,7 +60,7 @@ package struct UploadManifest: Equatable, Sendable {
 
     package var rawBytes: Int { chunks.reduce(0) { $0 + $1.rawBytes } }
 
-    /// A text that people are shown: not too long, and nothing in it that a terminal acts on.
+    /// Checks a text that people will see: it must not be too long or contain terminal control characters.
     static func check(_ text: String, _ field: String) throws(WireError) {
         guard text.utf8.count <= textBytes, !text.hasControlCharacters else {
             throw WireError(.invalidField, "\(field) has more than \(textBytes) bytes, or control characters.")

@@ -1,32 +1,32 @@
 import FoundationEssentials
 import WireModel
 
-/// How far an upload is. The raw value is on disk.
+/// The state of an upload. The raw value is used on disk.
 package enum UploadPhase: Int, Sendable {
     case open = 1
-    /// The device has said that it is complete, and nothing was missing.
+    /// The device reported completion, and nothing was missing.
     case complete = 2
-    /// Not completed in time: what is missing is not taken any more, what has come stays.
+    /// It was not completed in time. Missing chunks are not accepted any more; received ones stay.
     case expired = 3
 }
 
-/// What has become of a chunk. The raw value is on disk.
+/// The state of a chunk. The raw value is used on disk.
 package enum ChunkFate: Int, Sendable {
     case missing = 1
     case stored = 2
-    /// The device lost it before it was sent.
+    /// The device lost it before sending it.
     case gone = 3
-    /// People deleted it after it had come; it is not taken again.
+    /// People deleted it after it was received. It is not accepted again.
     case deleted = 4
 }
 
-/// Where an upload stands on disk.
+/// An upload's state on disk.
 package struct UploadStanding: Equatable, Sendable {
     package var upload: UploadID
     package var phase: UploadPhase
-    /// The collector's clock, microseconds since 1970, as are all times here.
+    /// By the collector's clock in microseconds since 1970, like all times here.
     package var expires: Int64
-    /// Ascending, as are all lists here.
+    /// Ascending, like all lists here.
     package var missing: [Int] = []
     package var deleted: [Int] = []
     package var gone: [GoneChunk] = []
@@ -44,7 +44,7 @@ package struct UploadStanding: Equatable, Sendable {
     }
 }
 
-/// An upload as people see it.
+/// An upload, as people see it.
 package struct UploadRow: Equatable, Sendable {
     package var upload: UploadID
     package var device: DeviceID
@@ -58,52 +58,52 @@ package struct UploadRow: Equatable, Sendable {
     package var storedChunks: Int
     package var goneChunks: Int
     package var deletedChunks: Int
-    /// Of all chunks, and of those that have come.
+    /// Bytes of text in all chunks and in the received ones.
     package var rawBytes: Int
     package var storedRawBytes: Int
 }
 
 package enum UploadError: Error, Equatable, Sendable {
-    /// No such upload of this device.
+    /// The device has no such upload.
     case unknownUpload
     /// The manifest has no chunk of this number.
     case unknownChunk
     /// The upload was begun with another manifest.
     case manifestDiffers
-    /// It was not completed in time: what is missing is not taken any more.
+    /// It was not completed in time. Missing chunks are not accepted any more.
     case expired
-    /// The bytes are not those the manifest tells of; with what is wrong.
+    /// The bytes do not match the manifest; says how.
     case damaged(String)
-    /// As many uploads of the device are open as may be.
+    /// The device has the most open uploads it may have.
     case tooMany(limit: Int)
-    /// Raw bytes kept of the organization's logs of this application, and the most there may be.
+    /// The stored bytes of the organization's logs of this application, and the limit.
     case quotaExceeded(used: Int, limit: Int)
-    /// All applications of the organization together have as many bytes as they may.
+    /// All applications of the organization together have reached the limit.
     case organizationQuotaExceeded(used: Int, limit: Int)
-    /// As many names of applications are in use as may be, of the device or of the organization.
+    /// The device or organization has the most application names it may have.
     case tooManyApplications(ofDevice: Bool, limit: Int)
     case store(StoreError)
 }
 
-/// What to do with a chunk that arrives, by what is known of it and its upload. Pure.
+/// Decides about a received chunk by what is known of it and its upload. Pure.
 package enum ChunkDecision: Equatable, Sendable {
-    /// Look at its bytes, and keep it if they are what the manifest tells of.
+    /// Read its bytes, and store it if they match the manifest.
     case take
-    /// Its matter is settled: it is here, or was deleted since, or is gone. Nothing changes.
+    /// It is stored, deleted or gone. Nothing changes.
     case already
     case refuse(UploadError)
 
     /// - Parameters:
-    ///   - fate: `nil` where the manifest has no such chunk.
-    ///   - used: raw bytes that count against the application's quota.
-    ///   - totalUsed: raw bytes that count against the organization's quota.
+    ///   - fate: `nil` if the manifest has no such chunk.
+    ///   - used: bytes that count against the application's quota.
+    ///   - totalUsed: bytes that count against the organization's quota.
     package static func decide(
         phase: UploadPhase, expires: Int64, now: Int64, fate: ChunkFate?, rawBytes: Int, used: Int, quota: Int,
         totalUsed: Int = 0, totalQuota: Int = .max
     ) -> ChunkDecision {
         switch fate {
         case nil: .refuse(.unknownChunk)
-        // What has an end keeps it, also after the upload's own.
+        // A chunk with a final state keeps it, even after the upload's end.
         case .stored, .deleted, .gone: .already
         case .missing where phase != .open || expires <= now: .refuse(.expired)
         case .missing where rawBytes > quota - used: .refuse(.quotaExceeded(used: used, limit: quota))

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TelemetryBasics
 
-/// Raises a notice before the disk is full and ends it when there is room again. Also keeps the `DiskReserve`.
+/// Raises a notice before the disk is full, and ends it when there is room again. Also keeps the `DiskReserve`.
 package final class DiskWatch: Sendable {
     private let notices: NoticeService
     private let path: String
@@ -12,9 +12,9 @@ package final class DiskWatch: Sendable {
     private let state = Mutex<DiskState?>(nil)
 
     /// - Parameters:
-    ///   - lowBytes: below so many free bytes it is told; 0: never.
-    ///   - freeBytes: what an ordinary user may still write; `nil` where the system does not say. The data directory's
-    ///     by default.
+    ///   - lowBytes: the notice is raised below this many free bytes; 0 for never.
+    ///   - freeBytes: returns the bytes an ordinary user may still write; `nil` if unknown. The default is for the data
+    ///     directory.
     package init(
         directory: String, lowBytes: UInt64, notices: NoticeService, freeBytes: (@Sendable () -> UInt64?)? = nil
     ) {
@@ -47,29 +47,29 @@ package final class DiskWatch: Sendable {
 }
 
 /// Whether the disk is getting full. Pure. It is low below a threshold and enough again a tenth above it, so it does
-/// not flap with every file that is written.
+/// not flicker with every file.
 package enum DiskState: Equatable, Sendable {
     case enough
     case low
 
-    /// - Parameter former: `nil`: not looked yet.
+    /// - Parameter former: `nil` before the first check.
     package static func next(after former: DiskState?, freeBytes: UInt64, lowBytes: UInt64) -> DiskState {
         if freeBytes < lowBytes { return .low }
         return former == .low && freeBytes < lowBytes + lowBytes / 10 ? .low : .enough
     }
 }
 
-/// Disk space kept for deleting: a removal is written down before it is done, which a full disk would refuse.
+/// Disk space reserved for deleting. A removal is recorded before it is done, which a full disk would refuse.
 ///
-/// `<data>/reserve` is a file without content. A removal that fails for want of room deletes the file and is tried once
-/// more. The file is made again when there is room. Other writers may take the room first; then the next removal tries
-/// again.
+/// `<data>/reserve` is a file without content. If a removal fails for lack of room, the file is deleted and the removal
+/// is tried again. The file is made again when there is room. Other writers may use the room first; then the next
+/// removal tries again.
 struct DiskReserve: Sendable {
     private let path: String
     private let directory: DataDirectory
 
     static let bytes: UInt64 = 8 << 20
-    /// The file is made only where this many times its size is free.
+    /// The file is made only if this many times its size is free.
     static let leastTimesFree: UInt64 = 4
 
     init(directory: DataDirectory) {
@@ -77,7 +77,7 @@ struct DiskReserve: Sendable {
         path = directory.path + "/reserve"
     }
 
-    /// Makes the file if it is missing and there is room. A failure leaves the collector without a reserve.
+    /// Makes the file if it is missing and there is room. After a failure the collector has no reserve.
     func hold() {
         guard !Paths.exists(path), let free = directory.disk?.freeBytes,
             free >= Self.leastTimesFree * Self.bytes
@@ -86,7 +86,7 @@ struct DiskReserve: Sendable {
         if posix_fallocate(file.descriptor, 0, off_t(Self.bytes)) != 0 { unlink(path) }
     }
 
-    /// - Returns: whether another try is worth it: the disk was full, and the reserve was there to be freed.
+    /// - Returns: whether another attempt may succeed: the disk was full, and the reserve could be freed.
     func giveUp(for error: StoreError) -> Bool {
         error.code == .diskFull && unlink(path) == 0
     }

@@ -3,15 +3,15 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Raises a notice 30 days before a certificate of the collector's own expires, and another at 7 days. Each comes once
-/// per certificate, also over restarts, and ends when another certificate has taken its place.
+/// Raises a notice 30 days before one of the collector's certificates expires, and another at 7 days. Each is raised
+/// once per certificate, also across restarts, and ends when another certificate replaces it.
 package final class CertificateWatch: Sendable {
     private let certificates: @Sendable () -> [WatchedCertificate]
     private let notices: NoticeService
     private let clock: any StoreClock
     private let told = Mutex<[String: String]?>(nil)
 
-    /// - Parameter certificates: those in use now.
+    /// - Parameter certificates: returns the certificates in use.
     package init(
         notices: NoticeService, clock: any StoreClock, certificates: @escaping @Sendable () -> [WatchedCertificate]
     ) {
@@ -37,11 +37,11 @@ package final class CertificateWatch: Sendable {
     }
 }
 
-/// A certificate of the collector's own and when it expires.
+/// A certificate of the collector, and when it expires.
 package struct WatchedCertificate: Equatable, Sendable {
-    /// What it is for and where it lies: `tls-certificate /etc/ws1collector/certificate.pem`.
+    /// Its purpose and path: `tls-certificate /etc/ws1collector/certificate.pem`.
     package var name: String
-    /// Hexadecimal. Name and serial together identify the certificate: a new one in the same file is another one.
+    /// In hexadecimal. Name and serial together identify the certificate, so a new one in the same file is another.
     package var serial: String
     /// Microseconds since 1970.
     package var expires: Int64
@@ -57,22 +57,22 @@ package struct WatchedCertificate: Equatable, Sendable {
     func subject(_ threshold: Int64) -> String { "\(name), serial \(serial), \(threshold) days" }
 }
 
-/// At how many days before its end a token or certificate is told of. Pure.
+/// The days before the end at which a token or certificate is reported. Pure.
 enum ExpiryThreshold {
     private static let dayMicroseconds: Int64 = 86_400 * 1_000_000
-    /// Days, ascending. Each is told once; the smallest that is reached stands for the larger ones.
+    /// In days, ascending. Each is reported once; the smallest reached threshold stands for the larger ones.
     private static let thresholds: [Int64] = [7, 30]
 
-    /// The smallest threshold that is reached, in days; `nil`: none is.
+    /// The smallest reached threshold in days; `nil` if none is reached.
     static func days(until expires: Int64, at now: Int64) -> Int64? {
         let (left, overflow) = expires.subtractingReportingOverflow(now)
         return overflow ? nil : thresholds.first { left <= $0 * dayMicroseconds }
     }
 }
 
-/// Raises a notice 30 days before the last administrator's token expires, and another at 7 days. The tokens for all
-/// organizations are one group, those of each organization another. Both notices end when a longer-lived token was
-/// made.
+/// Raises a notice 30 days before the last administrator's token expires, and another at 7 days. Tokens for all
+/// organizations are one group; those of each organization are another. Both notices end when a token with a longer
+/// lifetime was made.
 package final class TokenWatch: Sendable {
     private let directory: String
     private let tokens: @Sendable () async throws -> [TokenRow]
@@ -83,7 +83,7 @@ package final class TokenWatch: Sendable {
 
     /// - Parameters:
     ///   - directory: the data directory, for the command that makes another token.
-    ///   - tokens: all there are, revoked ones too.
+    ///   - tokens: returns all tokens, including revoked ones.
     package init(
         directory: String, notices: NoticeService, clock: any StoreClock, logger: Logger,
         tokens: @escaping @Sendable () async throws -> [TokenRow]
@@ -108,12 +108,12 @@ package final class TokenWatch: Sendable {
         if isNews { await notices.settle(.tokenExpiry, present) }
     }
 
-    /// Subjects and details of what is to be told. Pure.
+    /// Subjects and details to report. Pure.
     static func ending(_ tokens: [TokenRow], directory: String, at now: Int64) -> [String: String] {
         let administrators = tokens.filter { $0.kind == .person && $0.role == .administrator && $0.revoked == nil }
         var ending: [String: String] = [:]
         for (organization, tokens) in Dictionary(grouping: administrators, by: \.organization) {
-            // One without end is the last for ever.
+            // A token without an end is always the last.
             guard let last = tokens.max(by: { $0.expires ?? .max < $1.expires ?? .max }), let expires = last.expires,
                 let threshold = ExpiryThreshold.days(until: expires, at: now)
             else { continue }

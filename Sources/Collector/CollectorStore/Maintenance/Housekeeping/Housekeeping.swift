@@ -1,5 +1,4 @@
-/// What a serving collector does from time to time: watches clock and disk, writes notices, removes what is over its
-/// limits.
+/// Periodic tasks of a serving collector: it checks clock and disk, writes notices, and removes what exceeds limits.
 package struct Housekeeping: Sendable {
     private let retention: RecordRetention
     private let disk: DiskWatch
@@ -10,18 +9,18 @@ package struct Housekeeping: Sendable {
     private let silence: SilenceWatch?
     private let salvage: @Sendable (_ again: Bool) async -> Int
 
-    /// How often clock and disk are looked at, and whether an administrator has asked for something.
+    /// The interval for checking clock and disk, and whether an administrator requested something.
     package static let interval = Duration.seconds(10)
-    /// At which of these looks records are removed, and record files looked at: at the first, and then every hour.
+    /// Records are removed and record files checked at the first of these checks and then every hour.
     package static let looksPerPass = 360
 
-    /// At which of these looks silent devices are looked for: every minute.
+    /// Silent devices are searched at every sixth check, which is every minute.
     package static let looksPerSilence = 6
 
     /// - Parameters:
-    ///   - silence: `nil`: nobody is told of silent devices.
-    ///   - salvage: replaces record files that were found damaged, those too that could not be mended before if
-    ///     `again`; says how many.
+    ///   - silence: `nil` reports no silent devices.
+    ///   - salvage: replaces record files that were found damaged. With `again`, also those that could not be repaired
+    ///     before. Returns their number.
     package init(
         retention: RecordRetention, disk: DiskWatch, files: RecordFileWatch? = nil,
         certificates: CertificateWatch? = nil, tokens: TokenWatch? = nil, notices: NoticeService,
@@ -37,7 +36,7 @@ package struct Housekeeping: Sendable {
         self.silence = silence
     }
 
-    /// Until the task is cancelled; cancelling it leaves everything on disk consistent.
+    /// Runs until the task is cancelled. Cancelling leaves the disk consistent.
     package func run(on clock: some Clock<Duration>) async {
         var looks = 0
         while !Task.isCancelled {
@@ -45,7 +44,7 @@ package struct Housekeeping: Sendable {
             await certificates?.look()
             let isPass = looks % Self.looksPerPass == 0
             if isPass { await files?.look() }
-            // The notice of a file that was replaced ends at once.
+            // The notice of a replaced file ends at once.
             if await salvage(isPass) > 0 { await files?.look() }
             if isPass {
                 await tokens?.look()

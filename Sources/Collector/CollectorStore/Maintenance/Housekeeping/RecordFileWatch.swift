@@ -1,6 +1,6 @@
 import Logging
 
-/// Raises a notice for every record file that is missing or cannot be opened, and ends it when it is there and can.
+/// Raises a notice for every record file that is missing or cannot be opened, and ends it when the file is back.
 package actor RecordFileWatch {
     private let store: any RecordStore
     private let notices: NoticeService

@@ -1,9 +1,8 @@
 import WireModel
 
-/// What somebody changed, or was refused to change. Written in the transaction of the change: neither is on disk
-/// without the other.
+/// A change, or the refusal of one. Written in the transaction of the change, so neither is on disk without the other.
 package struct AuditEntry: Equatable, Sendable {
-    /// The raw value is on disk and in answers.
+    /// The raw value is used on disk and in answers.
     package enum Action: String, Sendable, CaseIterable {
         case tokenCreate = "token-create"
         case tokenRevoke = "token-revoke"
@@ -19,15 +18,15 @@ package struct AuditEntry: Equatable, Sendable {
         case certificateIssue = "certificate-issue"
         case recordsPurge = "records-purge"
         case retentionRelease = "retention-release"
-        // What devices do about who they are.
+        // Actions of devices about their identity.
         case deviceEnroll = "device-enroll"
         case deviceReenroll = "device-reenroll"
         case deviceRotate = "device-rotate"
         case deviceUnenroll = "device-unenroll"
-        /// Its history, or who it says it is, is another's.
+        /// Its history or claimed identity belongs to another device.
         case deviceConflict = "device-conflict"
 
-        /// Whether devices do it by themselves, and not people: there may be many of it.
+        /// Whether devices cause it and not people, so there may be many.
         var isOfDevices: Bool {
             switch self {
             case .certificateIssue, .deviceEnroll, .deviceReenroll, .deviceRotate, .deviceUnenroll, .deviceConflict:
@@ -41,19 +40,20 @@ package struct AuditEntry: Equatable, Sendable {
         case done
         /// Nothing was changed; the detail says why.
         case refused
-        /// It takes longer than a transaction: another entry of the same subject tells how it ended.
+        /// It takes longer than a transaction. Another entry with the same subject tells the result.
         case begun
-        /// Some of it may have been done; the detail says how much, and why no more.
+        /// A part may have been done; the detail says how much, and why no more.
         case failed
     }
 
     package var actor: AuditActor
-    /// Whose data it concerns; empty: the whole collector, shown only to those who see all organizations.
+    /// The organization whose data it concerns. Empty for the whole collector; only administrators of all organizations
+    /// see those.
     package var organization: String
     package var action: Action
-    /// What was changed: a token's id, a device's, an application.
+    /// What was changed: the id of a token or device, or an application.
     package var subject: String
-    /// More of it, by name; never a secret, never a profile's content.
+    /// Further facts by name; never a secret or a profile's content.
     package var detail: [String: String]
     package var outcome: Outcome
 
@@ -71,8 +71,8 @@ package struct AuditEntry: Equatable, Sendable {
 }
 
 extension AuditEntry {
-    /// What a device did.
-    /// - Parameter leftOut: how often it did the same since that was last told.
+    /// An action of a device.
+    /// - Parameter leftOut: how often the same was left out since the last entry.
     static func ofDevice(
         _ action: Action, _ device: DeviceID, organization: String, _ detail: [String: String], leftOut: Int,
         outcome: Outcome = .done
@@ -85,7 +85,7 @@ extension AuditEntry {
     }
 }
 
-/// An entry with its place in the trail.
+/// An entry with its position in the trail.
 package struct AuditRow: Equatable, Sendable {
     package var id: Int64
     /// Microseconds since 1970 by the collector's clock.
@@ -99,9 +99,9 @@ package struct AuditPage: Equatable, Sendable {
     package var next: Int64?
 }
 
-/// Which entries somebody asks for.
+/// Selects entries.
 package struct AuditQuery: Equatable, Sendable {
-    /// `nil`: all, and those of the whole collector.
+    /// `nil` for all, including those of the whole collector.
     package var organization: String?
     /// The actor's name, or the id of the actor's token.
     package var actor: String?
@@ -123,10 +123,10 @@ package struct AuditQuery: Equatable, Sendable {
     }
 }
 
-/// Who did something that the audit trail tells of.
+/// The actor of an entry in the audit trail.
 package struct AuditActor: Equatable, Sendable, Codable {
     package var name: String
-    /// The id of the token it was done with; `nil` where it was done without one.
+    /// The id of the token that was used; `nil` if none was.
     package var token: String?
     package var role: PersonRole?
 
@@ -140,9 +140,9 @@ package struct AuditActor: Equatable, Sendable, Codable {
         self.init(name: person.name, token: person.tokenID, role: person.role)
     }
 
-    /// A device, with its own credential or an enrollment token.
+    /// A device with its own credential or an enrollment token.
     package static func device(_ id: DeviceID) -> AuditActor { AuditActor(name: "device \(id)") }
 
-    /// Whoever runs `ws1collector` on the collector's machine: who may write its files may do everything.
+    /// A person who runs `ws1collector` on the collector's machine. Whoever may write its files may do everything.
     package static let commandLine = AuditActor(name: "command line")
 }

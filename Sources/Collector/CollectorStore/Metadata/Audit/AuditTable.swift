@@ -2,21 +2,20 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// The audit trail in `collector.sqlite`. Not `Sendable`: used by the owner of its connection, inside that one's
-/// transactions.
+/// The audit trail in `collector.sqlite`. Not `Sendable`: the owner of its connection uses it inside its transactions.
 ///
-/// Each organization has its own bounds, so none can push out another's entries: the newest 20,000 entries of the last
-/// 400 days stay. The newest 1,000 stay at any age, so a clock that jumps forward does not empty the trail. Entries of
-/// what devices do have the same bounds of their own, so devices cannot push out what people did.
+/// Each organization has its own limits, so none can displace another's entries: the newest 20,000 entries of the last
+/// 400 days are kept. The newest 1,000 are kept at any age, so a clock that jumps forward does not empty the trail.
+/// Entries about devices' actions have separate limits of the same size, so devices cannot displace what people did.
 struct AuditTable {
     let connection: Connection
 
     static let kept = 20_000
     static let keptOfAnyAge = 1000
     static let keptMicroseconds: Int64 = 400 * 86_400 * 1_000_000
-    /// Old entries are removed at every 64th entry.
+    /// Old entries are removed with every 64th entry.
     private static let pruneEvery: Int64 = 64
-    /// Of a subject and of each word of a detail.
+    /// Limit of a subject and of each text in a detail.
     private static let textBytes = 1024
 
     func append(_ entry: AuditEntry, at now: Int64) throws(SQLiteError) {
@@ -77,7 +76,7 @@ struct AuditTable {
     private static func text(_ detail: [String: String]) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Strings only: encoding cannot fail.
+        // It has only strings, so encoding cannot fail.
         guard let bytes = try? encoder.encode(detail.mapValues { $0.cut(toBytes: textBytes) }) else { return "{}" }
         return String(decoding: bytes, as: UTF8.self)
     }
@@ -87,14 +86,14 @@ struct AuditTable {
     }
 }
 
-/// Limits how often one device gets an audit entry. Pure; in memory, because no device can restart a collector.
+/// Limits how often one device gets an audit entry. Pure. In memory, because no device can restart a collector.
 ///
-/// A device gets one entry an hour for each action; repeats are counted and told with the next entry. So one device
-/// makes at most 24 entries a day per action and cannot push out the 20,000 entries of other devices for months. A
+/// A device gets one entry per hour and action; repeats are counted and reported with the next entry. So one device
+/// makes at most 24 entries per day and action, and needs months to displace the 20,000 entries of other devices. A
 /// fleet that enrolls at once still gets an entry per device.
 struct DeviceAuditLimit {
     static let intervalMicroseconds: Int64 = 3_600_000_000
-    /// Devices and actions that are remembered. In an hour with more of them, the rest get no entry.
+    /// The most remembered devices and actions. If an hour has more, the rest get no entry.
     static let maximum = 16_384
 
     private struct Key: Hashable {
@@ -112,7 +111,7 @@ struct DeviceAuditLimit {
 
     private var told: [Key: Told] = [:]
 
-    /// - Returns: how often the same was left out since it was last told; `nil`: it is not to be told.
+    /// - Returns: how often the same was left out since the last entry; `nil` if this is left out too.
     mutating func admit(_ action: AuditEntry.Action, of device: DeviceID, at now: Int64) -> Int? {
         let key = Key(device: device, action: action)
         if let former = told[key] {

@@ -2,26 +2,26 @@ import FoundationEssentials
 import WireModel
 
 package enum CommandSubject {}
-/// A command, for ever.
+/// Identifies a command. Never reused.
 package typealias CommandID = Identifier<CommandSubject>
 
-/// A command of one enrollment of a device, and what is known of how it went.
+/// A command for one enrollment of a device, and its progress.
 package struct CommandRow: Equatable, Sendable {
     package var device: DeviceID
-    /// As the device gets it: with id, expiry and enrollment.
+    /// The form that the device receives, with id, expiry and enrollment.
     package var command: WireCommand
-    /// Microseconds since 1970 by the collector's clock, as are all times here.
+    /// Microseconds since 1970 by the collector's clock, like all times here.
     package var created: Int64
     package var expires: Int64
     /// Who issued it.
     package var issuer: String
     package var status: CommandStatus
-    /// When the device last said something of it.
+    /// When the device last reported about it.
     package var updated: Int64?
 
     package var id: CommandID? { CommandID(command.id) }
 
-    /// The state at a time: what was not ended before its expiry has expired.
+    /// The state at a time. A command without a final state has expired after its expiry.
     package func state(at now: Int64) -> WireCommandState {
         !status.isFinal && expires <= now ? .expired : status.state
     }
@@ -32,7 +32,7 @@ package struct CommandPage: Equatable, Sendable {
     package var next: CommandPosition?
 }
 
-/// A place in a device's list of commands, newest first.
+/// A position in a device's list of commands, newest first.
 package struct CommandPosition: Equatable, Sendable {
     package var created: Int64
     package var id: CommandID
@@ -43,16 +43,16 @@ package struct CommandPosition: Equatable, Sendable {
     }
 }
 
-/// A command that is to be issued.
+/// A command to issue.
 package struct NewCommand: Equatable, Sendable {
     package var device: DeviceID
-    /// Its action; id, expiry and enrollment are set when it is issued.
+    /// Its action. Id, expiry and enrollment are set when it is issued.
     package var action: WireCommand.OneOf_Action
     package var expires: Int64
     package var issuer: AuditActor
-    /// With it, the same request issues one command however often it comes.
+    /// With a key, the same request issues only one command however often it comes.
     package var idempotencyKey: String?
-    /// What was asked for, byte for byte, so that a key that is used for something else is noticed.
+    /// The request's bytes, to notice if a key is used for something else.
     package var request: Data
 
     package init(
@@ -70,36 +70,36 @@ package struct NewCommand: Equatable, Sendable {
 
 package enum IssueError: Error, Equatable, Sendable {
     case unknownDevice
-    /// The device has left or was revoked: nothing reaches it.
+    /// The device was unenrolled or revoked, so nothing reaches it.
     case deviceLeft
-    /// The command to cancel is none of this device.
+    /// The command to cancel does not belong to this device.
     case unknownCommand
-    /// As many commands wait for the device as it may have.
+    /// The device has the most waiting commands it may have.
     case tooMany(limit: Int)
     /// The idempotency key was used for another command.
     case keyUsed
     case store(StoreError)
 }
 
-/// How a command goes, by what its device says of it. Pure.
+/// The progress of a command as its device reports it. Pure.
 package struct CommandStatus: Equatable, Sendable {
-    /// `unspecified`: the device has said nothing yet.
+    /// `unspecified` until the device reports something.
     package var state = WireCommandState.unspecified
-    /// Ten-thousandths.
+    /// In ten-thousandths.
     package var progress: UInt32 = 0
     package var detail = ""
     package var information: WireDeviceInformation?
 
-    /// A detail is kept up to so many bytes.
+    /// The most bytes of a detail.
     private static let detailBytes = 4096
 
     package init() {}
 
-    /// Whether nothing more can come of it.
+    /// Whether the state is final.
     package var isFinal: Bool { Self.rank(state) >= Self.rank(.expired) }
 
-    /// What was done or failed stays so. Before that a later word replaces an earlier one, but nothing goes back: not
-    /// from running to received, and from expired only to an end that the device reports.
+    /// A result of done or failed is kept. Before that, a later report replaces an earlier one, but a state never goes
+    /// back: not from running to received, and from expired only to an end that the device reports.
     package mutating func take(_ result: WireCommandResult) {
         let (known, said) = (Self.rank(state), Self.rank(result.state))
         guard said > 0, known < Self.rank(.done), said >= known else { return }
@@ -109,7 +109,7 @@ package struct CommandStatus: Equatable, Sendable {
         if result.hasDeviceInformation { information = result.deviceInformation }
     }
 
-    /// A state of a later version of the wire counts as running: it is neither nothing nor an end.
+    /// A state of a later version of the wire counts as running: it is neither unknown nor an end.
     private static func rank(_ state: WireCommandState) -> Int {
         switch state {
         case .unspecified: 0
@@ -120,10 +120,10 @@ package struct CommandStatus: Equatable, Sendable {
         }
     }
 
-    /// The states that end a command, as SQL.
+    /// The final states, as SQL.
     static let finalStates =
         "(" + WireCommandState.allCases.filter(isFinal).map { "\($0.rawValue)" }.joined(separator: ", ") + ")"
 
-    /// Whether a state ends a command.
+    /// Whether a state is final.
     static func isFinal(_ state: WireCommandState) -> Bool { rank(state) >= rank(.expired) }
 }

@@ -5,13 +5,12 @@ import SQLite
 import WireModel
 
 extension MetadataService {
-    /// Of one device; the oldest that have ended go first.
+    /// The most commands of one device. The oldest that have ended go first.
     private static let keptCommands = 1000
 
-    /// Issues a command to a device's present enrollment; on synced disk when it returns.
-    /// - Parameter organization: `nil` for any; a device of another one is not found.
-    /// - Returns: the command, and whether it is new: a repeated request with the same key gives the command issued
-    ///   before.
+    /// Issues a command to a device's present enrollment. On synced disk when it returns.
+    /// - Parameter organization: `nil` for any; a device of another organization is not found.
+    /// - Returns: the command, and whether it is new. A repeated request with the same key returns the former command.
     package func issue(
         _ new: NewCommand, organization: String?
     ) throws(IssueError) -> (row: CommandRow, isNew: Bool) {
@@ -94,26 +93,26 @@ extension MetadataService {
 
     // MARK: With every batch
 
-    /// What a device gets with an answer, from memory: commands of its present enrollment that have neither ended nor
-    /// expired, oldest first.
+    /// The commands a device receives with an answer, from memory: those of its present enrollment that have neither
+    /// ended nor expired, oldest first.
     package nonisolated func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] {
         openCommands.commands(of: device.id, enrollmentID: device.enrollmentID, at: now)
     }
 
-    /// Takes what a device says of its commands, in its order. Returns at once: ended commands are not given to the
-    /// device again, and the results are written soon after and before they are read.
+    /// Takes a device's reports about its commands, in its order. Returns at once. Ended commands are not sent to the
+    /// device again. The results are written soon after, and before they are read.
     package nonisolated func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) {
         let said = results.filter { $0.commandID.count == 16 }
         guard !said.isEmpty else { return }
         let taken = self.results.note(ResultBuffer.Entry(device: device, at: now, results: said))
         if case .full = taken { return }
         openCommands.end(Set(said.filter { CommandStatus.isFinal($0.state) }.map(\.commandID)), of: device)
-        // Not awaited on purpose: whoever stores records must not wait for it.
+        // Not awaited on purpose, because storing records must not wait for it.
         if case .keptFirst = taken { Task { await writeResults() } }
     }
 
-    /// Writes what devices have said of their commands. What cannot be written is left out: a command whose end is not
-    /// on disk is given to its device again after a restart, and the device says again how it ended.
+    /// Writes devices' reports about commands. A failed write is ignored: a command whose end is not on disk is sent to
+    /// its device again after a restart, and the device repeats its result.
     func writeResults() {
         let entries = results.take()
         guard !entries.isEmpty else { return }
@@ -139,7 +138,7 @@ extension MetadataService {
             time, result.commandID)
     }
 
-    /// What a device was to do, and now never will.
+    /// Ends the commands that a device will never carry out.
     func endCommands(of device: DeviceID, at now: Int64, because detail: String) throws(SQLiteError) {
         try connection.run(
             "UPDATE command SET state = ?, detail = ?, updated = ? WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)",

@@ -3,10 +3,10 @@ import SQLite
 import Synchronization
 import WireModel
 
-/// Commands that devices have yet to be given, in memory, so that a batch's answer does not wait for the disk. Bounded
-/// per device and in all.
+/// Commands that must be sent to devices, in memory, so a batch's answer does not wait for the disk. Limited per device
+/// and in total.
 final class OpenCommands: Sendable {
-    /// Open commands of one device; all of them fit one answer.
+    /// The most open commands of one device. All of them fit into one answer.
     static let limitPerDevice = 32
     private static let limit = 100_000
 
@@ -22,7 +22,7 @@ final class OpenCommands: Sendable {
 
     private let state = Mutex(State())
 
-    /// Takes over what an earlier process issued.
+    /// Loads what an earlier process issued.
     func load(from connection: Connection, at now: Int64) throws(SQLiteError) {
         let statement = try connection.prepare(
             "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id"
@@ -35,8 +35,8 @@ final class OpenCommands: Sendable {
         }
     }
 
-    /// What a device is to be given now, oldest first. What has expired goes.
-    /// - Parameter enrollmentID: the device's present enrollment; another one's commands are not for it.
+    /// The commands to send to a device now, oldest first. Removes expired ones.
+    /// - Parameter enrollmentID: the device's present enrollment. Commands of others are not for it.
     func commands(of device: DeviceID, enrollmentID: Data, at now: Int64) -> [WireCommand] {
         state.withLock { state in
             guard let open = state.commands[device] else { return [] }
@@ -62,7 +62,7 @@ final class OpenCommands: Sendable {
         }
     }
 
-    /// The device has said how they ended.
+    /// The device reported that they ended.
     func end(_ ids: Set<Data>, of device: DeviceID) {
         state.withLock { state in
             guard let open = state.commands[device] else { return }
@@ -82,13 +82,13 @@ final class OpenCommands: Sendable {
     }
 }
 
-/// Results of commands until they are written. Bounded: a command whose result does not fit stays open, is given to its
-/// device again, and the device repeats the result.
+/// Results of commands until they are written. Limited: a command whose result does not fit stays open, is sent again,
+/// and the device repeats the result.
 final class ResultBuffer: Sendable {
     struct Entry: Sendable {
         var device: DeviceID
         var at: Int64
-        /// In the order they came.
+        /// In the order of arrival.
         var results: [WireCommandResult]
     }
 
@@ -102,7 +102,7 @@ final class ResultBuffer: Sendable {
     private static let limit = 16_384
 
     enum Taken {
-        /// A write that is already due takes it.
+        /// A write that is already due includes it.
         case kept
         /// Kept, and the caller starts the write.
         case keptFirst

@@ -2,13 +2,13 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// All devices in memory, so that lists are filtered, searched and sorted without reading from disk.
+/// All devices in memory, so lists are filtered, searched and sorted without reading from disk.
 ///
 /// Not `Sendable`: its owner keeps it equal to the rows on disk.
 final class DeviceIndex {
     private var entries: [DeviceID: DeviceIndexEntry] = [:]
-    /// Strings that many entries share. Full, it starts again: then equal ones are held twice, which costs memory and
-    /// nothing else.
+    /// Strings shared by many entries. When it is full it starts again; then equal strings exist twice, which only
+    /// costs memory.
     private var strings: Set<String> = []
     private static let maximumStrings = 4096
 
@@ -25,14 +25,14 @@ final class DeviceIndex {
 
     func remove(_ id: DeviceID) { entries[id] = nil }
 
-    /// - Returns: `false` for a beacon or identity: the caller then inserts the whole row again.
+    /// - Returns: `false` for a beacon or identity. The caller then inserts the whole row again.
     func note(_ sight: DeviceObservation, of id: DeviceID) -> Bool {
         guard sight.beacon == nil, sight.identity == nil else { return false }
         entries[id]?.note(sight)
         return true
     }
 
-    /// How many devices of an organization run which revision of their profile, by application.
+    /// The number of an organization's devices that apply each revision of their profile, by application.
     func adoption(organization: String) -> [ProfileAdoption] {
         var found: [ProfileAdoption.Key: ProfileAdoption] = [:]
         for entry in entries.values where entry.organization == organization && entry.isWelcome {
@@ -45,7 +45,7 @@ final class DeviceIndex {
         }
     }
 
-    /// - Parameter position: the place after which the page begins; its key is one of the query's order.
+    /// - Parameter position: the position after which the page begins. Its key belongs to the query's order.
     func page(_ query: DeviceQuery, after position: DevicePosition?, limit: Int, at now: Int64) -> Found {
         let words = query.text.lowercased().split(whereSeparator: \.isWhitespace).map { Array($0.utf8) }
         let system = query.operatingSystem?.lowercased()
@@ -105,7 +105,7 @@ extension DeviceIndexEntry {
         }
     }
 
-    /// glibc's `memmem` is not offered to Swift.
+    /// Swift cannot call glibc's `memmem`.
     private static func find(_ word: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer) -> Bool {
         guard let first = word.first, let wordStart = word.baseAddress else { return true }
         guard var place = text.baseAddress, word.count <= text.count else { return false }
@@ -118,14 +118,14 @@ extension DeviceIndexEntry {
     }
 }
 
-/// Collects the first devices after a place in an order, out of any number offered, without sorting all of them.
+/// Collects the first devices after a position in an order, without sorting all of them.
 private struct FirstOf<Key: Comparable> {
     typealias Place = (key: Key, id: DeviceID)
 
     private let limit: Int
     private let isDescending: Bool
     private let after: Place?
-    /// In order; one more than the page where there is one.
+    /// In order; one more than the page if there is one.
     private var kept: [Place] = []
 
     init(limit: Int, isDescending: Bool, after: (Key, DeviceID)?) {
@@ -162,22 +162,22 @@ private struct FirstOf<Key: Comparable> {
     }
 }
 
-/// What the list of devices needs of one device, in memory: well under 1 KB.
+/// What lists need of one device, in memory; well under 1 KB.
 struct DeviceIndexEntry {
     let organization: String
     let application: String
     let agentVersion: String
-    /// Of each text of a beacon: a device may say more, and that must not be held for every one of them.
+    /// The most bytes of each text in a beacon. A device may send more, which must not be kept for all of them.
     private static let textBytes = WireEnrollRequest.textBytes
 
-    /// In lower case, as it is sorted by.
+    /// In lower case, for sorting.
     let sortName: String
     /// In lower case.
     private let system: (name: String, distribution: String, version: String)
     let compliance: WireCompliance
     let compromised: WireVerdict
     let isTest: Bool
-    /// What of it can be searched, in lower case, a line each.
+    /// The searchable texts in lower case, one per line.
     let searched: [UInt8]
     let enrolled: Int64
     private let hasLeft: Bool
@@ -186,12 +186,12 @@ struct DeviceIndexEntry {
     private var expectedBeaconSeconds: UInt32?
     private(set) var lastSeen: Int64?
     private(set) var profileRevision: UInt64?
-    /// Names of the parts of its profile that the device does not do; bounded, because devices choose them.
+    /// Names of profile settings that the device cannot apply. Limited, because devices choose them.
     let profileFindings: [String]
     private static let maximumFindings = 4
     private static let findingBytes = 64
 
-    /// - Parameter shared: one and the same string for equal ones: a fleet has few applications and systems.
+    /// - Parameter shared: returns the same string for equal ones, because a fleet has few applications and systems.
     init(_ row: DeviceRow, shared: (String) -> String) {
         organization = shared(row.organization)
         application = shared(row.application)
@@ -217,15 +217,15 @@ struct DeviceIndexEntry {
         profileFindings = Set(findings).sorted().map(shared)
     }
 
-    /// Takes over what newer records of the device say, but for a beacon or identity: with one of those it is made
-    /// anew.
+    /// Takes what newer records of the device report, except a beacon or identity. With one of those the entry is made
+    /// again.
     mutating func note(_ sight: DeviceObservation) {
         lastSeen = max(lastSeen ?? .min, sight.at)
         expectedBeaconSeconds = sight.expectedBeaconSeconds ?? expectedBeaconSeconds
         profileRevision = sight.profileRevision ?? profileRevision
     }
 
-    /// Neither left nor revoked.
+    /// Neither unenrolled nor revoked.
     var isWelcome: Bool { !hasLeft && !isRevoked }
 
     func state(at now: Int64) -> ReportingState {
@@ -234,7 +234,7 @@ struct DeviceIndexEntry {
             lastBeacon: lastBeacon, enrolled: enrolled, at: now)
     }
 
-    /// - Parameter name: of a system or distribution, also with its version; in lower case.
+    /// - Parameter name: of a system or distribution, optionally with its version; in lower case.
     func runs(_ name: String) -> Bool {
         [system.name, system.distribution].contains {
             $0 == name || (name.hasPrefix($0) && name == "\($0) \(system.version)")

@@ -1,30 +1,29 @@
 import Synchronization
 import WireModel
 
-/// What one batch of a device says of it: that it was there, and what its newest beacon and identity are.
+/// What one batch reports about its device: that it was there, and its newest beacon and identity.
 package struct DeviceObservation: Equatable, Sendable {
     /// The collector's clock, microseconds since 1970.
     package var at: Int64
     package var beacon: WireBeacon?
     package var identity: WireSystemIdentity?
-    /// The schedule the device says it keeps; 0: none, `nil`: not said.
+    /// The device's beacon interval; 0 for none, `nil` if not reported.
     package var expectedBeaconSeconds: UInt32?
-    /// The revision of its profile that it runs; `nil`: not said.
+    /// The profile revision that it applies; `nil` if not reported.
     package var profileRevision: UInt64?
-    /// Of the newest record it has, by its own clock; `nil`: it has others that it has not sent yet, or that is not
-    /// known.
+    /// Time of its newest record by its own clock; `nil` if unknown, or if it has others that it has not sent.
     package var newestRecordTime: Int64?
 
-    /// When the beacon came; `at` until a later sight without one is merged in.
+    /// When the beacon came; `at` until a later observation without a beacon is merged in.
     private(set) var beaconAt: Int64
-    /// What the beacons so far have said of the push token; the beacon itself is kept without it.
+    /// What the beacons so far reported about the push token. The beacon itself is kept without it.
     private(set) var pushToken = PushTokenChange.unsaid
 
     enum PushTokenChange: Equatable, Sendable {
-        /// Not in the beacon: what is known stays.
+        /// Not in the beacon: the known token stays.
         case unsaid
         case token(String)
-        /// Said to be none: what is known is forgotten.
+        /// Reported as none: the known token is forgotten.
         case cleared
 
         var isSaid: Bool { self != .unsaid }
@@ -55,7 +54,7 @@ package struct DeviceObservation: Equatable, Sendable {
         self.beacon?.clearPushToken()
     }
 
-    /// Takes a later sight over: what it does not say stays.
+    /// Merges a later observation. What it does not report stays.
     package mutating func merge(_ later: DeviceObservation) {
         at = max(at, later.at)
         if let beacon = later.beacon { (self.beacon, beaconAt) = (beacon, later.beaconAt) }
@@ -66,8 +65,8 @@ package struct DeviceObservation: Equatable, Sendable {
     }
 }
 
-/// What devices' newest records say of them, until it is written: one entry a device, bounded. Derived from records, so
-/// losing it costs a rebuild and nothing else.
+/// What devices' newest records report, until it is written: one entry per device, limited. Derived from records, so
+/// losing it costs only a rebuild.
 final class SeenBuffer: Sendable {
     private struct State {
         var entries: [DeviceID: DeviceObservation] = [:]
@@ -79,14 +78,14 @@ final class SeenBuffer: Sendable {
     private static let intervalMicroseconds: Int64 = 3_000_000
     private static let limit = 65_536
 
-    /// - Returns: whether the caller should see to it that it is written now.
+    /// - Returns: whether the caller should have it written now.
     func note(_ device: DeviceID, _ sight: DeviceObservation) -> Bool {
         state.withLock { state in
             if state.entries[device]?.merge(sight) == nil, state.entries.count < Self.limit {
                 state.entries[device] = sight
             }
             let (elapsed, overflow) = sight.at.subtractingReportingOverflow(state.lastWrite)
-            // A clock stepped back must not hold writing for long either.
+            // A clock that was set back must not delay writing for long either.
             guard !state.isWriting, overflow || elapsed < 0 || elapsed >= Self.intervalMicroseconds else {
                 return false
             }

@@ -1,33 +1,32 @@
 import WireModel
 
-/// Which devices a list shows, and in which order.
+/// Selects and orders the devices of a list.
 package struct DeviceQuery: Equatable, Sendable {
     package enum Sort: String, Sendable, CaseIterable {
         case id
         case name
-        /// Never seen is before every time.
+        /// A device never seen comes before every time.
         case lastSeen
         case enrolled
         /// In the order of `ReportingState`'s cases.
         case state
     }
 
-    /// `nil`: all.
+    /// `nil` for all.
     package var organization: String?
-    /// Empty: all.
+    /// Empty for all.
     package var states: Set<ReportingState> = []
-    /// A system's name, a distribution, or a distribution with its version ("debian 12"); in either case.
+    /// The name of a system or distribution, or a distribution with its version ("debian 12"); in either case.
     package var operatingSystem: String?
     package var agentVersion: String?
     /// Bundle id.
     package var application: String?
-    /// Of device and application together.
+    /// The compliance of device and application together.
     package var compliance: WireCompliance?
     package var compromised: WireVerdict?
-    /// Test devices too.
+    /// Include test devices.
     package var withTest = false
-    /// Words, each of which a device's name, id, user, operating system, model or application must hold; in either
-    /// case.
+    /// Words that must each occur in a device's name, id, user, operating system, model or application; in either case.
     package var text = ""
     package var sort = Sort.id
     package var isDescending = false
@@ -37,7 +36,7 @@ package struct DeviceQuery: Equatable, Sendable {
     }
 }
 
-/// A place in a sorted list of devices: after the device with this key and id.
+/// A position in a sorted list of devices: after the device with this key and id.
 package struct DevicePosition: Equatable, Sendable {
     package enum Key: Equatable, Sendable {
         case none
@@ -56,7 +55,7 @@ package struct DevicePosition: Equatable, Sendable {
 
 package struct DeviceList: Equatable, Sendable {
     package var devices: [DeviceRow]
-    /// Of all that match, not of the page.
+    /// All matching devices, not only those of the page.
     package var total: Int
     package var next: DevicePosition?
 }

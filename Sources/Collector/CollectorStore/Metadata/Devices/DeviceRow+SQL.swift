@@ -1,20 +1,20 @@
 import SQLite
 import WireModel
 
-/// Devices as they lie in `collector.sqlite`.
+/// Devices as rows of `collector.sqlite`.
 extension DeviceRow {
     static let columns = """
         device.id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, agent_version, application,
         machine_hash, test, created, enrolled, revoked, left_at, enrollment_id, predecessor, enrollment_token
         """
-    /// How many `columns` are.
+    /// The number of `columns`.
     static let columnCount: Int32 = 19
     private static let stateColumns =
         "last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision"
     static let select =
         "SELECT \(columns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
 
-    /// - Parameter organization: of which it must be; `nil` for any.
+    /// - Parameter organization: the required organization; `nil` for any.
     static func one(
         _ id: DeviceID, organization: String? = nil, in connection: Connection
     ) throws(SQLiteError) -> DeviceRow? {
@@ -23,7 +23,7 @@ extension DeviceRow {
         ) { statement throws(SQLiteError) in try DeviceRow(withState: statement, path: connection.path) }
     }
 
-    /// Every device, in no order.
+    /// Every device, unordered.
     static func all(in connection: Connection, _ take: (DeviceRow) -> Void) throws(SQLiteError) {
         let statement = try connection.prepare(select)
         while try statement.step() { take(try DeviceRow(withState: statement, path: connection.path)) }
@@ -50,7 +50,7 @@ extension DeviceRow {
             enrollmentToken: statement.optionalString(18))
     }
 
-    /// A beacon or identity that does not decode is left out: it is derived.
+    /// A beacon or identity that cannot be decoded is left out, because it is derived.
     /// - Parameter statement: of `select`.
     init(withState statement: Statement, path: String) throws(SQLiteError) {
         try self.init(statement, path: path)

@@ -2,7 +2,7 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// A device as it enrolled, and - where asked for - what its newest records say of it.
+/// A device as it enrolled and, if requested, what its newest records report.
 package struct DeviceRow: Equatable, Sendable {
     package var id: DeviceID
     package var organization: String
@@ -13,29 +13,29 @@ package struct DeviceRow: Equatable, Sendable {
     package var application: String
     package var machineHash: String
     package var test: Bool
-    /// First and latest enrollment, microseconds since 1970 by the collector's clock, as are all times here.
+    /// First and latest enrollment, in microseconds since 1970 by the collector's clock, like all times here.
     package var created: Int64
     package var enrolled: Int64
-    /// When an administrator revoked it; `nil` while it is welcome.
+    /// When an administrator revoked it; `nil` if not revoked.
     package var revoked: Int64?
-    /// When it unenrolled; `nil` while it is enrolled.
+    /// When it was unenrolled; `nil` while enrolled.
     package var left: Int64?
-    /// 16 bytes, another one at every enrollment; empty for a device that enrolled at a collector before it gave any.
+    /// 16 bytes that change with every enrollment. Empty for a device that enrolled before the collector issued any.
     package var enrollmentID = Data()
-    /// Whose logs are its own too, by an administrator's word.
+    /// Another device whose logs belong to this one, as an administrator stated.
     package var predecessor: DeviceID?
-    /// The id of the token that it last enrolled with; `nil` where that was before the registry kept it.
+    /// The id of its last enrollment token; `nil` if that was before the registry stored it.
     package var enrollmentToken: String?
     /// When its newest beacon came.
     package var lastBeacon: Int64?
-    /// The beacon schedule it says it keeps; 0: none, `nil`: never said.
+    /// Its beacon interval; 0 for none, `nil` if never reported.
     package var expectedBeaconSeconds: UInt32?
     package var lastSeen: Int64?
-    /// The revision of its profile that it runs; `nil`: never said.
+    /// The profile revision that it applies; `nil` if never reported.
     package var profileRevision: UInt64?
     package var beacon: WireBeacon?
     package var identity: WireSystemIdentity?
-    /// In the order of their issue; only in the row of one device, not in those of a list.
+    /// In the order of issue. Only if a single device is requested.
     package var certificates: [DeviceCertificate] = []
 }
 
@@ -49,48 +49,48 @@ package enum DeviceAuthentication: Equatable, Sendable {
     /// Without beacon and identity.
     case device(DeviceRow)
     case unknown
-    /// By an administrator, or deleted.
+    /// Revoked or deleted by an administrator.
     case revoked
-    /// It has unenrolled by itself.
+    /// It was unenrolled by itself.
     case left
 }
 
-/// A device that was revoked, and the token that it last enrolled with, where that is known.
+/// A revoked device, and its last enrollment token if known.
 package struct DeviceRevocation: Equatable, Sendable {
     package var device: DeviceRow
     package var token: TokenRow?
 }
 
 extension DeviceRow {
-    /// As its newest beacon says it, or as it enrolled.
+    /// From its newest beacon, or from its enrollment.
     package var newestAgentVersion: String {
         guard let version = beacon?.libraryVersion, !version.isEmpty else { return agentVersion }
         return version
     }
 
-    /// As its newest beacon says it, or as it enrolled.
+    /// From its newest beacon, or from its enrollment.
     package var newestOperatingSystem: WireOperatingSystem {
         guard let beacon, beacon.hasOperatingSystem else { return operatingSystem }
         return beacon.operatingSystem
     }
 
-    /// Of device and application together: one that is not compliant decides.
+    /// Of device and application together. If one is not compliant, neither is the whole.
     package var compliance: WireCompliance {
         guard let beacon else { return .unknown }
         let both = [beacon.deviceCompliance, beacon.applicationCompliance]
         return both.contains(.nonCompliant) ? .nonCompliant : both.contains(.compliant) ? .compliant : .unknown
     }
 
-    /// What a deletion of this enrollment of the device is confirmed with; another after it enrolled again.
+    /// The confirmation for deleting this enrollment of the device. It changes when the device enrolls again.
     package var deletionConfirmation: String {
         Data(SHA256.hash(data: id.data + enrollmentID + Data("\(enrolled)".utf8)).prefix(16)).hexadecimal
     }
 }
 
-/// A client certificate that this collector has issued to a device. The device keeps the certificate itself.
+/// A client certificate that this collector issued to a device. Only the device stores the certificate itself.
 ///
-/// Only certificates that are remembered here are accepted, so no revocation list is needed. A device may have several,
-/// because an answer that carries one may be lost. The first use of one removes those issued before it.
+/// Only certificates recorded here are accepted, so no revocation list is needed. A device may have several, because an
+/// answer with one may be lost. The first use of one removes those issued before it.
 package struct DeviceCertificate: Equatable, Sendable {
     /// SHA-256 of the certificate's DER form.
     package var fingerprint: Data
@@ -99,7 +99,7 @@ package struct DeviceCertificate: Equatable, Sendable {
     /// Microseconds since 1970 by the collector's clock, as is `expires`.
     package var issued: Int64
     package var expires: Int64
-    /// When the device first connected with it; `nil`: not yet.
+    /// When the device first used it; `nil` if never.
     package var used: Int64?
 
     package init(fingerprint: Data, serial: Data, issued: Int64, expires: Int64, used: Int64? = nil) {
@@ -113,18 +113,18 @@ package struct DeviceCertificate: Equatable, Sendable {
 
 /// Other devices that are, or may be, the same machine.
 package struct DeviceLineage: Equatable, Sendable {
-    /// The most of either kind.
+    /// The most devices of either kind.
     static let maximum = 16
 
-    /// As administrators have said, the nearest first; their logs are shown with the device's own.
+    /// Predecessors stated by administrators, the nearest first. Their logs are shown with the device's own.
     package var predecessors: [DeviceID]
-    /// Later enrollments of the same machine and application that succeed no device yet; they inherit nothing by
+    /// Later enrollments of the same machine and application that have no predecessor yet. They inherit nothing by
     /// themselves.
     package var possibleSuccessors: [DeviceID] = []
 }
 
-/// Whether a device reports as often as it said it would. Pure: derived from its beacon schedule and the time of its
-/// newest beacon.
+/// Whether a device reports as often as its schedule requires. Pure: derived from its beacon interval and the time of
+/// its newest beacon.
 package enum ReportingState: String, Sendable, CaseIterable {
     /// Enrolled, without a beacon schedule.
     case enrolled
@@ -133,16 +133,16 @@ package enum ReportingState: String, Sendable, CaseIterable {
     case late
     /// Five beacons are missing.
     case silent
-    /// It has unenrolled.
+    /// It was unenrolled.
     case left
-    /// An administrator has revoked it.
+    /// An administrator revoked it.
     case revoked
 
-    /// Beacons missed.
+    /// The number of missing beacons.
     package static let lateAfter: Int64 = 2
     package static let silentAfter: Int64 = 5
 
-    /// Beacons are counted from the newest that came, or from the enrollment while none has.
+    /// Beacons are counted from the newest one, or from the enrollment before the first.
     package init(of device: DeviceRow, at now: Int64) {
         self.init(
             hasLeft: device.left != nil, isRevoked: device.revoked != nil,
@@ -161,7 +161,7 @@ package enum ReportingState: String, Sendable, CaseIterable {
         } else if let seconds = expectedBeaconSeconds, seconds > 0 {
             let (elapsed, isOver) = now.subtractingReportingOverflow(max(lastBeacon ?? .min, enrolled))
             let interval = Int64(seconds) * 1_000_000
-            // A quarter of an interval for the way: a beacon that is due at this moment has not been missed.
+            // A quarter of an interval is for the way: a beacon that is due now is not missing yet.
             let missed = isOver ? Self.silentAfter : (elapsed - interval / 4) / interval
             self = missed >= Self.silentAfter ? .silent : missed >= Self.lateAfter ? .late : .reporting
         } else {

@@ -2,11 +2,11 @@ import SQLite
 import Synchronization
 import WireModel
 
-/// Lists of devices: filtered, searched and sorted in memory, on a connection and a queue of its own.
+/// Lists of devices: filtered, searched and sorted in memory, with a connection and queue of their own.
 ///
-/// The writer does not wait for a list. It only notes which devices it has changed, and the next list reads those rows
-/// again before it answers. So a list shows every change whose call has returned. The rows are read at the time of the
-/// list, not at the time of the change, so the order in which changes are noted does not matter.
+/// The writer does not wait for a list. It only notes which devices changed, and the next list reads those rows again
+/// before it answers. So a list shows every change whose call has returned. Rows are read at the time of the list, not
+/// of the change, so the order in which changes are noted does not matter.
 actor DeviceSearch {
     private let connection: Connection
     private let identity: FileIdentity
@@ -26,7 +26,7 @@ actor DeviceSearch {
     /// The device's row was changed, added or removed, and that is committed.
     nonisolated func noteChange(_ device: DeviceID) { changes.note(device, .row) }
 
-    /// What newer records say of the device is committed.
+    /// What newer records report about the device is committed.
     nonisolated func noteChange(_ device: DeviceID, _ sight: DeviceObservation) {
         changes.note(device, .seen(sight))
     }
@@ -51,7 +51,7 @@ actor DeviceSearch {
         try? connection.close()
     }
 
-    /// The index with every change that is noted. Where a row cannot be read, the index is made anew at the next list.
+    /// The index with every noted change. If a row cannot be read, the next list makes the index again.
     private func currentIndex() throws(StoreError) -> DeviceIndex {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
         let noted = changes.take()
@@ -78,15 +78,15 @@ actor DeviceSearch {
     }
 }
 
-/// Which devices have changed since the last list. Bounded: after more changes than it holds, the list is made anew.
+/// Devices that changed since the last list. Limited: after more changes the list is made again.
 private final class DeviceChanges: Sendable {
     enum Change {
-        /// The row is to be read again.
+        /// The row must be read again.
         case row
         case seen(DeviceObservation)
     }
 
-    /// `nil`: nobody has asked for a list yet, or there were too many changes since.
+    /// `nil` before the first list, or after too many changes.
     private let noted = Mutex<[DeviceID: Change]?>(nil)
     private static let limit = 65_536
 
@@ -105,7 +105,7 @@ private final class DeviceChanges: Sendable {
         }
     }
 
-    /// - Returns: `nil` where it is not known what has changed. From now on it is.
+    /// - Returns: `nil` if it is unknown what changed. From now on changes are noted.
     func take() -> [DeviceID: Change]? {
         noted.withLock { noted in
             defer { noted = [:] }

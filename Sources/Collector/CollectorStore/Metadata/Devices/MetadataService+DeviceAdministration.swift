@@ -2,17 +2,16 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What administrators do with devices.
+/// Actions of administrators on devices.
 extension MetadataService {
-    /// Refuses the device's credential until an administrator reinstates it. What it has sent stays. A device that is
-    /// revoked already stays as it is.
+    /// Refuses the device's credential until an administrator reinstates it. Its records stay. Revoking again changes
+    /// nothing.
     ///
-    /// The device's holder still has the token it enrolled with, and that token lets the same machine in as a new
-    /// device.
+    /// The device's holder still has its enrollment token, which admits the same machine as a new device.
     /// - Parameters:
     ///   - organization: the device's; `nil` for any.
-    ///   - closingToken: whether that token is revoked in the same transaction.
-    /// - Throws: `.forbidden`, with nothing changed, where the token is to be closed and is not known.
+    ///   - closingToken: also revokes that token in the same transaction.
+    /// - Throws: `.forbidden`, with nothing changed, if the token must be revoked and is not known.
     package func revokeDevice(
         _ id: DeviceID, organization: String?, closingToken: Bool = false, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRevocation {
@@ -46,9 +45,9 @@ extension MetadataService {
         return revocation
     }
 
-    /// Takes a revocation back: the credential that was good then is good again. Nothing can have replaced it, because
-    /// a revoked device can neither rotate nor enroll. The commands of that time have expired. A device that is not
-    /// revoked stays as it is.
+    /// Ends a revocation: the credential that was valid then is valid again. Nothing can have replaced it, because a
+    /// revoked device can neither rotate nor enroll. The commands of that time have expired. Does nothing if the device
+    /// is not revoked.
     /// - Parameter organization: the device's; `nil` for any.
     package func reinstateDevice(
         _ id: DeviceID, organization: String?, by actor: AuditActor
@@ -71,16 +70,17 @@ extension MetadataService {
                 at: now)
             return .success(device)
         }
-        // Those that a start took over while the device was revoked.
+        // Commands that a start loaded while the device was revoked.
         openCommands.forget(id)
         search.noteChange(id)
         return device
     }
 
     /// Removes the device from all lists, with its commands and state, and refuses its credential for good. Its records
-    /// stay in the record files until retention removes them, but nobody is shown them. Its logs stay until they are
+    /// stay in the record files until retention removes them, but nobody sees them. Its logs stay until they are
     /// deleted.
-    /// - Parameter enrollment: the one to delete: a device that has enrolled again since is left alone (`.notFound`).
+    /// - Parameter enrollment: the enrollment to delete. A device that enrolled again since is left alone
+    ///   (`.notFound`).
     package func deleteDevice(
         _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) {
@@ -114,11 +114,11 @@ extension MetadataService {
         search.noteChange(id)
     }
 
-    /// What remains of a deleted device keeps it from coming back under its id. It may go when nothing is left that its
-    /// return could show or take up: 400 days after, when every record file of before its deletion has been removed,
-    /// and its uploads with their logs. Whoever has its credential then is a stranger like any other: refused, and with
-    /// an enrollment token a new device. Marks stay in the baseline for good, so even under its old id nothing would be
-    /// stored twice.
+    /// Forgets deleted devices. What remains of one keeps it from returning under its id. It may go when nothing is
+    /// left that its return could reveal or take over: after 400 days, when every record file from before its deletion
+    /// and its uploads with their logs are gone. Then its credential is as unknown as any other: it is refused, and
+    /// with an enrollment token it makes a new device. Marks stay in the baseline for good, so even under its old id
+    /// nothing would be stored twice.
     private func forgetDeletedDevices(at now: Int64) throws(SQLiteError) {
         try connection.run(
             """
@@ -128,8 +128,8 @@ extension MetadataService {
             """, now - AuditTable.keptMicroseconds)
     }
 
-    /// Notes that a device is another one enrolled again: the other's logs are shown with its own.
-    /// - Parameter predecessor: of the same organization, deleted or not; `nil` takes it back.
+    /// Records that a device is another one that enrolled again. The other's logs are then shown with its own.
+    /// - Parameter predecessor: of the same organization, deleted or not; `nil` removes the record.
     package func setPredecessor(
         _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
@@ -163,7 +163,7 @@ extension MetadataService {
         return device
     }
 
-    /// Which other devices are, or may be, the same machine.
+    /// Other devices that are, or may be, the same machine.
     package nonisolated func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage {
         try await readers.read { connection throws(SQLiteError) in
             var lineage = DeviceLineage(
@@ -179,7 +179,7 @@ extension MetadataService {
         }
     }
 
-    /// Also of a deleted one.
+    /// Includes deleted devices.
     func organization(ofDevice id: DeviceID) throws(SQLiteError) -> String? {
         try connection.first(
             "SELECT organization FROM device WHERE id = ?1 UNION ALL SELECT organization FROM deleted_device WHERE id = ?1",
@@ -187,7 +187,7 @@ extension MetadataService {
         ) { $0.string(0) }
     }
 
-    /// Whether a credential was a deleted device's.
+    /// Whether a credential belonged to a deleted device.
     func isOfDeletedDevice(_ hash: Data) throws(StoreError) -> Bool {
         try read { () throws(SQLiteError) in
             try connection.hasRow(
@@ -198,7 +198,7 @@ extension MetadataService {
 }
 
 extension DeviceLineage {
-    /// From the nearest on.
+    /// The nearest first.
     fileprivate static func predecessors(
         of id: DeviceID, in connection: Connection
     ) throws(SQLiteError) -> [DeviceID] {

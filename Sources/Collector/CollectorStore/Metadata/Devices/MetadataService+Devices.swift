@@ -4,9 +4,9 @@ import SQLite
 import WireModel
 
 extension MetadataService {
-    /// Whose credential it is, from memory but for the first time; the device comes without beacon and identity.
-    /// - Parameter admits: whether the device is let in by what else it showed. If not, the new credential of a
-    ///   rotation does not count as used, so the former one stays good.
+    /// The device of a credential, from memory except for the first time. The device comes without beacon and identity.
+    /// - Parameter admits: whether the device is admitted by what else it showed. If not, the new credential of a
+    ///   rotation does not count as used, so the former one stays valid.
     package nonisolated func authenticateDevice(
         credential: String, admits: @Sendable (DeviceRow) -> Bool = { _ in true }
     ) async throws(StoreError) -> DeviceAuthentication {
@@ -15,7 +15,7 @@ extension MetadataService {
         return try await authenticate(hash: hash, admits: admits)
     }
 
-    /// Looks a credential up on disk and makes the new one of a rotation the only one once it is used.
+    /// Looks a credential up on disk. The first use of a rotation's new credential ends the former one.
     private func authenticate(
         hash: Data, admits: @Sendable (DeviceRow) -> Bool
     ) throws(StoreError) -> DeviceAuthentication {
@@ -49,7 +49,7 @@ extension MetadataService {
         return .device(device)
     }
 
-    /// A new credential; the former one stays good until the new one is first used.
+    /// Issues a new credential. The former one stays valid until the new one is first used.
     package func rotateCredential(device id: DeviceID) throws(StoreError) -> String {
         let now = clock.now()
         let issued = try transaction { () throws(SQLiteError) -> Secret? in
@@ -67,7 +67,7 @@ extension MetadataService {
         return issued.text
     }
 
-    /// The device has left: its credential is refused until it enrolls again with it; what it has sent stays.
+    /// The device is unenrolled: its credential is refused until it enrolls again with it. Its records stay.
     package func unenroll(device id: DeviceID) throws(StoreError) {
         let now = clock.now()
         let changed = try transaction { () throws(SQLiteError) in
@@ -87,7 +87,7 @@ extension MetadataService {
     /// Devices in the order of their ids, with what was last seen of them.
     /// - Parameters:
     ///   - organization: `nil` for all.
-    ///   - cursor: an earlier page's `next`.
+    ///   - cursor: `next` of a former page.
     ///   - limit: 1 to 1,000.
     package nonisolated func devices(
         organization: String?, after cursor: String?, limit: Int
@@ -109,10 +109,10 @@ extension MetadataService {
         return DevicePage(devices: devices, next: devices.last?.id.description)
     }
 
-    /// Devices that match, in the order asked for, from memory; up to date. A device that moves in the order between
+    /// Matching devices in the requested order, from memory and up to date. A device that moves in the order between
     /// two pages may be listed twice or not at all.
     /// - Parameters:
-    ///   - position: an earlier page's `next`, of the same order.
+    ///   - position: `next` of a former page with the same order.
     ///   - limit: 1 to 1,000.
     package nonisolated func devices(
         _ query: DeviceQuery, after position: DevicePosition?, limit: Int
@@ -122,13 +122,13 @@ extension MetadataService {
         return try await search.page(query, after: position, limit: limit, at: clock.now())
     }
 
-    /// How many devices of an organization run which profile revision, without those that have left or are revoked.
+    /// The number of an organization's devices that apply each profile revision, without unenrolled and revoked ones.
     package nonisolated func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] {
         await writeSeen()
         return try await search.adoption(organization: organization)
     }
 
-    /// - Parameter organization: `nil` for any; a device of another one is not there.
+    /// - Parameter organization: `nil` for any; a device of another organization is not found.
     package nonisolated func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
         await writeSeen()
         return try await readers.read { connection throws(SQLiteError) in
@@ -138,10 +138,10 @@ extension MetadataService {
         }
     }
 
-    /// Every device's id, ascending, also of those that have left.
+    /// The ids of all devices, ascending, including unenrolled ones.
     /// - Parameters:
     ///   - organization: `nil` for all.
-    ///   - withTest: whether test devices are among them.
+    ///   - withTest: whether to include test devices.
     package nonisolated func deviceIDs(
         organization: String?, withTest: Bool
     ) async throws(StoreError) -> [DeviceID] {
@@ -162,16 +162,16 @@ extension MetadataService {
 
     // MARK: What records say of devices
 
-    /// Notes what a device's newest records say of it. Returns at once; it is written every few seconds, and before it
-    /// is read. Derived data: losing it loses nothing.
+    /// Notes what a device's newest records report. Returns at once. It is written every few seconds, and before it is
+    /// read. It is derived data, so losing it loses nothing.
     package nonisolated func seen(_ device: DeviceID, _ sight: DeviceObservation) {
         if let time = sight.newestRecordTime { deviceClocks.note(device, newestRecord: time, at: sight.at) }
         let isDue = seen.note(device, sight)
-        // Not awaited on purpose: whoever stores records must not wait for what can be rebuilt from them.
+        // Not awaited on purpose: storing records must not wait for data that can be rebuilt from them.
         if isDue { Task { await writeSeen() } }
     }
 
-    /// Writes what was seen. A failure is only logged, because the state can be rebuilt from records.
+    /// Writes observations. A failure is only logged, because the state can be rebuilt from records.
     func writeSeen() {
         let entries = seen.take(at: clock.now())
         guard !entries.isEmpty else { return }
@@ -180,8 +180,8 @@ extension MetadataService {
         }
     }
 
-    /// Writes what stored records say of devices.
-    /// - Parameter resetting: those whose last seen time is what the entry says, and not the later of the two.
+    /// Writes what stored records report about devices.
+    /// - Parameter resetting: devices whose last seen time becomes that of the entry, even if it is earlier.
     package func derive(_ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID>) throws(StoreError) {
         try transaction { () throws(SQLiteError) in
             for device in resetting {
@@ -210,7 +210,7 @@ extension MetadataService {
         for (device, sight) in entries { search.noteChange(device, sight) }
     }
 
-    /// The latest time at which a device was seen, as far as it has been written; `nil`: none was.
+    /// The latest written time at which a device was seen; `nil` if none was.
     package nonisolated func newestSight() async throws(StoreError) -> Int64? {
         try await readers.read { connection throws(SQLiteError) in
             try connection.first("SELECT max(last_seen) FROM device_state") { $0.optionalInt64(0) }
@@ -218,13 +218,12 @@ extension MetadataService {
     }
 }
 
-/// Which client certificates are a device's.
+/// The client certificates of devices.
 extension MetadataService {
-    /// Of those that no device has come with yet: more answers than this are not lost in a row.
+    /// The most certificates a device has not used yet. More lost answers in a row are unlikely.
     private static let unusedCertificates = 4
 
-    /// Accepts a certificate that was issued to the device, until a later one is used. The audit entry is written with
-    /// it.
+    /// Accepts a certificate issued to the device until a later one is used. The audit entry is written with it.
     /// - Parameter reason: `enrollment` or `renewal`.
     /// - Throws: `.notFound` for a device that is not, or no longer, enrolled.
     package func keepCertificate(
@@ -253,7 +252,7 @@ extension MetadataService {
         guard kept else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
     }
 
-    /// The device has used a certificate for the first time: those issued before it are refused from now on.
+    /// The device used a certificate for the first time. Those issued before it are refused from now on.
     package func noteCertificateUse(_ fingerprint: Data, device id: DeviceID) throws(StoreError) {
         let now = clock.now()
         try transaction { () throws(SQLiteError) in
@@ -269,19 +268,19 @@ extension MetadataService {
         devicesByCredential.remove(id)
     }
 
-    /// Inside a transaction: the device is to come with none of those it has.
+    /// Ends all certificates of a device. Call it inside a transaction.
     func endCertificates(of id: DeviceID) throws(SQLiteError) {
         try connection.run("DELETE FROM device_certificate WHERE device = ?", id.data)
     }
 }
 
 extension MetadataService {
-    /// Devices that are silent by their own schedule, without test devices and those that have left or are revoked.
+    /// Devices that are silent by their own schedule, without test devices and those unenrolled or revoked.
     package nonisolated func silentDevices() async throws(StoreError) -> [SilentDevice] {
         await writeSeen()
         let now = clock.now()
         return try await readers.read { connection throws(SQLiteError) in
-            // Few are read of a fleet that speaks; `ReportingState` has the last word.
+            // This reads few rows of a fleet that reports; `ReportingState` decides.
             return try connection.rows(
                 """
                 SELECT id, organization, enrolled, last_beacon, expected_beacon_seconds FROM device JOIN device_state ON device = id
@@ -305,7 +304,7 @@ extension MetadataService {
 }
 
 extension DeviceCertificate {
-    /// In the order of their issue.
+    /// In the order of issue.
     static func all(of id: DeviceID, in connection: Connection) throws(SQLiteError) -> [DeviceCertificate] {
         try connection.rows(
             "SELECT fingerprint, serial, issued, expires, used FROM device_certificate WHERE device = ? ORDER BY row",

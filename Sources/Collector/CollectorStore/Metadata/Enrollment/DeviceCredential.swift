@@ -56,7 +56,7 @@ struct DeviceCredential: Equatable, Sendable {
     private let signed: Data
     private let mac: Data
 
-    /// A new one.
+    /// Makes a new credential.
     init(incarnation: IncarnationID, generation: UInt64, device: DeviceID, organization: String, key: Data) {
         var signed = Data([Self.version])
         signed.append(incarnation.data)
@@ -84,29 +84,28 @@ struct DeviceCredential: Equatable, Sendable {
 
     var secret: Secret { Secret(.device, bytes: signed + mac) }
 
-    /// Whether it was issued to this device in this organization by who has the key.
+    /// Whether the key's owner issued it to this device in this organization.
     func isIssued(to device: DeviceID, of organization: String, key: Data) -> Bool {
         HMAC<SHA256>.isValidAuthenticationCode(
             mac, authenticating: Self.message(signed, device: device, organization: organization),
             using: SymmetricKey(data: key))
     }
 
-    /// The organization comes last: it is the only field whose length varies.
+    /// The organization comes last, because only this field has a variable length.
     private static func message(_ signed: Data, device: DeviceID, organization: String) -> Data {
         domain + signed + device.data + Data(organization.utf8)
     }
 }
 
-/// What `collector.sqlite` knows of the credentials it has issued, beside their hashes: the key, the counter, and the
-/// incarnations that ended with a restore. Not `Sendable`: used by whoever owns its connection, inside that one's
-/// transactions.
+/// What `collector.sqlite` knows of issued credentials besides their hashes: the key, the counter, and the incarnations
+/// that ended with a restore. Not `Sendable`: the owner of its connection uses it inside its transactions.
 struct CredentialLedger {
     static let keyName = "credential_key"
     static let generationName = "credential_generation"
 
     let connection: Connection
 
-    /// A credential for a device, of the next generation.
+    /// Issues a credential of the next generation for a device.
     func issue(
         to device: DeviceID, of organization: String
     ) throws(SQLiteError) -> (secret: Secret, generation: Int64) {
@@ -123,19 +122,17 @@ struct CredentialLedger {
         return (credential.secret, generation)
     }
 
-    /// Whether this collector, or a branch of it that a restore has ended, issued the credential to that device.
+    /// Whether this collector, or a branch of it that a restore ended, issued the credential to that device.
     func isIssued(_ text: String, to device: DeviceID, of organization: String) throws(SQLiteError) -> Bool {
         guard let credential = DeviceCredential(text) else { return false }
         return credential.isIssued(to: device, of: organization, key: try value(Self.keyName))
     }
 
-    /// Whether the collector issued the credential to that device in a time that a restore has lost: the registry
+    /// Whether the collector issued the credential to that device in a time that a restore has lost, so the registry
     /// cannot know its hash.
     ///
-    /// An incarnation that the registry has never heard of is one, too: a restore from the same backup began it, and
-    /// the next one ended it.
-    /// - Parameter newest: the generation that the registry has last issued to the device; 0 where it has issued it
-    ///   none.
+    /// An unknown incarnation counts too: a restore from the same backup began it, and the next restore ended it.
+    /// - Parameter newest: the last generation that the registry issued to the device; 0 for none.
     func isOfLostTime(
         _ text: String, to device: DeviceID, of organization: String, newest: Int64
     ) throws(SQLiteError) -> Bool {
@@ -150,7 +147,7 @@ struct CredentialLedger {
         return credential.isIssued(to: device, of: organization, key: try value(Self.keyName))
     }
 
-    /// The present incarnation ends: what it issues from here on, somewhere else, is not known here.
+    /// Ends the present incarnation. What it issues from here on elsewhere is not known here.
     func endIncarnation(at now: Int64) throws(SQLiteError) {
         try connection.run(
             """
@@ -159,7 +156,7 @@ struct CredentialLedger {
             """, Self.generationName, now)
     }
 
-    /// From now on no credential that was issued before proves anything but by its hash.
+    /// From now on, a credential that was issued before proves nothing except by its hash.
     func renewKey() throws(SQLiteError) {
         try connection.run(
             "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", Self.keyName, Secret.randomBytes())

@@ -3,11 +3,11 @@ import WireModel
 
 package struct EnrollResult: Equatable, Sendable {
     package var deviceID: DeviceID
-    /// The device's secret, said once and not kept.
+    /// The device's secret, returned once and not stored.
     package var credential: String
     package var organization: String
     package var profileRevision: UInt64
-    /// The id asked for was kept.
+    /// The device keeps the id that it asked for.
     package var deviceKept: Bool
     /// 16 bytes; commands belong to it.
     package var enrollmentID: Data
@@ -15,20 +15,19 @@ package struct EnrollResult: Equatable, Sendable {
 
 package enum EnrollError: Error, Equatable, Sendable {
     case tokenUnknown, tokenExpired, tokenUsedUp, tokenRevoked
-    /// The id is known and the previous credential does not prove it, or it belongs to another organization.
+    /// The id is known and the former credential does not prove it, or it belongs to another organization.
     case deviceConflict
-    /// An administrator has revoked the device.
+    /// An administrator revoked the device.
     case deviceRevoked
     case store(StoreError)
 }
 
 extension WireEnrollRequest {
-    /// What a device says of itself is kept up to this many bytes of each text: a list of devices must not grow by one
-    /// of them.
+    /// The most bytes stored of each text that a device reports about itself, so one device cannot inflate a list.
     static let textBytes = 255
 
-    /// With every text cut, at a character's end, to what is kept. The machine's hash is left alone: cut, two machines
-    /// could be one.
+    /// Cuts every text between characters to what is stored. The machine's hash is not cut, because two machines could
+    /// then look like one.
     var bounded: WireEnrollRequest {
         var request = self
         request.deviceName = deviceName.cut(toBytes: Self.textBytes)
@@ -46,7 +45,7 @@ extension WireEnrollRequest {
 }
 
 extension String {
-    /// At most so many bytes of it, cut at a character's end.
+    /// Cut between characters to at most that many bytes.
     func cut(toBytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(utf8.startIndex, offsetBy: limit)

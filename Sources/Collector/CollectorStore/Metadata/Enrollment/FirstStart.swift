@@ -2,25 +2,25 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What the very first start made; the secrets are said here and nowhere again.
+/// The result of the very first start. The secrets are told only here.
 package struct FirstStart: Equatable, Sendable {
     package var enrollmentToken: String
     package var administratorToken: String
 
     static let organization = "default"
-    /// How long an enrollment token is good where nothing else is said: 30 days.
+    /// The default validity of an enrollment token: 30 days.
     package static let enrollmentTokenSeconds: Int64 = 30 * 86_400
-    /// How many devices may enroll with an enrollment token where nothing else is said.
+    /// The default number of devices that may enroll with an enrollment token.
     package static let enrollmentTokenUses = 100
-    /// A year: a token that was copied somewhere and forgotten does not stay good for ever. `TokenWatch` reminds of its
-    /// end.
+    /// A year, so a token that was copied and forgotten does not stay valid for ever. `TokenWatch` reports its end in
+    /// advance.
     static let administratorTokenSeconds: Int64 = 365 * 86_400
 
-    /// In one transaction: the collector's ids, organization `default` with its profile, an enrollment token and an
-    /// administrator's token.
-    /// - Parameter deliver: given the tokens before they are good: who is killed in between makes others at the next
-    ///   start.
-    /// - Returns: `nil` where all of it is there.
+    /// In one transaction, makes the collector's ids, organization `default` with its profile, an enrollment token and
+    /// an administrator's token.
+    /// - Parameter deliver: receives the tokens before they are valid. If the process is killed in between, the next
+    ///   start makes others.
+    /// - Returns: `nil` if all of it exists.
     static func create(
         in connection: Connection, at now: Int64, deliver: @Sendable (FirstStart) throws(StoreError) -> Void
     ) throws(StoreError) -> FirstStart? {

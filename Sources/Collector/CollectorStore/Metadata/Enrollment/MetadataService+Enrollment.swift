@@ -3,17 +3,17 @@ import SQLite
 import WireModel
 
 extension MetadataService {
-    /// How long an enrollment can be asked for again: 7 days.
+    /// How long an enrollment may be repeated: 7 days.
     private static let repeatMicroseconds: Int64 = 7 * 86_400 * 1_000_000
 
-    /// Gives a device its credential. The former credential stays good until the new one is first used.
+    /// Issues a credential to a device. The former credential stays valid until the new one is first used.
     ///
     /// A known id is kept if its credential is right. An unknown id is kept if its credential proves that this
     /// collector issued it in a time that a restore has lost (`DeviceCredential`). Any other unknown id is replaced by
     /// a new one.
     ///
-    /// A request with the `request_id`, token and machine of one from the last seven days is a repeat: it gives the
-    /// same device and enrollment with a fresh credential and does not count against the token again.
+    /// A request with the `request_id`, token and machine of one from the last seven days is a repeat. It returns the
+    /// same device and enrollment with a new credential, and does not count against the token again.
     package func enroll(token: String, request: WireEnrollRequest) throws(EnrollError) -> EnrollResult {
         let request = request.bounded
         let now = clock.now()
@@ -59,7 +59,7 @@ extension MetadataService {
             isKept = true
             issued = try ledger.issue(to: id, of: organization)
             try renew(id, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
-            // Commands belong to one enrollment: with the next they have ended.
+            // Commands belong to one enrollment, so the next enrollment ends them.
             try endCommands(
                 of: id, at: now, because: "The device enrolled again; the command was of its former enrollment.")
         } else if let asked, let deleted = try deletedCredentials(of: asked) {
@@ -71,8 +71,8 @@ extension MetadataService {
                 isProved ? .deviceReenroll : .deviceConflict, id, of: deleted, organization, token: tokenID, at: now)
             return .failure(isProved ? .deviceRevoked : .deviceConflict)
         } else {
-            // An id that this collector does not know. Where it was restored from a backup of before the device
-            // enrolled, the device's records carry that id, and its credential proves it.
+            // This collector does not know the id. If it was restored from a backup of before the device enrolled, the
+            // device's records have that id and its credential proves it.
             if asked != nil {
                 isKept = try ledger.isOfLostTime(request.previousCredential, to: id, of: organization, newest: 0)
             } else {
@@ -92,9 +92,9 @@ extension MetadataService {
             try result(id, issued.secret, organization, application: request.application, enrollmentID, kept: isKept))
     }
 
-    /// A machine that enrolls while another device of the same machine and application has not left has most likely
-    /// lost its identity: its directory was deleted, or its disk replaced. Several such devices are copies of one image
-    /// instead, of which nothing is told here.
+    /// A machine enrolls while another device of the same machine and application is still enrolled. It has most likely
+    /// lost its identity, because its directory was deleted or its disk replaced. If there are several such devices,
+    /// they are copies of one image, and nothing is reported.
     private func tellPredecessor(
         of id: DeviceID, _ request: WireEnrollRequest, _ organization: String, at now: Int64
     ) throws(SQLiteError) {
@@ -119,7 +119,7 @@ extension MetadataService {
             at: now)
     }
 
-    /// Somebody with an enrollment token asked for a device's id, and did not get it. Another organization's token is
+    /// Somebody with an enrollment token asked for a device's id and did not get it. Another organization's token is
     /// not named.
     private func tellRefusal(
         _ action: AuditEntry.Action, _ device: DeviceID, of known: KnownCredentials, _ organization: String,
@@ -132,8 +132,8 @@ extension MetadataService {
 
     // MARK: Asking again
 
-    /// The answer once more, with a fresh credential: the one that was lost on its way is good for nobody.
-    /// - Returns: `nil` where it is no repeat, or the device has left or was revoked since.
+    /// Repeats the answer with a new credential. The credential that was lost on its way is no longer valid.
+    /// - Returns: `nil` if it is no repeat, or if the device was unenrolled or revoked since.
     private func repeated(
         _ request: WireEnrollRequest, tokenHash: Data, at now: Int64
     ) throws(SQLiteError) -> EnrollResult? {
@@ -171,8 +171,8 @@ extension MetadataService {
 
     // MARK: Tokens
 
-    /// Checks an enrollment token without using it up, to refuse before a request's body is read. A token that is used
-    /// up may still be asked with again by those who used it.
+    /// Checks an enrollment token without using it up, to refuse a request before its body is read. A token that is
+    /// used up may still be presented again by those who used it.
     package nonisolated func checkEnrollmentToken(_ token: String) async throws(EnrollError) {
         let now = clock.now()
         let refusal: EnrollError?
@@ -220,8 +220,7 @@ extension MetadataService {
         var organization: String
         var hashes: [Data]
         var isRevoked: Bool
-        /// Of the newest credential that the registry has issued to it; 0 where it has issued it none with a
-        /// generation.
+        /// The newest generation that the registry issued to it; 0 for none.
         var generation: Int64 = 0
 
         func isProved(by credential: String) -> Bool {
@@ -230,7 +229,7 @@ extension MetadataService {
         }
     }
 
-    /// Whether the credential is the device's: by its hash, or as one that the registry has lost with a restore.
+    /// Whether the credential belongs to the device: by its hash, or because a restore has lost it.
     private func isProved(
         _ known: KnownCredentials, of id: DeviceID, by credential: String
     ) throws(SQLiteError) -> Bool {
@@ -250,7 +249,7 @@ extension MetadataService {
         }
     }
 
-    /// Those of a device that an administrator has deleted.
+    /// The credentials of a device that an administrator deleted.
     private func deletedCredentials(of id: DeviceID) throws(SQLiteError) -> KnownCredentials? {
         try connection.first(
             "SELECT organization, credential_hash, next_credential_hash FROM deleted_device WHERE id = ?", id.data
@@ -278,7 +277,7 @@ extension MetadataService {
             enrollmentID, issued.generation, token)
     }
 
-    /// The former credential stays good until the new one is first used: the answer that carries the new one may be
+    /// The former credential stays valid until the new one is first used, because the answer with the new one may be
     /// lost.
     private func renew(
         _ id: DeviceID, _ request: WireEnrollRequest, enrollmentID: Data, _ issued: Issue, token: String, at now: Int64

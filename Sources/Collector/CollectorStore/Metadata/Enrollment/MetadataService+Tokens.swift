@@ -14,7 +14,7 @@ extension MetadataService {
             token.created, token.expires, token.maximumUses.map(Int64.init))
     }
 
-    /// 100 years; a token that lives longer has no expiry.
+    /// 100 years. A token with a longer lifetime has no expiry.
     package static let maximumTokenSeconds: Int64 = 100 * 366 * 86_400
     /// The most bytes of a person's name or a token's note.
     package static let tokenNameBytes = 255
@@ -23,7 +23,7 @@ extension MetadataService {
         String(CollectorID.random().description.prefix(18).filter { $0 != "-" })
     }
 
-    /// Whose token it is; `nil` for one that is unknown, revoked or expired.
+    /// The owner of a token; `nil` if it is unknown, revoked or expired.
     package nonisolated func authenticatePerson(token: String) async throws(StoreError) -> Person? {
         let now = clock.now()
         let hash = Secret.hash(of: token)
@@ -41,10 +41,10 @@ extension MetadataService {
         }
     }
 
-    /// Makes a token. When it returns, the token and its audit entry are on synced disk. An actor with a token is held
-    /// to it as it stands on disk now.
-    /// - Returns: the token as lists show it, and its secret, which is told only here.
-    /// - Throws: `.forbidden` where the token would have more rights than the actor's own, `.notFound` for an unknown
+    /// Makes a token. When it returns, the token and its audit entry are on synced disk. An actor with a token has the
+    /// rights of that token as it is on disk now.
+    /// - Returns: the token as in lists, and its secret, which is told only here.
+    /// - Throws: `.forbidden` if the token would have more rights than the actor's own, `.notFound` for an unknown
     ///   organization.
     package func createToken(
         _ new: NewToken, by actor: AuditActor
@@ -74,7 +74,7 @@ extension MetadataService {
                 guard let maker = try TokenRow.one(maker, in: connection) else {
                     return .failure(.forbidden("Your own token is not known any more."))
                 }
-                // Nobody's token outlives the one it is made with: where nothing is said, it lives as long.
+                // A person's token never outlives the one it is made with. By default it has the same end.
                 if row.kind == .person, row.expires == nil { row.expires = maker.expires }
                 if let refusal = maker.refusal(toMake: row, at: now) { return .failure(.forbidden(refusal)) }
             }
@@ -96,7 +96,7 @@ extension MetadataService {
         return (made, secret.text)
     }
 
-    /// Makes an enrollment token at the collector's machine.
+    /// Makes an enrollment token on the collector's machine.
     /// - Parameters:
     ///   - expiresInSeconds: 30 days by default; 1 or more.
     ///   - maximumUses: devices that may enroll with it, 100 by default; `nil` for any number.
@@ -111,10 +111,10 @@ extension MetadataService {
                 maximumUses: maximumUses))
     }
 
-    /// A person's token, made at the collector's machine.
+    /// Makes a person's token on the collector's machine.
     /// - Parameters:
     ///   - organization: `nil` for all.
-    ///   - expiresInSeconds: `nil`: it does not expire.
+    ///   - expiresInSeconds: `nil` for no expiry.
     package func createPersonToken(
         name: String, role: PersonRole, organization: String?, expiresInSeconds: Int64? = nil
     ) throws(StoreError) -> (id: String, token: String) {
@@ -129,12 +129,12 @@ extension MetadataService {
         } catch { throw StoreError(error) }
     }
 
-    /// All tokens, revoked ones too, oldest first; never the secrets.
+    /// All tokens including revoked ones, oldest first; never the secrets.
     package nonisolated func tokens() async throws(StoreError) -> [TokenRow] {
         try await readers.read { connection throws(SQLiteError) in try TokenRow.all(in: connection) }
     }
 
-    /// In the order of their making, with revoked ones, never with secrets.
+    /// Tokens in the order of creation, including revoked ones, never with secrets.
     /// - Parameters:
     ///   - organization: `nil` for all, and those of no organization.
     ///   - kind: `nil` for both.
@@ -155,16 +155,16 @@ extension MetadataService {
         return TokenPage(tokens: rows, next: rows.last.map { TokenPosition(created: $0.created, id: $0.id) })
     }
 
-    /// Revokes any token at the collector's machine, even the last administrator's.
+    /// Revokes any token on the collector's machine, even the last administrator's.
     package func revokeToken(_ id: String) throws(StoreError) {
         do throws(AdministrationError) { try revokeToken(id, organization: nil, by: .commandLine) } catch {
             throw StoreError(error)
         }
     }
 
-    /// Refuses a token from now on. A token that is revoked already stays as it is.
+    /// Refuses a token from now on. Revoking again changes nothing.
     /// - Parameter organization: the token's; `nil` for any.
-    /// - Throws: `.lastAdministrator` where nobody with a token could take the actor's place.
+    /// - Throws: `.lastAdministrator` if nobody with a token could take the actor's place.
     package func revokeToken(
         _ id: String, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) {
@@ -190,8 +190,7 @@ extension MetadataService {
         }
     }
 
-    /// Refuses a token from now on, with its entry in the audit trail; inside a transaction. One that is refused
-    /// already stays as it is.
+    /// Refuses a token from now on, with an audit entry. Call it inside a transaction. Revoking again changes nothing.
     func close(_ token: TokenRow, by actor: AuditActor, at now: Int64) throws(SQLiteError) {
         guard token.revoked == nil else { return }
         try connection.run("UPDATE token SET revoked = ? WHERE id = ?", now, token.id)
@@ -208,7 +207,7 @@ extension MetadataService {
 extension TokenRow {
     static let columns = "id, kind, name, role, organization, created, expires, maximum_uses, uses, revoked"
 
-    /// In the order of their making; revoked ones too.
+    /// In the order of creation, including revoked ones.
     static func all(in connection: Connection) throws(SQLiteError) -> [TokenRow] {
         try connection.rows("SELECT \(columns) FROM token ORDER BY created, id") { TokenRow($0) }
     }
@@ -217,7 +216,7 @@ extension TokenRow {
         try connection.first("SELECT \(columns) FROM token WHERE id = ?", id) { TokenRow($0) }
     }
 
-    /// - Parameter row: of `columns`; `nil` where its kind is not known.
+    /// - Parameter row: of `columns`; `nil` if its kind is unknown.
     init?(_ row: Statement) {
         guard let kind = Kind(rawValue: row.int(1)) else { return nil }
         self.init(

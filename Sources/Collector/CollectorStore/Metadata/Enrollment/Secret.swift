@@ -1,9 +1,8 @@
 import Crypto
 import FoundationEssentials
 
-/// A token or credential: random bytes in base64url behind a word that says what it is. Only its hash is kept; it is
-/// looked up by that. A token is 32 random bytes; what a device's credential holds beside them is told at
-/// `DeviceCredential`.
+/// A token or credential: random bytes in base64url after a word for its kind. Only its hash is stored, and it is
+/// looked up by that. A token has 32 random bytes; `DeviceCredential` describes the contents of a device's credential.
 struct Secret: Sendable {
     enum Kind: String {
         case device = "ws1d"
@@ -22,7 +21,7 @@ struct Secret: Sendable {
 
     init(_ kind: Kind) { self.init(kind, bytes: Self.randomBytes()) }
 
-    /// - Parameter bytes: among them enough random ones that nobody can guess the text.
+    /// - Parameter bytes: with enough random bytes that nobody can guess the text.
     init(_ kind: Kind, bytes: Data) {
         let encoded = bytes.base64EncodedString().compactMap { character -> Character? in
             switch character {
@@ -35,7 +34,7 @@ struct Secret: Sendable {
         text = "\(kind.rawValue)_\(String(encoded))"
     }
 
-    /// What stands behind the word in a text of this kind; `nil` for another text.
+    /// The bytes after the word in a text of this kind; `nil` for another text.
     static func bytes(of text: String, _ kind: Kind) -> Data? {
         let prefix = "\(kind.rawValue)_"
         guard text.hasPrefix(prefix), text.utf8.count <= 1024 else { return nil }
@@ -52,12 +51,12 @@ struct Secret: Sendable {
         return Data(base64Encoded: base64)
     }
 
-    /// SHA-256 of the whole text: with 256 random bits in it neither salt nor stretching adds anything.
+    /// SHA-256 of the whole text. With 256 random bits, neither salt nor stretching adds anything.
     static func hash(of text: String) -> Data {
         Data(SHA256.hash(data: Data(text.utf8)))
     }
 
-    /// Compares in a time that depends on the lengths alone.
+    /// Compares in a time that depends only on the lengths.
     static func areEqual(_ left: Data, _ right: Data) -> Bool {
         guard left.count == right.count else { return false }
         return zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0

@@ -1,4 +1,4 @@
-/// What a person or script may do; each role may do what the ones before it may. The raw value is on disk.
+/// The rights of a person or script. Each role includes those before it. The raw value is used on disk.
 package enum PersonRole: Int, Sendable, Comparable, CaseIterable, Codable {
     case viewer = 1
     case `operator` = 2
@@ -7,13 +7,13 @@ package enum PersonRole: Int, Sendable, Comparable, CaseIterable, Codable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Who holds a person's token.
+/// The owner of a person's token.
 package struct Person: Equatable, Sendable {
     package var name: String
     package var role: PersonRole
-    /// `nil`: all organizations.
+    /// `nil` for all organizations.
     package var organization: String?
-    /// Of the token, as the list of tokens has it.
+    /// The token's id in the list of tokens.
     package var tokenID = ""
 }
 
@@ -27,7 +27,7 @@ package struct TokenRow: Equatable, Sendable {
     package var kind: Kind
     /// The person's name, or the enrollment token's note.
     package var name: String
-    /// Of a person.
+    /// For a person's token.
     package var role: PersonRole?
     package var organization: String?
     package var created: Int64
@@ -37,7 +37,7 @@ package struct TokenRow: Equatable, Sendable {
     package var revoked: Int64?
 }
 
-/// A token that is to be made.
+/// A token to make.
 package struct NewToken: Equatable, Sendable {
     package enum Holder: Equatable, Sendable {
         /// Devices enroll with it.
@@ -48,11 +48,11 @@ package struct NewToken: Equatable, Sendable {
     package var holder: Holder
     /// The person's name, or the enrollment token's note.
     package var name: String
-    /// `nil`: all; of a person only.
+    /// `nil` for all. Only for a person's token.
     package var organization: String?
-    /// `nil`: it does not expire.
+    /// `nil` for no expiry.
     package var expiresInSeconds: Int64?
-    /// Devices that may enroll with it; `nil`: any number.
+    /// Devices that may enroll with it; `nil` for any number.
     package var maximumUses: Int?
 
     package init(
@@ -66,7 +66,7 @@ package struct NewToken: Equatable, Sendable {
     }
 }
 
-/// A place in the list of tokens.
+/// A position in the list of tokens.
 package struct TokenPosition: Equatable, Sendable {
     package var created: Int64
     package var id: String
@@ -83,7 +83,7 @@ package struct TokenPage: Equatable, Sendable {
 }
 
 extension TokenRow.Kind {
-    /// As people say it.
+    /// The name for people.
     package var name: String {
         switch self {
         case .enrollment: "enrollment"
@@ -92,9 +92,9 @@ extension TokenRow.Kind {
     }
 }
 
-/// What one token lets its holder do with others. Pure.
+/// What a token allows its holder to do with other tokens. Pure.
 extension TokenRow {
-    /// Whether it can be used, and why not; as people read it.
+    /// Whether it can be used, or why not; in the API's words.
     package enum State: String, Sendable {
         case good
         case expired
@@ -110,8 +110,8 @@ extension TokenRow {
 
     func isGood(at now: Int64) -> Bool { revoked == nil && expires ?? .max > now }
 
-    /// Why this token's holder may not make another; `nil` where it may. The new token may not have a greater role,
-    /// reach a further organization or, for a person, live longer.
+    /// Why this token's holder may not make another; `nil` if allowed. The new token must not have a greater role,
+    /// cover a further organization or, for a person, live longer.
     func refusal(toMake other: TokenRow, at now: Int64) -> String? {
         guard kind == .person, isGood(at: now), let role, role == .administrator else {
             return "Making tokens needs an administrator's token."
@@ -126,8 +126,8 @@ extension TokenRow {
         return nil
     }
 
-    /// Whether revoking this token would leave nobody in its place: for the actor's own token, the last administrator
-    /// of its organization; for a token of all organizations, the last one of anybody.
+    /// Whether revoking this token would leave nobody in its place. For the actor's own token: the last administrator
+    /// of its organization. For a token of all organizations: the last one of anybody.
     func isLastAdministrator(among tokens: [TokenRow], by actor: AuditActor, at now: Int64) -> Bool {
         guard kind == .person, role == .administrator, isGood(at: now), actor.token == id || organization == nil else {
             return false

@@ -8,9 +8,9 @@ extension MetadataService {
         try await deviceProfile(of: scope).revision
     }
 
-    /// What a device of this organization and application gets, with the organization's key. Its revision changes
-    /// whenever either profile changes, and only grows. From memory once it was read.
-    /// - Throws: `.notFound` where there is no such organization.
+    /// The profile that a device of this organization and application receives, with the organization's key. Its
+    /// revision changes whenever either profile changes, and only grows. From memory once it was read.
+    /// - Throws: `.notFound` if there is no such organization.
     package nonisolated func deviceProfile(of scope: ProfileScope) async throws(StoreError) -> DeviceProfile {
         if let known = profiles[scope] { return known }
         let generation = profiles.generation
@@ -24,8 +24,8 @@ extension MetadataService {
         return found
     }
 
-    /// Makes a new revision of an earlier one's profile, checked as any other.
-    /// - Returns: `nil` where the scope has no such revision.
+    /// Makes a new revision from an earlier one's profile, checked like any other.
+    /// - Returns: `nil` if the scope has no such revision.
     package func rollBackProfile(
         _ scope: ProfileScope, to revision: UInt64, expected: UInt64?, by author: AuditActor
     ) throws(ProfileError) -> ProfileRow? {
@@ -39,8 +39,8 @@ extension MetadataService {
         return try putProfile(former.profile, scope, expected: expected, by: author, restored: revision)
     }
 
-    /// Checks a profile as `putProfile` does and tells what devices would get. Changes nothing.
-    /// - Parameter application: whose devices; counts only where the profile is the organization's.
+    /// Checks a profile as `putProfile` does, and returns what devices would receive. Changes nothing.
+    /// - Parameter application: the devices' application; used only if the profile is the organization's.
     package nonisolated func previewProfile(
         _ profile: WireProfile, _ scope: ProfileScope, application: String
     ) async throws(ProfileError) -> WireProfile {
@@ -67,7 +67,7 @@ extension MetadataService {
         return try outcome.get()
     }
 
-    /// A scope's own profile as it was put, without the overlay.
+    /// A scope's own profile without the overlay.
     /// - Parameter revision: `nil` for the newest.
     package nonisolated func profile(
         _ scope: ProfileScope, revision: UInt64?
@@ -80,7 +80,7 @@ extension MetadataService {
     /// Revisions, newest first.
     /// - Parameters:
     ///   - application: `nil` for the organization's and all of its applications'; empty for the organization's own.
-    ///   - revision: those below it; `nil` from the newest.
+    ///   - revision: revisions below this one; `nil` starts at the newest.
     ///   - limit: 1 to 1,000.
     package nonisolated func profileRevisions(
         organization: String, application: String?, below revision: UInt64?, limit: Int
@@ -99,17 +99,17 @@ extension MetadataService {
         return ProfilePage(revisions: rows, next: rows.last?.revision)
     }
 
-    /// Makes a new revision, checked as a device will check it. The privacy key is neither taken nor given.
+    /// Makes a new revision, checked as a device will check it. The privacy key is neither accepted nor returned.
     /// - Parameters:
-    ///   - expected: the scope's newest revision as the caller knows it, 0 for none; `nil`: whatever it is.
-    ///   - author: who does it, for the list of revisions and the audit trail.
+    ///   - expected: the scope's newest revision as the caller knows it, 0 for none; `nil` for any.
+    ///   - author: for the list of revisions and the audit trail.
     package func putProfile(
         _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor
     ) throws(ProfileError) -> ProfileRow {
         try putProfile(profile, scope, expected: expected, by: author, restored: nil)
     }
 
-    /// - Parameter restored: the earlier revision whose profile it is; `nil`: it is another one.
+    /// - Parameter restored: the earlier revision whose profile it is; `nil` for a new profile.
     private func putProfile(
         _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor, restored: UInt64?
     ) throws(ProfileError) -> ProfileRow {
@@ -132,7 +132,7 @@ extension MetadataService {
                 row.profile.privacyKey = Data()
                 do throws(WireError) {
                     try row.profile.validate()
-                    // Two good profiles can be too much together (what is scrubbed adds up).
+                    // Two valid profiles can exceed a limit together, because scrub rules add up.
                     if !scope.application.isEmpty { try organization.profile.overlaid(by: row.profile).validate() }
                 } catch { return .failure(.invalid(error)) }
                 try row.insert(into: connection)

@@ -1,12 +1,11 @@
 import WireModel
 
 extension WireProfile {
-    /// This profile, an organization's, with what an application's decides laid over it, field by field.
+    /// Overlays this organization's profile with an application's, field by field.
     ///
-    /// What the application's leaves open stays. Privacy classes and module overrides are laid over one by one; lists
-    /// of rules, geofences and pins replace the organization's as a whole where they are not empty; what is scrubbed
-    /// from logs adds up, so that an application's list cannot uncover what the organization hides. Revision, names and
-    /// key are the caller's to set. Pure.
+    /// What the application leaves open stays. Privacy classes and module overrides are overlaid one by one. Lists of
+    /// rules, geofences and pins replace the organization's lists as a whole if they are not empty. Scrub rules add up,
+    /// so an application cannot uncover what the organization hides. The caller sets revision, names and key. Pure.
     func overlaid(by application: WireProfile) -> WireProfile {
         var profile = self
         if application.hasSampling { profile.sampling.overlay(application.sampling) }
@@ -67,8 +66,8 @@ extension WireLoggingProfile {
 }
 
 extension WireProfile {
-    /// The profile of a new organization: all modules but GPS (a device leaves out those it does not offer), analytics
-    /// on, logging on at information; intervals are left to the device.
+    /// The profile of a new organization: all modules except GPS (a device leaves out those it does not have),
+    /// analytics on, logging on at level information. Intervals are left to the device.
     static var ofNewOrganization: WireProfile {
         var profile = WireProfile()
         profile.sampling.modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "custom"]

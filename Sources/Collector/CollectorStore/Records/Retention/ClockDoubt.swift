@@ -1,24 +1,26 @@
 import Synchronization
 import WireModel
 
-/// Why the wall clock cannot be trusted to tell the age of records. A wrong clock could remove all of them. Pure.
+/// Why the wall clock cannot be trusted for the age of records. A wrong clock could remove all of them. Pure.
 package enum ClockDoubt: Equatable, Sendable {
-    /// The clock was set forward by so many seconds while a collector ran, or between two runs without a reboot.
+    /// The clock was set forward by that many seconds while a collector ran, or between two runs without a reboot.
     case steppedForward(seconds: Int64)
-    /// The newest record came so many seconds after now: the clock was ahead then, or is behind.
+    /// The newest record was received that many seconds after now: the clock was ahead then, or is behind.
     case recordsAhead(seconds: Int64)
-    /// Most devices' clocks are so many seconds behind: the collector's is ahead.
+    /// The clocks of most devices are that many seconds behind, so the collector's is ahead.
     case devicesBehind(seconds: Int64)
 
-    /// Differences up to an hour are no doubt.
+    /// Differences up to an hour cause no doubt.
     package static let toleranceMicroseconds: Int64 = 3_600_000_000
 
     /// - Parameters:
-    ///   - former: the last reading; `nil`: none.
-    ///   - newestReceipt: of any record, microseconds since 1970; `nil`: there is none.
-    ///   - acceptedReceipt: an administrator has accepted receipts up to this time.
-    ///   - devicesBehind: how far most devices' clocks are behind, microseconds; `nil`: too few devices have reported.
-    ///   - acceptedBehind: an administrator has accepted this much, as for devices without a clock of their own.
+    ///   - former: the last reading; `nil` for none.
+    ///   - newestReceipt: of any record, in microseconds since 1970; `nil` if there is none.
+    ///   - acceptedReceipt: an administrator accepted receipts up to this time.
+    ///   - devicesBehind: how far the clocks of most devices are behind, in microseconds; `nil` if too few devices
+    ///     reported.
+    ///   - acceptedBehind: an administrator accepted this much, for instance for devices without a battery-backed
+    ///     clock.
     package static func of(
         _ reading: ClockReading, former: ClockReading?, newestReceipt: Int64?, acceptedReceipt: Int64?,
         devicesBehind: Int64? = nil, acceptedBehind: Int64? = nil
@@ -34,7 +36,7 @@ package enum ClockDoubt: Equatable, Sendable {
         return ahead > toleranceMicroseconds ? .recordsAhead(seconds: ahead / 1_000_000) : nil
     }
 
-    /// What an administrator is told.
+    /// The text for an administrator.
     package var message: String {
         switch self {
         case .steppedForward(let seconds):
@@ -47,24 +49,24 @@ package enum ClockDoubt: Equatable, Sendable {
     }
 }
 
-/// How far devices' clocks are behind the collector's, one value per device: from its latest batch that left nothing
-/// waiting.
+/// How far devices' clocks are behind the collector's. There is one value per device, from its latest batch that left
+/// nothing waiting.
 ///
-/// Only a collector whose clock is ahead is looked for: it would take records for older than they are. One whose clock
-/// is behind only removes too little.
+/// It searches only for a collector whose clock is ahead, because that would make records look older than they are. A
+/// collector whose clock is behind only removes too little.
 struct ClockConsensus: Equatable {
-    /// Devices that are kept; the first to report is dropped for the next.
+    /// The most devices remembered. The first to report is dropped for the next.
     static let voices = 256
     /// With fewer devices there is no median.
     static let least = 5
-    /// A device's newest record is at most a day old when it is sent (the longest sampling and sending intervals).
-    /// Twice that cannot be explained by them.
+    /// A device's newest record is at most a day old when it is sent (the longest sampling and sending intervals). They
+    /// cannot explain twice that.
     static let toleranceMicroseconds: Int64 = 2 * 86_400_000_000
 
     private var behind: [DeviceID: Int64] = [:]
     private var order: [DeviceID] = []
 
-    /// - Parameter microseconds: how far behind the collector's clock; negative: ahead.
+    /// - Parameter microseconds: how far it is behind the collector's clock; negative if ahead.
     mutating func note(_ device: DeviceID, behind microseconds: Int64) {
         if behind.updateValue(microseconds, forKey: device) != nil { return }
         order.append(device)
@@ -74,21 +76,21 @@ struct ClockConsensus: Equatable {
     /// Whether enough devices have reported.
     var isQuorate: Bool { order.count >= Self.least }
 
-    /// More than half of the devices are at least this far behind, whatever the others report. `nil`: too few have
+    /// More than half of the devices are at least this far behind, whatever the others report. `nil` if too few have
     /// reported.
     var medianBehind: Int64? {
         isQuorate ? behind.values.sorted()[behind.count / 2] : nil
     }
 }
 
-/// The thread-safe `ClockConsensus`: those who store records note devices' clocks, retention asks.
+/// A thread-safe `ClockConsensus`. Storing records notes devices' clocks, and retention reads the result.
 package final class DeviceClocks: Sendable {
     private let consensus = Mutex(ClockConsensus())
 
     package init() {}
 
     /// - Parameters:
-    ///   - time: of the newest record it has, by its clock; told only where it has sent all.
+    ///   - time: of the device's newest record, by its clock. Pass it only if the device has sent everything.
     ///   - now: the collector's clock.
     package func note(_ device: DeviceID, newestRecord time: Int64, at now: Int64) {
         let (behind, overflow) = now.subtractingReportingOverflow(time)

@@ -27,21 +27,21 @@ package actor RecordRetention {
     private var former: ClockReading?
     private var lastWritten: Int64 = 0
     private var wasWaiting = false
-    /// Since when most devices' clocks are behind, since the machine was started.
+    /// Since when the clocks of most devices are behind, in microseconds since boot.
     private var behindSince: Int64?
 
-    /// How often the reading is written that the next process compares with.
+    /// How often the reading for the next process is written.
     private static let writeMicroseconds: Int64 = 3_600_000_000
-    /// How long devices are waited for after a start, and after which gap in the records.
+    /// How long devices are waited for after a start, and the gap in the records that requires it.
     private static let hearingMicroseconds: Int64 = 3_600_000_000
     private static let gapMicroseconds: Int64 = 86_400_000_000
-    /// So long most devices' clocks must be behind before an administrator is asked: a fleet that is switched on after
-    /// days first sends what it had left. Until then nothing is removed.
+    /// How long the clocks of most devices must be behind before an administrator is asked. A fleet that is switched on
+    /// after days first sends old records. Until then nothing is removed.
     private static let suspicionMicroseconds: Int64 = 900_000_000
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// - Parameter deviceClocks: what devices say of the clock; `nil`: nobody listens to them.
+    /// - Parameter deviceClocks: what devices report about the clock; `nil` for none.
     package init(
         store: any RecordStore, directory: String, limits: RetentionLimits, notices: NoticeService,
         clock: any StoreClock,
@@ -59,22 +59,22 @@ package actor RecordRetention {
         self.logger = logger
     }
 
-    /// One file that went.
+    /// A file that was removed.
     package struct Removed: Equatable, Sendable {
         package var partition: Partition
         package var bytes: Int64
         package var reason: RetentionPlan.Reason
     }
 
-    /// What is kept from the next pass on.
+    /// Applies from the next pass on.
     package func setLimits(_ limits: RetentionLimits) { self.limits = limits }
 
-    /// Looks at the clock alone: a step is best noticed soon, since a later one may hide it.
+    /// Checks only the clock. A step is best noticed soon, because a later one may hide it.
     package func watchClock() async {
         do throws(StoreError) { _ = try await isWaiting() } catch { log("the clock could not be watched", error) }
     }
 
-    /// Removes what is over its limits now. What fails is logged, told of in a notice, and tried again at the next
+    /// Removes what exceeds its limits now. A failure is logged, reported in a notice, and tried again at the next
     /// pass.
     @discardableResult
     package func pass() async -> [Removed] {
@@ -94,7 +94,7 @@ package actor RecordRetention {
         for stream in StreamName.allCases {
             do throws(StoreError) {
                 for removal in try await store.removals(of: stream, at: clock.now(), limits: limits[stream]) {
-                    // A step of the clock while files go ends it.
+                    // A step of the clock during the removal ends it.
                     guard try await !isWaiting() else { return removed }
                     let partition = Partition(day: removal.file.day, stream: stream)
                     try await store.drop(partition)
@@ -117,7 +117,7 @@ package actor RecordRetention {
         return removed
     }
 
-    /// Removes what an administrator has asked for by name, whatever the clock says, and answers.
+    /// Removes the files that an administrator named, whatever the clock says, and stores the answer.
     package func purgeWhatIsAsked() async {
         do throws(StoreError) {
             guard let request = try StoreError.mapping({ () throws(SQLiteError) in try state.request() }) else {
@@ -135,7 +135,7 @@ package actor RecordRetention {
         } catch { log("records could not be purged", error) }
     }
 
-    /// Whether it is too early after a start to trust a clock that no record of the last day speaks for.
+    /// Whether it is too early after a start to trust a clock that no record of the last day confirms.
     private func isHearingDevices() async throws(StoreError) -> Bool {
         guard let deviceClocks, !deviceClocks.isQuorate, bootClock.sinceBoot() - started < Self.hearingMicroseconds,
             let newest = try await store.newestReceipt(), clock.now() - newest > Self.gapMicroseconds
@@ -149,7 +149,7 @@ package actor RecordRetention {
         }
     }
 
-    /// - Parameter looksAtRecords: whether it is also looked when the newest record came.
+    /// - Parameter looksAtRecords: also checks when the newest record was received.
     private func isWaiting(looksAtRecords: Bool = false) async throws(StoreError) -> Bool {
         let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
         let (known, accepted, acceptedBehind, waiting) = try StoreError.mapping { () throws(SQLiteError) in

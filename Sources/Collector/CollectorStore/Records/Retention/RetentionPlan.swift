@@ -1,16 +1,17 @@
 import WireModel
 
-/// Which files of a stream retention removes. Pure.
+/// Decides which files of a stream retention removes. Pure.
 ///
-/// Only the oldest files can go, because marks in an older file would be newer than the baseline's. Today's file never
-/// goes, nor does a file that a fast clock has named after a later day.
+/// Only the oldest files can be removed, because marks in an older file would be newer than the baseline's. Today's
+/// file is never removed, nor is a file that a fast clock has named after a later day.
 package enum RetentionPlan {
-    /// What the plan looks at in a record file.
+    /// The facts about a record file that the plan uses.
     package struct File: Equatable, Sendable {
         package var day: UTCDay
         /// On disk.
         package var bytes: Int64
-        /// When its newest record came, microseconds since 1970; `nil`: not known, then the end of its day counts.
+        /// When its newest record was received, in microseconds since 1970; `nil` if unknown, then the end of its day
+        /// counts.
         package var newestReceipt: Int64?
 
         package init(day: UTCDay, bytes: Int64, newestReceipt: Int64? = nil) {
@@ -21,9 +22,9 @@ package enum RetentionPlan {
     }
 
     package enum Reason: String, Equatable, Sendable {
-        /// Older than records are kept.
+        /// It is older than records are kept.
         case age
-        /// The stream's files take more than they may.
+        /// The stream's files exceed their limit.
         case bytes
     }
 
@@ -35,8 +36,8 @@ package enum RetentionPlan {
     private static let microsecondsPerDay: Int64 = 86_400_000_000
 
     /// - Parameters:
-    ///   - files: all of one stream, in any order.
-    ///   - now: the collector's clock, microseconds since 1970.
+    ///   - files: all files of one stream, in any order.
+    ///   - now: the collector's clock, in microseconds since 1970.
     /// - Returns: oldest first.
     package static func removals(of files: [File], at now: Int64, limits: RetentionLimits.Stream) -> [Removal] {
         let today = UTCDay(microseconds: now)
@@ -59,12 +60,12 @@ package enum RetentionPlan {
     }
 }
 
-/// How long the records of each stream are kept, and how many bytes of them.
+/// How long the records of each stream are kept, and the limit of their bytes.
 package struct RetentionLimits: Equatable, Sendable {
     package struct Stream: Equatable, Sendable {
-        /// Since their receipt, 1 or more.
+        /// Days since their receipt, 1 or more.
         package var days: Int
-        /// Of all the stream's files together; `nil`: whatever they take.
+        /// Bytes of all the stream's files together; `nil` for no limit.
         package var bytes: Int64?
 
         package init(days: Int, bytes: Int64? = nil) {

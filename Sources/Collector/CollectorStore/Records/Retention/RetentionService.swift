@@ -3,8 +3,8 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// Retention as an administrator sees it, with or without a collector that runs: what is kept, whether it waits, and
-/// the word that ends that.
+/// Retention for an administrator, with or without a running collector: which records are kept, whether retention
+/// waits, and the release.
 package struct RetentionService {
     package struct Status: Equatable, Sendable {
         package struct Stream: Equatable, Sendable {
@@ -17,7 +17,7 @@ package struct RetentionService {
             package var removedFiles: Int
         }
 
-        /// The purge that was asked for last.
+        /// The last purge that was requested.
         package struct Purge: Equatable, Sendable {
             package enum State: String, Sendable, CaseIterable {
                 case waiting, done, failed
@@ -30,11 +30,11 @@ package struct RetentionService {
         }
 
         package var streams: [Stream]
-        /// Why no records are removed; `nil`: they are.
+        /// Why no records are removed; `nil` if they are.
         package var waiting: String?
-        /// By the clock that was in doubt, microseconds since 1970.
+        /// By the clock that was in doubt, in microseconds since 1970.
         package var waitingSince: Int64?
-        /// `nil`: none was asked for yet.
+        /// `nil` if none was requested yet.
         package var purge: Purge?
     }
 
@@ -45,7 +45,7 @@ package struct RetentionService {
     }
 
     /// Reads only, takes no lock.
-    /// - Throws: `.notFound` where there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
+    /// - Throws: `.notFound` if there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
     package func status(of store: any RecordStore) async throws(StoreError) -> Status {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         let state = RetentionState(connection: connection)
@@ -63,8 +63,7 @@ package struct RetentionService {
         return Status(streams: streams, waiting: waiting?.message, waitingSince: waiting?.since, purge: purge)
     }
 
-    /// What is so old that it may go is said by the clock: while that is in doubt nobody's word is enough but the one
-    /// that ends the doubt.
+    /// The clock decides which records are old enough. While it is in doubt, only a release is accepted.
     /// - Throws: `.conflict` while retention waits.
     func requireTrustedClock() throws(StoreError) {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
@@ -75,11 +74,11 @@ package struct RetentionService {
         throw StoreError(.conflict, "what is old cannot be told. \(waiting.message)")
     }
 
-    /// Retention goes on, at its next pass: within the hour, or when the collector is started.
+    /// Lets retention continue with its next pass: within the hour, or when the collector is started.
     /// - Parameters:
-    ///   - actor: whose word it is, for the audit trail.
+    ///   - actor: for the audit trail.
     ///   - now: microseconds since 1970.
-    /// - Returns: what it waited for; `nil` where it did not.
+    /// - Returns: what it waited for; `nil` if it did not wait.
     package func release(by actor: AuditActor, at now: Int64) throws(StoreError) -> String? {
         guard Paths.exists(directory.databasePath) else { throw .noCollector(directory.path) }
         let connection = try CollectorDatabase.open(directory)
@@ -92,7 +91,7 @@ package struct RetentionService {
 }
 
 extension RetentionState {
-    /// The last purge that was asked for, and what has become of it.
+    /// The last requested purge and its state.
     fileprivate func purge() throws(SQLiteError) -> RetentionService.Status.Purge? {
         if let request = try request() {
             return RetentionService.Status.Purge(id: request.idText, state: .waiting, removedFiles: 0)

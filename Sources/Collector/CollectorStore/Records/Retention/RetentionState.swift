@@ -1,10 +1,10 @@
 import FoundationEssentials
 import SQLite
 
-/// What retention remembers in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an
-/// administrator, and what one has asked to be removed.
+/// What retention stores in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an administrator,
+/// and what one requested to remove.
 ///
-/// Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
+/// Not `Sendable`: the owner of its connection uses it inside its transactions.
 struct RetentionState {
     /// Retention waits.
     struct Waiting: Equatable, Codable {
@@ -27,17 +27,17 @@ struct RetentionState {
 
     func clock() throws(SQLiteError) -> ClockReading? { try read(Self.clockName) }
     func waiting() throws(SQLiteError) -> Waiting? { try read(Self.waitingName) }
-    /// Receipts up to this time are all right.
+    /// Receipts up to this time are accepted.
     func acceptedReceipt() throws(SQLiteError) -> Int64? { try read(Self.acceptedName) }
 
-    /// Devices' clocks may be so far behind.
+    /// Devices' clocks may be this far behind.
     func acceptedBehind() throws(SQLiteError) -> Int64? { try read(Self.acceptedBehindName) }
 
     func set(_ reading: ClockReading) throws(SQLiteError) { try write(reading, Self.clockName) }
     func wait(_ waiting: Waiting) throws(SQLiteError) { try write(waiting, Self.waitingName) }
 
-    /// With its entry in the audit trail.
-    /// - Returns: what was waited for; `nil`: nothing.
+    /// Ends the wait, with an audit entry.
+    /// - Returns: what it waited for; `nil` if nothing.
     func release(by actor: AuditActor, at now: Int64) throws(SQLiteError) -> Waiting? {
         guard let waiting = try waiting() else { return nil }
         if let receipt = waiting.newestReceipt { try write(receipt, Self.acceptedName) }
@@ -52,8 +52,8 @@ struct RetentionState {
 
     // MARK: Purge
 
-    /// Asks for files to be removed; the audit trail is told that it has begun before any of them goes.
-    /// - Returns: `false`, with nothing changed, where another request has not been done yet.
+    /// Requests the removal of files. The audit entry about the beginning is written before any of them is removed.
+    /// - Returns: `false`, with nothing changed, if another request is not complete.
     func ask(_ request: PurgeRequest, at now: Int64) throws(SQLiteError) -> Bool {
         guard try self.request() == nil else { return false }
         try write(request, Self.requestName)
@@ -62,21 +62,22 @@ struct RetentionState {
     }
 
     func request() throws(SQLiteError) -> PurgeRequest? { try read(Self.requestName) }
-    /// To the last request that was done.
+    /// The answer to the last completed request.
     func answer() throws(SQLiteError) -> PurgeRequest.Answer? { try read(Self.answerName) }
 
-    /// What has become of a request, for whoever asked and for the audit trail.
+    /// Stores the result of a request, for its requester and the audit trail.
     func answer(_ answer: PurgeRequest.Answer, to request: PurgeRequest, at now: Int64) throws(SQLiteError) {
         try write(answer, Self.answerName)
         var detail = ["removedFiles": "\(answer.removedFiles)"]
         detail["failure"] = answer.failure
         try audit.append(request.auditEntry(answer.failure == nil ? .done : .failed, detail), at: now)
-        // One that came meanwhile is another.
+        // A request that came meanwhile is another one.
         if try self.request()?.id == request.id { try delete(Self.requestName) }
     }
 
-    /// What waits is not done any more.
-    /// - Parameter id: of the request; where it is done, or another one waits, nothing happens. `nil`: whichever waits.
+    /// Withdraws the waiting request.
+    /// - Parameter id: the request's id. Does nothing if it is complete or another one waits. `nil` for whichever
+    ///   waits.
     func withdraw(_ id: UUID? = nil, because reason: String, at now: Int64) throws(SQLiteError) {
         guard let request = try request(), id ?? request.id == request.id else { return }
         try delete(Self.requestName)
@@ -84,7 +85,7 @@ struct RetentionState {
     }
 
     private func read<Value: Decodable>(_ name: String) throws(SQLiteError) -> Value? {
-        // What is not readable counts as not there: it is written anew.
+        // An unreadable value counts as missing and is written again.
         try connection.first("SELECT value FROM meta WHERE name = ?", name) {
             try? JSONDecoder().decode(Value.self, from: $0.data(0))
         }

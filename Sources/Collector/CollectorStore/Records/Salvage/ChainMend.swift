@@ -2,12 +2,12 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Makes whole chains of the rows a salvage has found: what does not prove goes, and the numbers without a row are
-/// lost at the collector.
+/// Makes whole chains of the rows that a salvage found. Rows that cannot be proved are removed, and numbers without a
+/// row are lost at the collector.
 ///
-/// Numbers lost before a slice are its `lost_before`, as where a device's part began beyond the mark. Numbers lost at
-/// the end of a chain, up to the mark its device was told, have no slice behind them: they become a slice of their
-/// own that holds one gap, with a reason no device can give.
+/// Numbers lost before a slice are its `lost_before`, as if a device's part began beyond the mark. Numbers lost at the
+/// end of a chain, up to the mark that its device was told, have no slice after them. They become a slice of their own
+/// that contains one gap, with a reason no device can give.
 struct ChainMend {
     private let file: RecordFile
     private let before: [ChainKey: ChainState]
@@ -24,8 +24,8 @@ struct ChainMend {
 
     /// - Parameters:
     ///   - before: each chain's state before the file.
-    ///   - after: the mark with which each chain enters the next file that has it.
-    ///   - known: states the running process has in memory, of chains whose newest row is in this file.
+    ///   - after: the mark with which each chain enters the next file that contains it.
+    ///   - known: states in the running process's memory, of chains whose newest row is in this file.
     init(
         _ file: RecordFile, before: [ChainKey: ChainState], after: [ChainKey: StreamMark], known: [ChainKey: ChainState]
     ) {
@@ -38,7 +38,7 @@ struct ChainMend {
     private struct Chain {
         var id: Int64
         var key: ChainKey
-        /// `nil`: its row is lost.
+        /// `nil` if its row is lost.
         var state: ChainState?
     }
 
@@ -53,11 +53,11 @@ struct ChainMend {
         try transaction { (mend: inout ChainMend) throws(StoreError) in try mend.removeOwnerless() }
     }
 
-    /// Each chain that anything tells of, once.
+    /// Every chain that is mentioned anywhere, once.
     private func chains(_ fill: SalvageFill) throws(StoreError) -> [Chain] {
         var chains: [Chain] = []
         var keys: Set<ChainKey> = []
-        // Of two rows that claim one chain the greater mark is the newer one.
+        // If two rows claim one chain, the greater mark is the newer.
         for row in fill.chains.values.sorted(by: { ($1.state.mark.number, $0.id) < ($0.state.mark.number, $1.id) })
         where keys.insert(row.key).inserted { chains.append(Chain(id: row.id, key: row.key, state: row.state)) }
         var ids = Set(fill.chains.keys)
@@ -79,8 +79,8 @@ struct ChainMend {
         return chains
     }
 
-    /// Whose the slices are whose chain has neither a row nor a key: a link is of one chain alone, so the one at
-    /// either end of them tells.
+    /// Finds the owners of slices whose chain has neither a row nor a key. A link belongs to one chain alone, so the
+    /// link at either end of them tells.
     private func adopted(otherThan ids: Set<Int64>) throws(StoreError) -> [(id: Int64, key: ChainKey)] {
         struct Place: Hashable {
             var number: UInt64
@@ -186,7 +186,7 @@ struct ChainMend {
         if lost > 0 { lostChains += 1 }
     }
 
-    /// Whether a slice may stand behind the mark that those before it left.
+    /// Whether a slice may follow the mark that the slices before it left.
     private func continues(_ mark: StreamMark, _ slice: StoredSlice, upTo told: StreamMark) -> Bool {
         guard slice.first > mark.number, slice.first > mark.number + 1 || slice.priorLink == mark.link else {
             return false
@@ -194,7 +194,7 @@ struct ChainMend {
         return slice.last != told.number || slice.lastLink == told.link
     }
 
-    /// Slices and rejections whose chain nothing tells of.
+    /// Removes slices and rejections whose chain is unknown.
     private mutating func removeOwnerless() throws(StoreError) {
         ownerlessRecords = try StoreError.mapping { () throws(SQLiteError) in
             try file.connection.first(
@@ -216,10 +216,10 @@ struct ChainMend {
 
     // MARK: Later files
 
-    /// Counts chains of a later file anew from what they were before it. Numbers and links stay; done twice it
-    /// changes nothing.
-    /// - Parameter marks: of each chain before the file, and after it when this returns. Chains that enter it
-    ///   elsewhere are left out.
+    /// Recounts the chains of a later file from their state before it. Numbers and links stay. Doing it twice changes
+    /// nothing.
+    /// - Parameter marks: each chain's mark before the file and, on return, after it. Chains that enter the file at
+    ///   another mark are left out.
     static func recount(_ marks: inout [ChainKey: StreamMark], in file: RecordFile) throws(StoreError) {
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
         var next = marks
@@ -246,12 +246,12 @@ struct ChainMend {
 }
 
 extension DropReason {
-    /// In a file alone, never on the wire: devices' reasons are all below it.
+    /// Used in files only, never on the wire. Devices' reasons are all below it.
     static let lostAtCollector = DropReason(rawValue: 1000)
 }
 
 extension StreamMark {
-    /// Counts what a slice holds at one place.
+    /// Counts one step of a slice.
     mutating func add(_ step: StoredSlice.Step) {
         switch step {
         case .gap(let gap) where gap.reason == .lostAtCollector: lostAtCollector.addSaturating(gap.count)
@@ -263,7 +263,7 @@ extension StreamMark {
 }
 
 extension StoredSlice {
-    /// Adds what the slice holds, and proves it. Nothing is said of its place in the chain.
+    /// Adds and proves the slice's contents. Its place in the chain is not checked.
     func count(into mark: inout StreamMark) throws(Fault) {
         var counted = mark
         try walk { _, _, step in counted.add(step) }
@@ -272,9 +272,9 @@ extension StoredSlice {
 }
 
 extension RecordFile {
-    /// What the chain's rows add up to.
-    /// - Parameter mark: as it entered the file.
-    /// - Returns: `nil` where they do not prove, or do not lead to the mark the row tells.
+    /// The sum of the chain's rows.
+    /// - Parameter mark: the mark with which it entered the file.
+    /// - Returns: `nil` if they cannot be proved or do not lead to the mark in the row.
     fileprivate func count(_ row: ChainRow, from mark: StreamMark) throws(StoreError) -> StreamMark? {
         var mark = mark
         while let slice = try slice(chain: row.id, from: mark.number + 1) {
@@ -285,7 +285,7 @@ extension RecordFile {
         return mark.number == row.state.mark.number && mark.link == row.state.mark.link ? mark : nil
     }
 
-    /// A slice that holds nothing but what is lost. It is dated like the newest that came.
+    /// Inserts a slice that contains only a loss. It gets the date of the newest slice.
     fileprivate func insert(lost gap: Gap, chain: Int64, priorLink: ChainLink) throws(SQLiteError) {
         try connection.run(
             """
@@ -295,7 +295,7 @@ extension RecordFile {
             """, chain, gap.first, gap.last, priorLink.data, gap.link.data, partition.day.start, Self.encoded([gap]))
     }
 
-    /// Of a chain's records, from the columns of its slices.
+    /// Bounds of a chain's records, from the columns of its slices.
     fileprivate func boundsOfSlices(chain: Int64) throws(SQLiteError) -> RecordBounds {
         let statement = try connection.cached(
             "SELECT earliest, latest, kinds FROM slice WHERE chain = ? AND record_count > 0")

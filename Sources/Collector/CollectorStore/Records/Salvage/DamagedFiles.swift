@@ -3,12 +3,12 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Record files that their readers could not read. Answers leave them out, and salvage looks at them.
+/// Record files that could not be read. Answers leave them out, and salvage examines them.
 final class DamagedFiles: Sendable {
     private struct State {
-        /// To be looked at.
+        /// Files to examine.
         var suspects: [Partition: String] = [:]
-        /// Looked at and left as it is: salvage cannot mend this damage, or had no room.
+        /// Files that were examined and left: salvage cannot repair the damage, or had no room.
         var settled: [Partition: String] = [:]
     }
 
@@ -21,7 +21,7 @@ final class DamagedFiles: Sendable {
         }
     }
 
-    /// Those to be looked at, oldest first. They stay noted until they are settled.
+    /// The files to examine, oldest first. They stay noted until they are settled.
     var suspects: [Partition] { state.withLock { $0.suspects.keys.sorted() } }
 
     /// The file stays as it is for now.
@@ -32,7 +32,7 @@ final class DamagedFiles: Sendable {
         }
     }
 
-    /// Files that could not be mended become suspects again.
+    /// Files that could not be repaired are examined again.
     func lookAgain() {
         state.withLock { state in
             state.suspects.merge(state.settled) { first, _ in first }
@@ -48,7 +48,7 @@ final class DamagedFiles: Sendable {
         }
     }
 
-    /// Files of a stream that are not read, or not whole.
+    /// Files of a stream that are not read, or not completely.
     func names(of stream: StreamName) -> [String] {
         state.withLock { state in
             (Array(state.suspects.keys) + Array(state.settled.keys)).filter { $0.stream == stream }.sorted().map(\.name)
@@ -56,14 +56,15 @@ final class DamagedFiles: Sendable {
     }
 }
 
-/// Whether a record file is damaged. Asked before anything is moved, because an error alone may have another cause.
+/// Checks whether a record file is damaged. Asked before anything is moved, because an error alone may have another
+/// cause.
 struct DamageCheck {
     let directory: DataDirectory
     let baseline: Baseline
 
     /// Reads the whole file.
-    /// - Returns: what is wrong; `nil`: nothing that SQLite or the columns tell.
-    /// - Throws: what the disk says otherwise.
+    /// - Returns: the fault; `nil` if neither SQLite nor the columns reveal one.
+    /// - Throws: other errors of the disk.
     func fault(of partition: Partition) throws(StoreError) -> String? {
         if let fault = try quickFault(of: partition) { return fault }
         do throws(StoreError) {
@@ -80,8 +81,8 @@ struct DamageCheck {
         }
     }
 
-    /// Looks at the head of the file and at its WAL alone. To be asked before SQLite opens the file for writing: that
-    /// makes an empty file anew, and a WAL shorter.
+    /// Checks only the file's header and its WAL. Call it before SQLite opens the file for writing, which fills an
+    /// empty file and shortens a WAL.
     func quickFault(of partition: Partition) throws(StoreError) -> String? {
         let path = directory.path(of: partition)
         guard Paths.exists(path) else { return nil }
@@ -90,7 +91,7 @@ struct DamageCheck {
         if RawPages.hasLostFrames(wal: wal, pageBytes: pageBytes) {
             return "The file's WAL is damaged: SQLite would leave out what lies behind."
         }
-        // The list names a file once its schema is on disk.
+        // The list contains a file once its schema is on disk.
         guard try baseline.isListed(partition) else { return nil }
         do throws(StoreError) {
             return try RecordFile(reading: partition, in: directory) == nil ? "The file is empty." : nil

@@ -56,7 +56,7 @@ import WireModel
 /// - *Two damaged files*: the older one is salvaged first, since the younger one's counts start from it.
 /// - *Disk full*: nothing was moved; the copy is removed, and it is tried again later.
 struct RecordSalvage {
-    /// What has been done when `observe` is called.
+    /// The step that was completed when `observe` is called.
     enum Step: Equatable {
         case filled
         case built
@@ -68,7 +68,7 @@ struct RecordSalvage {
         case finished
     }
 
-    /// Marks the running process knows of chains whose newest row is in a file.
+    /// Marks in the running process's memory, of chains whose newest row is in a file.
     typealias KnownStates = (Partition) -> [ChainKey: ChainState]
 
     private let directory: DataDirectory
@@ -97,7 +97,7 @@ struct RecordSalvage {
     static func finishUnfinished(_ directory: DataDirectory, clock: any StoreClock, logger: Logger) throws(StoreError) {
         for partition in try SalvageArea.unfinished(in: directory) {
             let area = SalvageArea(partition, in: directory)
-            // Unbuilt, nothing was moved: the damaged file is found again when it is read.
+            // If it is not built nothing was moved, and the damaged file is found again when it is read.
             if area.isBuilt {
                 _ = try RecordSalvage(directory, clock: clock, logger: logger).run(partition, cause: "")
             } else {
@@ -106,15 +106,15 @@ struct RecordSalvage {
         }
     }
 
-    /// Nobody writes to the file; it is not open for writing.
-    /// - Parameter cause: what was found wrong.
-    /// - Returns: what was kept and what not. On disk when it returns.
+    /// Salvages a file that nobody writes to or has open for writing.
+    /// - Parameter cause: the fault that was found.
+    /// - Returns: what was kept and what was lost. On disk when it returns.
     @discardableResult
     func run(_ partition: Partition, cause: String) throws(StoreError) -> SalvageReport {
         let area = SalvageArea(partition, in: directory)
         if !area.isBuilt {
             do throws(StoreError) { try build(partition, cause: cause, in: area) } catch {
-                // Nothing was moved. What went wrong is what is said, also where this fails.
+                // Nothing was moved. The original error is reported, even if this fails too.
                 try? area.discard()
                 throw error
             }
@@ -160,13 +160,13 @@ struct RecordSalvage {
         }
     }
 
-    /// Each chain's state as it was before the file.
+    /// Each chain's state before the file.
     private func statesBefore(_ partition: Partition) throws(StoreError) -> [ChainKey: ChainState] {
         var states: [ChainKey: ChainState] = [:]
         for entry in try baseline.entries(of: partition.stream) { states[entry.key] = entry.state }
         for older in try others(than: partition) where older < partition {
             do throws(StoreError) { try add(older, to: &states) } catch  where error.code == .corrupt {
-                // Its counts are what those of the younger file start from.
+                // The younger file's counts start from its counts.
                 try run(older, cause: error.message)
                 try add(older, to: &states)
             }
@@ -183,8 +183,8 @@ struct RecordSalvage {
         states = read
     }
 
-    /// The mark with which each chain enters the next file that has it. Beyond a file that cannot be read, a mark may
-    /// be of that one's records.
+    /// The mark with which each chain enters the next file that contains it. Beyond an unreadable file, a mark may come
+    /// from that file's records.
     private func entriesAfter(_ partition: Partition) throws(StoreError) -> [ChainKey: StreamMark] {
         var entries: [ChainKey: StreamMark] = [:]
         for younger in try others(than: partition) where partition < younger {
@@ -200,7 +200,7 @@ struct RecordSalvage {
         return entries
     }
 
-    /// Brings the counts in later files in line with what this one holds.
+    /// Corrects the counts in later files.
     private func recount(after partition: Partition) throws(StoreError) {
         guard let file = try RecordFile(reading: partition, in: directory) else { return }
         var marks: [ChainKey: StreamMark] = [:]
@@ -213,7 +213,7 @@ struct RecordSalvage {
                 try ChainMend.recount(&marks, in: file)
                 try file.seal()
             } catch  where error.code == .corrupt {
-                // It is salvaged in its turn, and counts what comes after it anew.
+                // It will be salvaged itself, and then recounts what follows it.
                 break
             }
         }
@@ -233,7 +233,7 @@ struct RecordSalvage {
     }
 }
 
-/// What a salvage has kept of a record file, and what not: `report.json` beside the damaged file.
+/// What a salvage kept of a record file and what was lost: `report.json` beside the damaged file.
 package struct SalvageReport: Codable, Equatable, Sendable {
     /// Relative to the data directory.
     package var file: String
@@ -245,13 +245,13 @@ package struct SalvageReport: Codable, Equatable, Sendable {
     package var keptAs: String
     package var keptRecords: UInt64
     package var keptChains: Int
-    /// Numbers that count as lost at the collector now.
+    /// Numbers that now count as lost at the collector.
     package var lostNumbers: UInt64
     package var lostChains: Int
-    /// Records that could be read, but not whose they are.
+    /// Readable records whose owner is unknown.
     package var ownerlessRecords: UInt64
 
-    /// For notice and log.
+    /// Text for notice and log.
     package var detail: String {
         var detail =
             "\(file) was damaged and has been replaced: \(cause) "

@@ -3,7 +3,7 @@ import Glibc
 import TelemetryBasics
 import WireModel
 
-/// The files of one salvage: where they lie and how they move (`RecordSalvage` says why in this order).
+/// The files of one salvage: their names and how they move (`RecordSalvage` explains the order).
 struct SalvageArea {
     private let partition: Partition
     private let directory: DataDirectory
@@ -18,7 +18,7 @@ struct SalvageArea {
     private var file: String { directory.path(of: partition) }
     private var newFile: String { scratch.path(of: partition) }
 
-    /// Where the new file is made, under the same name as it will have.
+    /// Where the new file is made, under its later name.
     var scratch: DataDirectory { DataDirectory(path: "\(path)/new") }
 
     init(_ partition: Partition, in directory: DataDirectory) {
@@ -26,7 +26,7 @@ struct SalvageArea {
         self.directory = directory
     }
 
-    /// Salvages that were begun and are not over, oldest file first.
+    /// Unfinished salvages, oldest file first.
     static func unfinished(in directory: DataDirectory) throws(StoreError) -> [Partition] {
         try DataDirectory.names(in: "\(directory.recordsPath)/\(salvagingName)").compactMap { name in
             guard let day = UTCDay(String(name.prefix(10))), let stream = StreamName(name: String(name.dropFirst(11)))
@@ -35,23 +35,23 @@ struct SalvageArea {
         }.sorted()
     }
 
-    /// Whether the new file is whole and on disk.
+    /// Whether the new file is complete and on disk.
     var isBuilt: Bool { Paths.exists(reportPath) }
 
-    /// An empty place to build in.
+    /// Makes an empty place to build in.
     func begin() throws(StoreError) {
         try discard()
         try Files<StoreError>.makeDirectory(path, syncing: true)
     }
 
-    /// Removes what was begun. Nothing has been moved yet.
+    /// Removes what was begun. Nothing was moved yet.
     func discard() throws(StoreError) {
         guard Paths.exists(path) else { return }
         try DataDirectory(path: path).removeContent()
         try Files<StoreError>.removeDirectory(path)
     }
 
-    /// The new file is whole: from now on it takes the damaged one's place, whatever happens.
+    /// The new file is complete. From now on it replaces the damaged one, whatever happens.
     func build(_ report: SalvageReport) throws(StoreError) {
         try Files<StoreError>.sync(directory: scratch.dayPath(partition.day))
         let encoder = JSONEncoder()
@@ -73,7 +73,7 @@ struct SalvageArea {
         }
     }
 
-    /// Moves the damaged file and its WAL away and gives the new file their name. What was moved already stays moved.
+    /// Moves the damaged file and its WAL away and gives the new file their name. Repeating it is safe.
     func swap(_ observe: (RecordSalvage.Step) -> Void) throws(StoreError) {
         guard Paths.exists(newFile) else { return }
         let wal = "\(file)-wal"
@@ -83,7 +83,7 @@ struct SalvageArea {
         try sync()
         observe(.walMoved)
         if Paths.exists(file), !Paths.exists(damagedFile) { try Files<StoreError>.rename(file, to: damagedFile) }
-        // What a reader made beside the file before it went; it must not be read into the new one.
+        // A reader may have made it beside the damaged file. It must not be read into the new one.
         for leftover in [wal, "\(file)-shm"] { try Files<StoreError>.remove(leftover) }
         try sync()
         observe(.fileMoved)
@@ -93,7 +93,7 @@ struct SalvageArea {
         observe(.replaced)
     }
 
-    /// Keeps the damaged file under its last name.
+    /// Gives the damaged file its final name.
     /// - Parameter name: relative to the data directory.
     func finish(as name: String) throws(StoreError) {
         for leftover in [scratch.dayPath(partition.day), scratch.recordsPath, scratch.path] {
@@ -106,7 +106,7 @@ struct SalvageArea {
         try Files<StoreError>.sync(directory: "\(directory.recordsPath)/\(Self.salvagingName)")
     }
 
-    /// A name that is free, relative to the data directory.
+    /// An unused name, relative to the data directory.
     func keptName(at time: Int64) throws(StoreError) -> String {
         let taken = Set(try DataDirectory.names(in: "\(directory.recordsPath)/\(Self.damagedName)"))
         let stem =

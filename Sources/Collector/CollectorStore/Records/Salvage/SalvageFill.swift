@@ -2,24 +2,24 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Takes the rows of a damaged record file over into a new one, wherever they lie; which of them can be believed
-/// `ChainMend` decides.
+/// Copies the rows of a damaged record file into a new one, wherever they are. `ChainMend` decides which of them are
+/// trusted.
 ///
-/// Rows are told apart by their columns alone. Of copies of one row the first is taken: slices never change, and of a
-/// chain's row the one with the greatest mark is kept.
+/// Rows are recognized by their columns alone. Of several copies of a slice the first is taken, because slices never
+/// change. Of several copies of a chain's row, the one with the greatest mark is kept.
 struct SalvageFill {
-    /// By their ids in the damaged file, which the new one keeps.
+    /// By their ids in the damaged file, which the new file keeps.
     private(set) var chains: [Int64: RecordFile.ChainRow] = [:]
-    /// Whose chains are, as the index of the table says it: also where the chain's row is lost.
+    /// The owners of chains from the table's index, even if the chain's row is lost.
     private(set) var keys: [Int64: ChainKey] = [:]
 
-    /// A part is smaller.
+    /// A part is smaller than this.
     private static let greatestPayload = 64 << 20
     private static let transactionBytes = 8 << 20
 
     init(into file: RecordFile, from path: String) throws(StoreError) {
         let wal = "\(path)-wal"
-        // Where neither the file nor its WAL says the size of its pages: the sizes that record files have had.
+        // If neither the file nor its WAL tells the page size, the sizes that record files have had are tried.
         let sizes = RawPages.pageBytes(database: path, wal: wal).map { [$0] } ?? [8192, 4096]
         for size in sizes {
             let pages = RawPages(database: path, wal: wal, pageBytes: size)
@@ -77,7 +77,7 @@ struct SalvageFill {
     // MARK: Rows
 
     private static func chain(_ id: Int64, _ row: RawRow) -> RecordFile.ChainRow? {
-        // A chain of a file of version 1 has no bounds.
+        // A chain in a file of version 1 has no bounds.
         guard (12...15).contains(row.columns.count), id > 0, row.isNull(0),
             let device = row.bytes(1).flatMap({ DeviceID(Data($0)) }),
             let epoch = row.bytes(2).flatMap({ EpochID(Data($0)) }), let number = row.count(3),
@@ -151,7 +151,7 @@ extension RecordFile.ChainRow {
 }
 
 extension ChainState {
-    /// Of a row that SQLite was not asked for; `nil` where the columns are not what `bind` writes.
+    /// Reads the state from a raw row; `nil` if the columns are not what `bind` writes.
     fileprivate init?(_ row: RawRow, from index: Int) {
         guard let mark = row.bytes(index), let totals = row.bytes(index + 1), let partLast = row.count(index + 2),
             let above = row.bytes(index + 3), let wireMark = try? WireMark.decode(Data(mark)),
@@ -173,7 +173,7 @@ extension ChainState {
 }
 
 extension RecordFile {
-    /// A row as it was read; one that is there already stays.
+    /// Inserts a row as it was read. A row that exists already stays.
     fileprivate func insert(salvaged slice: SalvageFill.Slice, id: Int64) throws(SQLiteError) {
         try connection.run(
             """
