@@ -54,7 +54,8 @@ struct FleetOracle {
         for stream in StreamName.allCases {
             var cursor: String?
             repeat {
-                let page: Page<Listed> = try await ask(Self.path(of: stream, id) + (cursor.map { "&cursor=\($0)" } ?? ""))
+                let page: Page<Listed> = try await ask(
+                    Self.path(of: stream, id) + (cursor.map { "&cursor=\($0)" } ?? ""))
                 for item in page.items { check(item, of: stream, id, device.ledger, &seen, &findings) }
                 cursor = page.next
             } while cursor != nil

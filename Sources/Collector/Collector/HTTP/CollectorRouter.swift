@@ -65,9 +65,9 @@ struct AccessGroup<Context: RequestContext>: RouterMethods {
 
 /// Hummingbird's router with the collector's middleware, and a group of routes for each kind of caller.
 ///
-/// A request passes, in this order: its account (`RequestTelemetry`), the rendering of errors (`RefusalMiddleware`), the
-/// check of its form (`RequestCheck`), of its credential (`Authentication`), and the caller's rate or places. Nothing of
-/// the body is read before the route's handler runs.
+/// A request passes these in order: metrics and log line (`RequestTelemetry`), the rendering of errors
+/// (`RefusalMiddleware`), the check of its form (`RequestCheck`), the check of its credential (`Authentication`), and
+/// the limits of its caller. The body is not read before the route's handler runs.
 struct CollectorRouter {
     private let router = Router(context: CollectorRequestContext.self)
     private let table = RouteTable()

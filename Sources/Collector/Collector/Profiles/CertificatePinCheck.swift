@@ -7,10 +7,11 @@ extension DeviceRow {
     var profileScope: ProfileScope { ProfileScope(organization: organization, application: application) }
 }
 
-/// A collector that ends TLS itself refuses certificate pins without the pin of its own key: no device could reach it any
-/// more, also not for the correction. Whoever puts, rolls back or previews a profile asks this first.
+/// Refuses certificate pins without the pin of the collector's own key, if the collector ends TLS itself. Otherwise no
+/// device could reach it any more, not even for the correction. Storing, rolling back and previewing a profile ask this
+/// first.
 ///
-/// Behind a proxy that ends TLS the collector does not know which key devices see, and takes any pins.
+/// Behind a proxy that ends TLS, the collector does not know which key devices see, and accepts any pins.
 struct CertificatePinCheck: Sendable {
     /// Of the certificate that is served now; `nil`: this collector does not end TLS.
     let ownPin: @Sendable () -> Data?

@@ -50,7 +50,8 @@ struct RequestWait {
             case .failed(let reason): throw LogCommandError(.failed, "request \(id) \(reason)")
             case .pending:
                 let waits =
-                    command.state == "queued" ? expected.map { ": \($0.text(now: SystemClock.wallMicroseconds()))" } ?? "" : ""
+                    command.state == "queued"
+                    ? expected.map { ": \($0.text(now: SystemClock.wallMicroseconds()))" } ?? "" : ""
                 progress.show(standing.progress, standing.text + waits)
             }
             let waited = (SystemClock.monotonicNanoseconds() - begun) / 1_000_000_000
