@@ -36,7 +36,7 @@ import WireModel
         "(SELECT id FROM chain WHERE device = x'\(device.device.data.map { String(format: "%02x", $0) }.joined())')"
     }
 
-    @Test func aWholeStoreHasNoFindings() throws {
+    @Test func aWholeStoreHasNoFindings() async throws {
         let report = try await directory.verify()
         #expect(report.isWhole, "\(report.findings)")
         #expect(report.files == 1 && report.chains == 2 && report.rejected == 2 && report.lostAtCollector == 2)
@@ -63,7 +63,7 @@ import WireModel
         #expect(mark.droppedCount == .max && mark.dropped.values.saturatingSum == .max)
     }
 
-    @Test(arguments: ["removed", "emptied"]) func withoutItsDatabaseAStoreIsNotProved(_ harm: String) throws {
+    @Test(arguments: ["removed", "emptied"]) func withoutItsDatabaseAStoreIsNotProved(_ harm: String) async throws {
         let database = directory.path + "/collector.sqlite"
         for file in [database, database + "-wal", database + "-shm"] {
             try? FileManager.default.removeItem(atPath: file)
@@ -72,9 +72,9 @@ import WireModel
         #expect(try await directory.verify().findings.contains { $0.code == .missing && $0.file == "collector.sqlite" })
     }
 
-    @Test func aDirectoryOfSomethingElseIsNotProved() throws {
+    @Test func aDirectoryOfSomethingElseIsNotProved() async throws {
         let empty = try TemporaryDirectory()
-        #expect { try await empty.verify() } throws: { ($0 as? StoreError)?.code == .notFound }
+        await #expect { try await empty.verify() } throws: { ($0 as? StoreError)?.code == .notFound }
         await #expect { try await SQLiteRecordStore.openReading(directory: empty.path).balances().devices } throws: {
             ($0 as? StoreError)?.code == .notFound
         }
@@ -109,7 +109,7 @@ import WireModel
         #expect(try await lasting().isEmpty)
     }
 
-    @Test func aFlippedByteIsFoundWithItsPlace() throws {
+    @Test func aFlippedByteIsFoundWithItsPlace() async throws {
         // In the body of a record of the slice that holds number 9.
         try directory.execute(
             """
@@ -124,7 +124,7 @@ import WireModel
         #expect(finding.first == 7 && finding.last == 10)
     }
 
-    @Test func anyAlterationIsFound() throws {
+    @Test func anyAlterationIsFound() async throws {
         let alterations: [(String, VerifyReport.Finding.Code)] = [
             ("DELETE FROM slice WHERE chain = \(chain) AND first = 7", .missing),
             ("DELETE FROM slice WHERE chain = \(chain) AND first = 16", .missing),
