@@ -20,7 +20,8 @@ import WireModel
         let standing = try await reopened.standing(of: upload, from: device.row.id)
         #expect(standing.storedChunks == 1 && standing.missing.isEmpty && standing.storedRawBytes == chunk.text.count)
         #expect(try await reopened.text() == chunk.text)
-        #expect(try await copy.verify().isWhole && copy.verify().chunks == 1)
+        let report = try await copy.verify()
+        #expect(report.isWhole && report.chunks == 1)
         await reopened.shutDown()
         await archive.shutDown()
     }

@@ -63,7 +63,9 @@ import WireModel
         #expect(mark.droppedCount == .max && mark.dropped.values.saturatingSum == .max)
     }
 
-    @Test(arguments: ["removed", "emptied"]) func withoutItsDatabaseAStoreIsNotProved(_ harm: String) async throws {
+    @Test(arguments: ["removed", "emptied"]) func withoutItsDatabaseAStoreIsNotProved(
+        _ harm: String
+    ) async throws {
         let database = directory.path + "/collector.sqlite"
         for file in [database, database + "-wal", database + "-shm"] {
             try? FileManager.default.removeItem(atPath: file)
