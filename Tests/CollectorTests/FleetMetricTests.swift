@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import TelemetryTestKit
 import Testing
 import WireModel
 

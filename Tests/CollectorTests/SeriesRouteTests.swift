@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import MetricCatalog
+import TelemetryTestKit
 import Testing
 import WireModel
 
