@@ -60,7 +60,7 @@ import WireModel
         #expect(devices.count == 5 && devices.count { $0.test } == 4)
         await registry.close()
         let database = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readOnly))
-        let notices = try database.prepare("SELECT count(*) FROM notice WHERE ended IS NULL")
-        #expect(try notices.step() && notices.int(0) == 2)
+        let notices = try database.prepare("SELECT count(*), count(ended) FROM notice")
+        #expect(try notices.step() && notices.int(0) == 2 && notices.int(1) == 1, "one lasts, one has ended")
     }
 }

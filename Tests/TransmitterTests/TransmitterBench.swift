@@ -62,18 +62,25 @@ final class TransmitterBench: Sendable {
 
     /// Numbers stored of a device, in the order of receipt.
     func stored(_ stream: StreamName = .event, of device: DeviceID? = nil) async throws -> [UInt64] {
-        try await store.records(
-            of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000
-        )
-        .records.map(\.header.number).reversed()
+        try await records(stream, of: device).map(\.header.number).reversed()
     }
 
     /// Bodies stored of a device, in no particular order.
     func bodies(_ stream: StreamName = .event, of device: DeviceID? = nil) async throws -> [String] {
-        try await store.records(
-            of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000
-        )
-        .records.map { String(decoding: $0.header.body(of: $0.bytes), as: UTF8.self) }
+        try await records(stream, of: device).map { String(decoding: $0.header.body(of: $0.bytes), as: UTF8.self) }
+    }
+
+    /// All records stored of a device, newest first.
+    private func records(_ stream: StreamName, of device: DeviceID?) async throws -> [StoredRecord] {
+        var records: [StoredRecord] = []
+        var next: String?
+        repeat {
+            let page = try await store.records(
+                of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: next, limit: 1000)
+            records += page.records
+            next = page.next
+        } while next != nil
+        return records
     }
 }
 

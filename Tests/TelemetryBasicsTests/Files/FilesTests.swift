@@ -12,7 +12,7 @@ private typealias Disk = Files<FileError>
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/file"
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-        try Disk.replace(path, with: [1, 2, 3].span.bytes)
+        try Disk.replace(path, with: ([1, 2, 3] as [UInt8]).span.bytes)
         try Disk.replace(path, with: bytes.span.bytes)
         #expect(try Disk.read(path, maximumBytes: 1 << 20) == bytes)
         #expect(try Disk.names(in: directory.path) == ["file"])
@@ -24,7 +24,7 @@ private typealias Disk = Files<FileError>
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/file"
         #expect(symlink("\(directory.path)/other", "\(path).new") == 0)
-        try Disk.replace(path, with: [7].span.bytes)
+        try Disk.replace(path, with: ([7] as [UInt8]).span.bytes)
         #expect(try Disk.read(path, maximumBytes: 10) == [7])
         #expect(!Paths.exists("\(directory.path)/other"))
     }
@@ -33,7 +33,7 @@ private typealias Disk = Files<FileError>
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/file"
         #expect(mkdir(path, 0o700) == 0)
-        let error = #expect(throws: FileError.self) { try Disk.replace(path, with: [7].span.bytes) }
+        let error = #expect(throws: FileError.self) { try Disk.replace(path, with: ([7] as [UInt8]).span.bytes) }
         #expect(error == FileError("renaming", "\(path).new", EISDIR))
         #expect(try Disk.names(in: directory.path) == ["file"])
     }
@@ -41,7 +41,7 @@ private typealias Disk = Files<FileError>
     @Test func `No more is read than was asked for, also of what has no end`() throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/file"
-        try Disk.replace(path, with: [1, 2, 3].span.bytes)
+        try Disk.replace(path, with: ([1, 2, 3] as [UInt8]).span.bytes)
         #expect(try Disk.read(path, maximumBytes: 2) == [1, 2])
         #expect(try Disk.read("/dev/zero", maximumBytes: 10_000)?.count == 10_000)
         #expect(try #require(try Disk.read("/proc/self/status", maximumBytes: 1 << 20)).count > 100)
@@ -57,7 +57,7 @@ private typealias Disk = Files<FileError>
     @Test func `A link is followed only where the caller says so`() throws {
         let directory = try TemporaryDirectory()
         let (path, link) = ("\(directory.path)/file", "\(directory.path)/link")
-        try Disk.replace(path, with: [1].span.bytes)
+        try Disk.replace(path, with: ([1] as [UInt8]).span.bytes)
         #expect(symlink(path, link) == 0)
         #expect(try Disk.read(link, maximumBytes: 10) == [1])
         #expect(throws: FileError("opening", link, ELOOP)) {

@@ -10,7 +10,7 @@ import TelemetryBasics
     @Test func `Reading by offset ends with the file`() throws {
         let directory = try TemporaryDirectory()
         let file = try OpenFile<FileError>(creating: "\(directory.path)/file")
-        try file.write([1, 2, 3, 4, 5].span.bytes)
+        try file.write(([1, 2, 3, 4, 5] as [UInt8]).span.bytes)
         try file.sync()
         #expect(try file.byteCount() == 5)
         #expect(try file.read(3, at: 1) == [2, 3, 4])
