@@ -26,7 +26,7 @@ struct IngestTests {
             #expect(first.parts[0].mark == second.parts[0].mark)
             #expect(first.parts[0].mark.number == 3)
             #expect(first.durability == "fsync")
-            #expect(first.profileRevision == 7)
+            #expect(first.profileRevision == 1, "that of a new organization")
             #expect(first.serverTime == Harness.now)
         }
         #expect(harness.store.storedCount == 3)
