@@ -81,6 +81,11 @@ import TelemetryBasics
         let result = Mutex<[Int]>([])
         let done = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
+            // The thread that started this one may block signals, and a thread inherits that.
+            var signals = sigset_t()
+            sigemptyset(&signals)
+            sigaddset(&signals, SIGUSR2)
+            pthread_sigmask(SIG_UNBLOCK, &signals, nil)
             thread.store(UInt(pthread_self()), ordering: .releasing)
             var byte: UInt8 = 0
             let count = retryingOnInterrupt {
@@ -90,11 +95,13 @@ import TelemetryBasics
             result.withLock { $0 = [count, Int(byte)] }
             done.signal()
         }
-        while calls.load(ordering: .relaxed) < 3 {
+        let end = ContinuousClock.now + .seconds(60)
+        while calls.load(ordering: .relaxed) < 3, ContinuousClock.now < end {
             let id = thread.load(ordering: .acquiring)
             if id != 0 { pthread_kill(pthread_t(id), SIGUSR2) }
             sched_yield()
         }
+        #expect(calls.load(ordering: .relaxed) >= 3)
         #expect([UInt8(42)].withUnsafeBytes { writeAll($0, to: writer) }.written == 1)
         done.wait()
         #expect(result.withLock { $0 } == [1, 42])
