@@ -219,6 +219,7 @@ let package = Package(
                 metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
+        tests("CommandKit", ["AgentCommands", "CollectorCommands", argumentParser]),
         tests(
             "AgentCommands",
             [

@@ -9,13 +9,14 @@ import WireModel
 
 @Suite struct AgentSettingsTests {
     private func settings(
-        flags: [SettingName: String] = [:], environment: [String: String] = [:], file: String? = nil
+        flags: [String: String] = [:], environment: [String: String] = [:], file: String? = nil
     ) throws -> DataSamplerConfiguration {
         var flags = flags
-        if flags[.data] == nil { flags[.data] = "/data" }
-        if flags[.collector] == nil { flags[.collector] = "http://localhost:8420" }
+        if flags["data"] == nil { flags["data"] = "/data" }
+        if flags["collector"] == nil { flags["collector"] = "http://localhost:8420" }
         let values = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
-        let layers = SettingLayers(flags: flags, environment: environment, file: values.map { ($0, "agent.json5") })
+        let layers = SettingLayers<AgentSettings>(
+            flags: flags, environment: environment, file: values.map { ($0, "agent.json5") })
         return try AgentSettings(layers, needsCollector: true).configuration
     }
 
@@ -35,38 +36,46 @@ import WireModel
     @Test func `A flag beats the variable, which beats the file`() throws {
         let file = "{ sampleInterval: 10, /* JSON5 */ transmitInterval: '20', eventHold: 30, modules: ['system'], }"
         let environment = ["WS1_TRANSMIT_INTERVAL": "21", "WS1_EVENT_HOLD": "31"]
-        let settings = try settings(flags: [.eventHold: "32"], environment: environment, file: file)
+        let settings = try settings(flags: ["event-hold": "32"], environment: environment, file: file)
         #expect(settings.defaultSampleInterval == 10)
         #expect(settings.defaultTransmitInterval == 21)
         #expect(settings.eventHold == 32)
     }
 
-    @Test func `Names follow from the flag`() {
-        #expect(SettingName.enrollmentTokenFile.flag == "--enrollment-token-file")
-        #expect(SettingName.enrollmentTokenFile.variable == "WS1_ENROLLMENT_TOKEN_FILE")
-        #expect(SettingName.enrollmentTokenFile.fileKey == "enrollmentTokenFile")
+    @Test func `Names follow from the flag`() throws {
+        let setting = try #require(AgentSettings.declarations.first { $0.name == "enrollment-token-file" })
+        #expect(setting.flag == "--enrollment-token-file")
+        #expect(setting.variable == "WS1_ENROLLMENT_TOKEN_FILE")
+        #expect(setting.key(.camelCase) == "enrollmentTokenFile")
+    }
+
+    @Test func `An empty variable counts as not set`() throws {
+        let environment = ["WS1_MODULES": "", "WS1_SAMPLE_INTERVAL": "", "WS1_ANALYTICS": ""]
+        let settings = try settings(environment: environment, file: "{ sampleInterval: 10 }")
+        #expect(settings.sampleModules == nil && settings.defaultSampleInterval == 10 && settings.analyticsEnabled)
     }
 
     @Test(arguments: [
-        (SettingName.sampleInterval, "0", "1 to 86400 seconds"), (.sampleInterval, "abc", "1 to 86400 seconds"),
-        (.sampleInterval, "nan", "1 to 86400 seconds"), (.transmitInterval, "inf", "1 to 86400 seconds"),
-        (.transmitInterval, "86401", "1 to 86400 seconds"), (.eventHold, "-1", "0 to 259200 seconds"),
-        (.beaconInterval, "59", "60 to 86400 seconds"), (.lossWindow, "61", "0 to 60 seconds"),
-        (.logLevel, "loud", "off, error"),
-        (.modules, "1", "by name, never by number"), (.modules, "system,callLog", "not offered by this platform"),
-        (.modules, "systm", "There is no sample module"), (.collector, "localhost", "collector URL"),
-        (.data, "", "not empty"),
-        (.proxy, "socks://x", "proxy URL"),
+        ("sample-interval", "0", "1 to 86400 seconds"), ("sample-interval", "abc", "1 to 86400 seconds"),
+        ("sample-interval", "nan", "1 to 86400 seconds"), ("transmit-interval", "inf", "1 to 86400 seconds"),
+        ("transmit-interval", "86401", "1 to 86400 seconds"), ("event-hold", "-1", "0 to 259200 seconds"),
+        ("beacon-interval", "59", "60 to 86400 seconds"), ("loss-window", "61", "0 to 60 seconds"),
+        ("log-level", "loud", "off, error"),
+        ("modules", "1", "by name, never by number"), ("modules", "system,callLog", "not offered by this platform"),
+        ("modules", "systm", "There is no sample module"), ("collector", "localhost", "collector URL"),
+        ("data", "", "not empty"),
+        ("proxy", "socks://x", "proxy URL"),
     ]) func `A value that cannot be is an error naming flag or variable and what is allowed`(
-        name: SettingName, value: String, expected: String
+        name: String, value: String, expected: String
     ) {
         let byFlag = #expect(throws: CommandError.self) { try settings(flags: [name: value]) }
         #expect(byFlag?.exitCode == 64)
-        #expect(byFlag?.message.contains(name.flag) == true)
+        #expect(byFlag?.message.contains("--\(name)") == true)
         #expect(byFlag?.message.contains(expected) == true)
-        guard name != .data, name != .collector else { return }
-        let byVariable = #expect(throws: CommandError.self) { try settings(environment: [name.variable: value]) }
-        #expect(byVariable?.message.contains(name.variable) == true)
+        guard name != "data", name != "collector" else { return }
+        guard let variable = AgentSettings.declarations.first(where: { $0.name == name })?.variable else { return }
+        let byVariable = #expect(throws: CommandError.self) { try settings(environment: [variable: value]) }
+        #expect(byVariable?.message.contains(variable) == true)
     }
 
     @Test(arguments: [
@@ -80,8 +89,8 @@ import WireModel
     ]) func `What is wrong in a file is an error naming its key`(file: String, expected: String) {
         let error = #expect(throws: CommandError.self) {
             let values = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
-            let flags: [SettingName: String] = values[.data] == nil ? [.data: "/d"] : [:]
-            let layers = SettingLayers(
+            let flags: [String: String] = values["data"] == nil ? ["data": "/d"] : [:]
+            let layers = SettingLayers<AgentSettings>(
                 flags: flags, environment: ["WS1_COLLECTOR": "http://localhost"], file: (values, "agent.json5"))
             _ = try AgentSettings(layers, needsCollector: true)
         }
@@ -98,31 +107,33 @@ import WireModel
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         try Data("token-in-file \n".utf8).write(to: URL(filePath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let byFlag = try settings(flags: [.enrollmentToken: "t"])
+        let byFlag = try settings(flags: ["enrollment-token": "t"])
         #expect(byFlag.enrollmentToken == "t")
-        let byFile = try settings(flags: [.enrollmentTokenFile: path])
+        let byFile = try settings(flags: ["enrollment-token-file": path])
         #expect(byFile.enrollmentToken == "token-in-file")
-        #expect(throws: CommandError.self) { try settings(flags: [.enrollmentToken: "t", .enrollmentTokenFile: path]) }
+        #expect(throws: CommandError.self) {
+            try settings(flags: ["enrollment-token": "t", "enrollment-token-file": path])
+        }
         let missing = #expect(throws: CommandError.self) {
-            try settings(flags: [.enrollmentTokenFile: "/nonexistent/token"])
+            try settings(flags: ["enrollment-token-file": "/nonexistent/token"])
         }
         #expect(missing?.message.contains("/nonexistent/token") == true)
     }
 
     @Test func `Plain http beyond this machine has to be asked for, by flag, variable or file`() throws {
-        let far: [SettingName: String] = [.collector: "http://collector.example:8420"]
+        let far: [String: String] = ["collector": "http://collector.example:8420"]
         let error = #expect(throws: CommandError.self) { try settings(flags: far) }
         #expect(error?.exitCode == 64 && error?.message.contains("--allow-plaintext") == true)
-        let proxied = #expect(throws: CommandError.self) { try settings(flags: [.proxy: "http://proxy.example:3128"]) }
+        let proxied = #expect(throws: CommandError.self) { try settings(flags: ["proxy": "http://proxy.example:3128"]) }
         #expect(proxied?.message.contains("proxy.example") == true)
-        #expect(try settings(flags: far.merging([.allowPlaintext: "true"]) { $1 }).allowsPlaintext)
+        #expect(try settings(flags: far.merging(["allow-plaintext": "true"]) { $1 }).allowsPlaintext)
         #expect(try settings(flags: far, environment: ["WS1_ALLOW_PLAINTEXT": "1"]).allowsPlaintext)
         #expect(try settings(flags: far, file: "{ allowPlaintext: true }").allowsPlaintext)
         #expect(throws: CommandError.self) { try settings(flags: far, file: "{ allowPlaintext: false }") }
     }
 
     @Test func `A file of authorities that run could not use is refused where settings are checked`() {
-        let error = #expect(throws: CommandError.self) { try settings(flags: [.ca: "/nope"]) }
+        let error = #expect(throws: CommandError.self) { try settings(flags: ["ca": "/nope"]) }
         #expect(error?.exitCode == 64)
         #expect(error?.message.contains("--ca") == true && error?.message.contains("/nope") == true)
     }
@@ -131,10 +142,10 @@ import WireModel
         let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let flags: [SettingName: String] = [
-            .data: directory, .collector: "http://localhost", .enrollmentTokenFile: "/nonexistent/token",
+        let flags: [String: String] = [
+            "data": directory, "collector": "http://localhost", "enrollment-token-file": "/nonexistent/token",
         ]
-        let layers = SettingLayers(flags: flags, environment: [:], file: nil)
+        let layers = SettingLayers<AgentSettings>(flags: flags, environment: [:], file: nil)
         let refused = #expect(throws: CommandError.self) { try AgentSettings(layers, needsCollector: true) }
         #expect(refused?.exitCode == 64 && refused?.message.contains("not enrolled") == true)
         // A command that asks the collector nothing needs no token.
@@ -157,22 +168,22 @@ import WireModel
         try Data().write(to: URL(filePath: file))
         defer { try? FileManager.default.removeItem(atPath: file) }
         for path in [file, "\(file)/below/it"] {
-            let layers = SettingLayers(
-                flags: [.data: path, .collector: "http://localhost"], environment: [:], file: nil)
+            let layers = SettingLayers<AgentSettings>(
+                flags: ["data": path, "collector": "http://localhost"], environment: [:], file: nil)
             let error = #expect(throws: CommandError.self) {
                 try AgentSettings(layers, needsCollector: true).checkDirectory()
             }
             #expect(error?.exitCode == 1 && error?.message.contains(file) == true)
         }
-        let layers = SettingLayers(
-            flags: [.data: "\(file)-other/deep", .collector: "http://localhost"], environment: [:], file: nil)
+        let layers = SettingLayers<AgentSettings>(
+            flags: ["data": "\(file)-other/deep", "collector": "http://localhost"], environment: [:], file: nil)
         try AgentSettings(layers, needsCollector: true).checkDirectory()
         #expect(!FileManager.default.fileExists(atPath: "\(file)-other"), "a check makes nothing")
     }
 
     @Test func `What must be given and is not names all three places`() {
         let error = #expect(throws: CommandError.self) {
-            try AgentSettings(SettingLayers(flags: [:], environment: [:], file: nil), needsCollector: true)
+            try AgentSettings(SettingLayers(flags: [:], environment: [:]), needsCollector: true)
         }
         for place in ["--data", "WS1_DATA", "data in the configuration file"] {
             #expect(error?.message.contains(place) == true)

@@ -24,12 +24,13 @@ import Testing
 
     private static func settings(_ text: String) throws -> DataSamplerConfiguration {
         let values = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
-        let layers = SettingLayers(flags: [.data: "/data"], environment: [:], file: (values, "agent.json5"))
+        let layers = SettingLayers<AgentSettings>(
+            flags: ["data": "/data"], environment: [:], file: (values, "agent.json5"))
         return try AgentSettings(layers, needsCollector: true).configuration
     }
 
     @Test func `Each key of the file is in the schema, and no other`() throws {
-        #expect(try Set(Self.schema().keys) == Set(SettingName.allCases.map(\.fileKey)))
+        #expect(try Set(Self.schema().keys) == Set(AgentSettings.fileKeys))
     }
 
     @Test func `Numbers at the schema's bounds are taken, those beyond are not`() throws {
@@ -72,7 +73,7 @@ import Testing
         let text = try Self.example()
         #expect(try Self.settings(text).collectorURL == "https://collector.example:8420")
         // What is commented out has its comment marks taken away; prose stays a comment.
-        let keys = Set(SettingName.allCases.map(\.fileKey))
+        let keys = Set(AgentSettings.fileKeys)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
             let bare = line.trimmingCharacters(in: .whitespaces)
             guard bare.hasPrefix("// "), let key = bare.dropFirst(3).split(separator: ":").first,

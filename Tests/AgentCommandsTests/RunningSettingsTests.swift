@@ -44,8 +44,8 @@ import Testing
         let book = Book()
         let running = RunningSettings(
             try Self.settings("sampleInterval: 10"), logger: book.logger,
-            read: { () throws(CommandError) in try Self.settings(text.withLock { $0 }) },
-            apply: { settings throws(CommandError) in applied.withLock { $0.append(settings.configuration) } })
+            read: { try Self.settings(text.withLock { $0 }) },
+            apply: { settings in applied.withLock { $0.append(settings.configuration) } })
 
         text.withLock { $0 = "sampleInterval: 20, lossWindow: 30" }
         await running.reload()
@@ -74,6 +74,6 @@ import Testing
         }
         let first = try read("one")
         #expect(try read("one").changes(from: first).isEmpty)
-        #expect(try read("two").changes(from: first) == [.enrollmentTokenFile])
+        #expect(try read("two").changes(from: first).map(\.name) == ["enrollment-token-file"])
     }
 }

@@ -1,4 +1,5 @@
 import Collector
+import CommandKit
 import Foundation
 import Testing
 import Yams
@@ -20,18 +21,17 @@ struct PackagingTests {
         #expect(try ConfigurationFile(text: text, path: "collector.yaml").values.isEmpty)
         let lines = text.split(separator: "\n").map { line -> Substring in
             let bare = line.dropFirst(2)
-            return line.hasPrefix("# ") && Setting.allCases.contains { bare.hasPrefix("\($0.rawValue): ") }
+            return line.hasPrefix("# ") && Settings.fileKeys.contains { bare.hasPrefix("\($0): ") }
                 ? bare : line
         }
         let all = try ConfigurationFile(text: lines.joined(separator: "\n"), path: "collector.yaml")
-        #expect(Set(all.values.keys) == Set(Setting.allCases), "every setting is shown")
+        #expect(Set(all.values.keys) == Set(Settings.fileKeys), "every setting is shown")
         // The certificate of the example is nowhere.
-        let settings = try Settings(flags: [:], environment: [:], file: all)
+        let settings = try Settings(SettingLayers(flags: [:], environment: [:], file: (all.values, "collector.yaml")))
         #expect(settings.tls?.clientCA != nil)
-        let plain = try Settings(
-            flags: [.data: "/d"], environment: [:], file: ConfigurationFile(text: "data: /d", path: "c.yaml"))
+        let plain = try Settings(SettingLayers(flags: ["data": "/d"], environment: [:]))
         #expect(
-            settings.changes(from: plain).map(\.rawValue).allSatisfy { name in
+            settings.changes(from: plain).map(\.name).allSatisfy { name in
                 // These have no default to show.
                 let unset = [
                     "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
@@ -115,7 +115,7 @@ struct PackagingTests {
 
     @Test func theDocumentationNamesEverySettingAndEveryMetric() throws {
         let settings = try Self.text("../../Documentation/collector.md")
-        for setting in Setting.allCases { #expect(settings.contains("`--\(setting.rawValue)"), "\(setting.rawValue)") }
+        for name in Settings.declarations.map(\.name) { #expect(settings.contains("`--\(name)"), "\(name)") }
         let metrics = try Self.text("../../Documentation/operations.md")
         for family in CollectorMetrics.families where family.name.hasPrefix("ws1_") {
             #expect(metrics.contains("`\(family.name)`"), "\(family.name)")

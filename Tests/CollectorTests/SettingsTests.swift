@@ -1,5 +1,4 @@
 import CollectorStore
-import CommandKit
 import Foundation
 import Logging
 import NIOCore
@@ -10,14 +9,21 @@ import WireModel
 
 @testable import Collector
 @testable import CollectorCommands
+@testable import CommandKit
 
 @Suite("Settings of the collector")
 struct SettingsTests {
+    private func settings(
+        flags: [String: String] = [:], environment: [String: String] = [:], file: ConfigurationFile? = nil
+    ) throws(CommandError) -> Settings {
+        try Settings(SettingLayers(flags: flags, environment: environment, file: file.map { ($0.values, "c.yaml") }))
+    }
+
     @Test func flagsBeatEnvironmentBeatsFileBeatsDefaults() throws {
         let file = try ConfigurationFile(
             text: "data: /file\nlisten: 127.0.0.1:1\nlog-level: error\nmaximum-connections: 7\n", path: "c.yaml")
-        let settings = try Settings(
-            flags: [.data: "/flag"],
+        let settings = try settings(
+            flags: ["data": "/flag"],
             environment: ["WS1_DATA": "/environment", "WS1_LISTEN": "[::1]:2", "WS1_LOG_LEVEL": ""], file: file)
         #expect(settings.data == "/flag")
         #expect(settings.listen == ListenAddress(host: "::1", port: 2))
@@ -29,14 +35,14 @@ struct SettingsTests {
     @Test func retentionIsSetByStream() throws {
         let file = try ConfigurationFile(
             text: "data: /d\nretention-sample-days: 7\nretention-event-bytes: 5000000\n", path: "c.yaml")
-        let settings = try Settings(
-            flags: [.retentionStatusDays: "365"], environment: ["WS1_DISK_NOTICE_BYTES": "0"], file: file)
+        let settings = try settings(
+            flags: ["retention-status-days": "365"], environment: ["WS1_DISK_NOTICE_BYTES": "0"], file: file)
         var expected = RetentionLimits()
         expected[.status].days = 365
         expected[.event].bytes = 5_000_000
         expected[.sample].days = 7
         #expect(settings.retention == expected && settings.diskNoticeBytes == 0)
-        #expect(try Settings(flags: [.data: "/d"], environment: [:], file: nil).retention == RetentionLimits())
+        #expect(try settings(flags: ["data": "/d"], environment: [:], file: nil).retention == RetentionLimits())
     }
 
     @Test(arguments: [(2048, 20_000, 2048), (2048, 1024, 512), (1, 1024, 1), (2048, 1, 1)])
@@ -106,28 +112,32 @@ struct SettingsTests {
         let file = try ConfigurationFile(
             text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/s3cret\n",
             path: "c.yaml")
-        let settings = try Settings(flags: [:], environment: [:], file: file)
-        let unset: Set<Setting> = [
-            .tlsCertificate, .tlsKey, .clientCA, .deviceCACertificate, .deviceCAKey, .retentionStatusBytes,
-            .retentionEventBytes,
-            .logOrganizationBytes,
+        let settings = try settings(flags: [:], environment: [:], file: file)
+        let unset: Set = [
+            "config", "tls-certificate", "tls-key", "client-ca", "device-ca-certificate", "device-ca-key",
         ]
-        for setting in Setting.allCases {
+        for setting in Settings.declarations.map(\.name) {
             #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)")
         }
-        #expect(settings.shown(.retentionSampleBytes) == "7000000000" && settings.shown(.logQuotaBytes) == "200000000")
-        #expect(settings.shown(.noticeWebhook) == "at hooks.example")
+        #expect(settings.shown("retention-sample-bytes") == "7000000000")
+        #expect(settings.shown("log-quota-bytes") == "200000000" && settings.shown("device-certificates") == "off")
+        #expect(settings.shown("notice-webhook") == "at hooks.example")
         let other = try ConfigurationFile(
             text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/other\n",
             path: "c.yaml")
-        #expect(try Settings(flags: [:], environment: [:], file: other).changes(from: settings) == [.noticeWebhook])
+        #expect(
+            try settings(flags: [:], environment: [:], file: other).changes(from: settings).map(\.name) == [
+                "notice-webhook"
+            ])
     }
 
-    @Test(arguments: Setting.allCases)
-    func everySettingIsReadFromItsVariable(setting: Setting) {
-        let given = GivenSettings(flags: [:], environment: [setting.environmentName: "value"], file: nil)
-        #expect(given.text(setting) == "value")
-        #expect(given.invalid(setting, "is wrong").message.contains(setting.environmentName))
+    @Test(arguments: Settings.declarations.map(\.name))
+    func everySettingIsReadFromItsVariable(name: String) throws {
+        let setting = try #require(Settings.declarations.first { $0.name == name })
+        let path = try #require(Settings.table.first { $0.name == name }).path
+        let layers = SettingLayers<Settings>(flags: [:], environment: [setting.variable: "value"])
+        #expect(try layers[path]?.text() == "value")
+        #expect(layers.refusal(path, "wrong").message.contains(setting.variable))
     }
 
     @Test(arguments: [
@@ -147,33 +157,36 @@ struct SettingsTests {
     }
 
     @Test(arguments: [
-        ([Setting.listen: "0.0.0.0:1"], "--allow-plaintext"), ([.listen: "nowhere"], "nowhere"),
-        ([.listen: "1.2.3.4:99999"], "99999"),
-        ([.tlsCertificate: "a"], "--tls-key"), ([.tlsKey: "a"], "--tls-certificate"), ([.clientCA: "a"], "--client-ca"),
-        ([.deviceCertificates: "required"], "--device-ca-certificate"), ([.deviceCertificates: "perhaps"], "perhaps"),
-        ([.deviceCACertificate: "a"], "--device-ca-key"), ([.deviceCAKey: "a"], "--device-ca-certificate"),
-        ([.deviceCACertificate: "a", .deviceCAKey: "b"], "--tls-certificate"),
-        ([.deviceCertificateDays: "1096"], "device-certificate-days"),
-        ([.logLevel: "loud"], "loud"), ([.maximumBodyBytes: "1"], "maximum-body-bytes"),
-        ([.allowPlaintext: "perhaps"], "perhaps"),
-        ([.retentionSampleDays: "0"], "retention-sample-days"), ([.retentionEventBytes: "12"], "retention-event-bytes"),
+        (["listen": "0.0.0.0:1"], "--allow-plaintext"), (["listen": "nowhere"], "nowhere"),
+        (["listen": "1.2.3.4:99999"], "99999"),
+        (["tls-certificate": "a"], "--tls-key"), (["tls-key": "a"], "--tls-certificate"),
+        (["client-ca": "a"], "--client-ca"),
+        (["device-certificates": "required"], "--device-ca-certificate"),
+        (["device-certificates": "perhaps"], "perhaps"),
+        (["device-ca-certificate": "a"], "--device-ca-key"), (["device-ca-key": "a"], "--device-ca-certificate"),
+        (["device-ca-certificate": "a", "device-ca-key": "b"], "--tls-certificate"),
+        (["device-certificate-days": "1096"], "device-certificate-days"),
+        (["log-level": "loud"], "loud"), (["maximum-body-bytes": "1"], "maximum-body-bytes"),
+        (["allow-plaintext": "perhaps"], "perhaps"),
+        (["retention-sample-days": "0"], "retention-sample-days"),
+        (["retention-event-bytes": "12"], "retention-event-bytes"),
     ])
-    func whatDoesNotFitIsRefusedWithWhatToDo(flags: [Setting: String], names: String) {
+    func whatDoesNotFitIsRefusedWithWhatToDo(flags: [String: String], names: String) {
         let error = #expect(throws: CommandError.self) {
-            try Settings(flags: flags.merging([.data: "/d"]) { $1 }, environment: [:], file: nil)
+            try settings(flags: flags.merging(["data": "/d"]) { $1 }, environment: [:], file: nil)
         }
         #expect(error?.code == .usage)
         #expect(error?.message.contains(names) == true, "\(error?.message ?? "")")
     }
 
     @Test func plaintextBeyondThisMachineNeedsToBeSaid() throws {
-        let flags: [Setting: String] = [.data: "/d", .listen: "0.0.0.0:1"]
-        #expect(throws: CommandError.self) { try Settings(flags: flags, environment: [:], file: nil) }
+        let flags: [String: String] = ["data": "/d", "listen": "0.0.0.0:1"]
+        #expect(throws: CommandError.self) { try settings(flags: flags, environment: [:], file: nil) }
         #expect(
-            try Settings(flags: flags.merging([.allowPlaintext: "true"]) { $1 }, environment: [:], file: nil)
+            try settings(flags: flags.merging(["allow-plaintext": "true"]) { $1 }, environment: [:], file: nil)
                 .allowPlaintext)
-        let tls = try Settings(
-            flags: flags.merging([.tlsCertificate: "c", .tlsKey: "k"]) { $1 }, environment: [:], file: nil)
+        let tls = try settings(
+            flags: flags.merging(["tls-certificate": "c", "tls-key": "k"]) { $1 }, environment: [:], file: nil)
         #expect(tls.tls == TLSFiles(certificate: "c", key: "k"))
     }
 

@@ -50,7 +50,7 @@ import Testing
             { $0.privacy = ["adress": .drop] }, { $0.privacy = ["technical": .drop] }, { $0.offlineTimeAllowed = 0 },
             { $0.credentialDays = -1 }, { $0.credentialDays = 3651 }, { $0.credentialDays = .nan },
             { $0.budgets = DataSamplerBudgets(sentBytesPerDay: 0) },
-            { $0.budgets = DataSamplerBudgets(processorShare: 1.5) },
+            { $0.budgets = DataSamplerBudgets(processorShare: 1000.5) },
             { $0.logRetention.bytes = 999_999 }, { $0.logRetention.days = 0.9 }, { $0.logRetention.days = .nan },
             { $0.logRetention.verboseRingBytes = 99_999 }, { $0.logRetention.verboseRingBytes = -1 },
         ]

@@ -25,12 +25,7 @@ struct PurgeCommand: AsyncParsableCommand {
     /// How long it waits for a running collector, which looks every ten seconds.
     private static let waitSeconds = 120
 
-    @Option(
-        help: ArgumentHelp("The collector's data directory (also WS1_DATA, or `data:` in the file).", valueName: "dir"))
-    var data: String?
-
-    @Option(help: ArgumentHelp("The collector's configuration file (also WS1_CONFIG).", valueName: "file"))
-    var config: String?
+    @OptionGroup var options: SettingFlags<DirectoryFlags>
 
     @Flag(help: "Remove records.")
     var records = false
@@ -56,12 +51,14 @@ struct PurgeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let days = try checkedDays()
-        let given = try GivenSettings(config: config, flags: data.map { [.data: $0] } ?? [:])
-        let directory = try given.required(.data, "Name the collector's data directory.")
+        let layers = try SettingLayers<Settings>(flags: options.given)
+        try layers.require(\.data)
+        let settings = try layers.read()
+        let directory = settings.data
         try MetadataSnapshot(directory: directory).require(organization: organization)
         let logger = Logger.ofCommand
         if records { try await purgeRecords(directory, days: days, logger: logger) }
-        if logs { try await purgeLogs(directory, days: days, quotas: try given.logQuotas(), logger: logger) }
+        if logs { try await purgeLogs(directory, days: days, quotas: settings.logQuotas, logger: logger) }
     }
 
     private func checkedDays() throws(CommandError) -> Int {

@@ -67,18 +67,11 @@ struct ServeCommand: ServiceCommand {
         let retention = try RecordRetention(
             store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
             deviceClocks: registry.deviceClocks, logger: logger)
-        let running = RunningSettings(
-            settings, read: options.settings,
-            live: [
-                .init(setting: .logLevel) { logLevel.level = $0.logLevel }
-            ]
-                + Setting.ofLogQuotas.map { setting in
-                    .init(setting: setting) { await archive.setQuotas($0.logQuotas) }
-                }
-                + Setting.ofRetention.map { setting in
-                    .init(setting: setting) { await retention.setLimits($0.retention) }
-                }, tls: tls,
-            logger: logger)
+        let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
+            logLevel.level = new.logLevel
+            await archive.setQuotas(new.logQuotas)
+            await retention.setLimits(new.retention)
+        }
         let application = try collector.application(tls: tls?.configuration) { port in
             Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
         }
@@ -105,7 +98,13 @@ struct ServeCommand: ServiceCommand {
             })
         let outcome = await Self.serve(
             application,
-            beside: [housekeeping, ReloadService(hangups: hangups) { await running.reload() }]
+            beside: [
+                housekeeping,
+                ReloadService(hangups: hangups) {
+                    tls?.reload()
+                    await running.reload()
+                },
+            ]
                 + (tls.map { [$0] } ?? []),
             logger: logger)
         await webhook?.shutDown()
@@ -227,5 +226,15 @@ struct HousekeepingService: Service {
                 if let courier { group.addTask { await courier.run(on: .continuous) } }
             }
         }
+    }
+}
+
+/// Reads the configuration again on SIGHUP.
+struct ReloadService: Service {
+    let hangups: UnixSignalsSequence
+    let reload: @Sendable () async -> Void
+
+    func run() async throws {
+        for await _ in hangups.cancelOnGracefulShutdown() { await reload() }
     }
 }

@@ -27,11 +27,11 @@ struct ValidateCommand: AsyncParsableCommand {
         try DataDirectory(path: settings.data).requireUsable()
         let isListening = try await settings.listen.isInUse()
         let authority = certificates.authority
-        let width = (Setting.allCases.map(\.rawValue.count).max() ?? 0) + 2
-        for setting in Setting.allCases {
+        let names = Settings.declarations.map(\.name)
+        let width = (names.map(\.count).max() ?? 0) + 2
+        for name in names {
             try Output.line(
-                setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0)
-                    + (settings.shown(setting) ?? "-"))
+                name.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(name) ?? "-"))
         }
         if let authority {
             try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).")

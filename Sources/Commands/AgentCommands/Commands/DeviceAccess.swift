@@ -12,7 +12,7 @@ struct DeviceAccess {
     let configuration: DataSamplerConfiguration
 
     init(_ options: DirectoryOptions) throws(CommandError) {
-        var settings = try AgentSettings(try options.layers(), needsCollector: false)
+        var settings = try AgentSettings(SettingLayers(flags: options.given), needsCollector: false)
         // A command says what is wrong by its message and exit code.
         settings.configuration.traceLevel = .off
         configuration = settings.configuration

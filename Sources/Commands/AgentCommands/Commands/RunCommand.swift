@@ -40,12 +40,8 @@ struct RunCommand: ServiceCommand {
             configuration.logStore = logs
             let sampler = try DataSampler(configuration: configuration, logger: Logger(label: "ws1agent"))
             let running = RunningSettings(
-                settings, logger: logger, read: { [options] () throws(CommandError) in try options.settings() },
-                apply: { settings throws(CommandError) in
-                    do throws(DataSamplerError) { try await sampler.reconfigure(settings.configuration) } catch {
-                        throw CommandError(error)
-                    }
-                })
+                settings, logger: logger, read: options.settings,
+                apply: { try await sampler.reconfigure($0.configuration) })
             service = AgentService(
                 sampler: sampler, settings: running, directory: configuration.directory, group: settings.accessGroup,
                 logger: logger)
@@ -85,7 +81,7 @@ struct RunCommand: ServiceCommand {
 /// The running agent: the sampler, and the control socket before it.
 struct AgentService: Service {
     let sampler: DataSampler
-    let settings: RunningSettings
+    let settings: RunningSettings<AgentSettings>
     let directory: String
     let group: AccessGroup?
     let logger: Logger

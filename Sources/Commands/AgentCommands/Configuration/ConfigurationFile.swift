@@ -8,7 +8,7 @@ enum ConfigurationFile {
     /// More than this is no configuration file.
     static let maximumBytes = 1024 * 1024
 
-    static func read(_ path: String) throws(CommandError) -> [SettingName: GivenSetting.Value] {
+    static func read(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] {
         guard let bytes = try? Files<FileError>.read(path, maximumBytes: maximumBytes + 1) else {
             throw CommandError(
                 .usage, "the configuration file \(path) cannot be read: it must be a file, exist and be readable")
@@ -20,7 +20,7 @@ enum ConfigurationFile {
         return try parse(Data(bytes), path: path)
     }
 
-    static func parse(_ bytes: Data, path: String) throws(CommandError) -> [SettingName: GivenSetting.Value] {
+    static func parse(_ bytes: Data, path: String) throws(CommandError) -> [String: GivenSetting.Value] {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         let object: [String: Entry]
@@ -29,16 +29,12 @@ enum ConfigurationFile {
                 .usage, "the configuration file \(path) is not a JSON5 object of settings: \(reason(error))",
                 cause: error)
         }
-        let names = Dictionary(uniqueKeysWithValues: SettingName.allCases.map { ($0.fileKey, $0) })
-        var values: [SettingName: GivenSetting.Value] = [:]
-        for (key, entry) in object.sorted(by: { $0.key < $1.key }) {
-            guard let name = names[key] else {
-                throw CommandError(
-                    .usage, "unknown key '\(key)' in \(path); known are \(names.keys.sorted().joined(separator: ", "))")
-            }
-            values[name] = entry.value
+        let known = AgentSettings.fileKeys
+        if let key = object.keys.sorted().first(where: { !known.contains($0) }) {
+            throw CommandError(
+                .usage, "unknown key '\(key)' in \(path); known are \(known.sorted().joined(separator: ", "))")
         }
-        return values
+        return object.mapValues(\.value)
     }
 
     private static func reason(_ error: any Error) -> String {
@@ -73,5 +69,11 @@ enum ConfigurationFile {
                     debugDescription: "neither text, a number, true or false, a list of texts nor an object of these")
             }
         }
+    }
+}
+
+extension AgentSettings {
+    static func readFile(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] {
+        try ConfigurationFile.read(path)
     }
 }

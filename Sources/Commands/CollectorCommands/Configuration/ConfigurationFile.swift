@@ -1,18 +1,17 @@
 import CommandKit
-import Configuration
 import Foundation
 import TelemetryBasics
 import WireModel
 import Yams
 
-/// The collector's YAML file: one flat mapping of `Setting` names.
+/// The collector's YAML file: one flat mapping of the settings' names.
 ///
 ///     data: /var/lib/ws1collector
 ///     listen: 0.0.0.0:8420
 ///     tls-certificate: /etc/ws1collector/certificate.pem
 ///     tls-key: /etc/ws1collector/key.pem
 struct ConfigurationFile: Equatable, Sendable {
-    let values: [Setting: String]
+    let values: [String: GivenSetting.Value]
 
     /// - Throws: `CommandError` `.usage` naming key and line where the text is not that.
     init(text: String, path: String) throws(CommandError) {
@@ -29,20 +28,22 @@ struct ConfigurationFile: Equatable, Sendable {
         guard let mapping = root.mapping else {
             throw CommandError(.usage, "\(path) is not a mapping of settings. Write one `name: value` a line.")
         }
-        var values: [Setting: String] = [:]
+        var values: [String: GivenSetting.Value] = [:]
+        let known = Settings.fileKeys
         for (key, value) in mapping {
             let line = key.mark.map { " in line \($0.line)" } ?? ""
-            guard let name = key.string, let setting = Setting(rawValue: name) else {
-                let known = Setting.allCases.map(\.rawValue).joined(separator: ", ")
-                throw CommandError(.usage, "\(path): unknown setting `\(key.string ?? "?")`\(line). Known: \(known).")
+            guard let name = key.string, known.contains(name) else {
+                throw CommandError(
+                    .usage,
+                    "\(path): unknown setting `\(key.string ?? "?")`\(line). Known: \(known.joined(separator: ", ")).")
             }
-            guard values[setting] == nil else {
+            guard values[name] == nil else {
                 throw CommandError(.usage, "\(path): `\(name)`\(line) is given twice.")
             }
             guard let scalar = value.scalar, value.null == nil else {
                 throw CommandError(.usage, "\(path): `\(name)`\(line) has no single value.")
             }
-            values[setting] = scalar.string
+            values[name] = .text(scalar.string)
         }
         self.values = values
     }
@@ -55,14 +56,10 @@ struct ConfigurationFile: Equatable, Sendable {
         }
         try self.init(text: text, path: path)
     }
-
-    var provider: InMemoryProvider {
-        InMemoryProvider(
-            name: "file",
-            values: .init(uniqueKeysWithValues: values.map { ($0.key.key, ConfigValue(stringLiteral: $0.value)) }))
-    }
 }
 
-extension Setting {
-    var key: AbsoluteConfigKey { AbsoluteConfigKey([rawValue]) }
+extension Settings {
+    static func readFile(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] {
+        try ConfigurationFile(path: path).values
+    }
 }

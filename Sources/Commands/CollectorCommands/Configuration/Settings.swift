@@ -1,68 +1,160 @@
 import Collector
 import CollectorStore
 import CommandKit
-import Configuration
 import Foundation
 import Logging
 import WireModel
 
-/// What a command runs with, after flags, environment and file have been put together and checked.
-struct Settings: Equatable, Sendable {
-    var data: String
-    var listen: ListenAddress
-    var tls: TLSFiles?
-    var deviceCertificates: DeviceCertificateSettings
-    var allowPlaintext: Bool
-    var logLevel: Logger.Level
-    var maximumBodyBytes: Int
-    var maximumInflatedBytes: Int
-    var maximumConnections: Int
-    /// `nil`: half of them, and no limit for addresses of this machine.
-    var maximumConnectionsPerAddress: Int?
-    var deviceRequestsPerSecond: Int
-    var logQuotas: LogQuotas
-    var retention: RetentionLimits
-    /// Below so many free bytes there is a notice; 0: never.
-    var diskNoticeBytes: Int
-    var noticeWebhook: Webhook?
-
-    static let defaultDiskNoticeBytes = 2 << 30
-    static let defaultListen = ListenAddress(host: "127.0.0.1", port: 8420)
-
-    /// - Parameters:
-    ///   - flags: what the command line gave.
-    ///   - environment: the process's environment.
-    ///   - file: the configuration file, where one was named.
-    /// - Throws: `CommandError` `.usage` naming the setting.
-    init(flags: [Setting: String], environment: [String: String], file: ConfigurationFile?) throws(CommandError) {
-        try self.init(GivenSettings(flags: flags, environment: environment, file: file))
+/// What the collector runs with, after flags, environment and file have been put together and checked.
+struct Settings: ProgramSettings, Equatable {
+    /// Whether devices have client certificates.
+    enum DeviceCertificateMode: String, CaseIterable, Sendable {
+        case off, optional, required
     }
 
-    init(_ given: GivenSettings) throws(CommandError) {
-        data = try given.required(.data, "Name the collector's data directory.")
-        if let text = given.text(.listen) {
-            guard let address = ListenAddress(text) else {
-                throw given.invalid(.listen, "is \(text); expected HOST:PORT, such as 127.0.0.1:8420 or [::1]:8420")
-            }
-            listen = address
-        } else {
-            listen = Self.defaultListen
-        }
-        allowPlaintext = try given.flag(.allowPlaintext)
-        let (certificate, key, clientCA) = (given.text(.tlsCertificate), given.text(.tlsKey), given.text(.clientCA))
-        switch (certificate, key) {
-        case (let certificate?, let key?): tls = TLSFiles(certificate: certificate, key: key, clientCA: clientCA)
-        case (nil, nil):
-            tls = nil
-            if clientCA != nil {
-                throw given.invalid(
-                    .clientCA, "is given without a certificate. Give --tls-certificate and --tls-key too")
-            }
-        case (nil, _): throw given.invalid(.tlsKey, "is given without --tls-certificate. Give both")
-        case (_, nil): throw given.invalid(.tlsCertificate, "is given without --tls-key. Give both")
-        }
-        deviceCertificates = try DeviceCertificateSettings(given, servesTLS: tls != nil)
-        if deviceCertificates.mode != .off { tls?.deviceCA = deviceCertificates.authority?.certificate }
+    var data = ""
+    var configurationFile: String?
+    var listen = ListenAddress(host: "127.0.0.1", port: 8420)
+    var tlsCertificate: String?
+    var tlsKey: String?
+    var clientCA: String?
+    var deviceCertificates: DeviceCertificateMode?
+    var deviceCACertificate: String?
+    var deviceCAKey: String?
+    var deviceCertificateDays = DeviceAuthority.defaultValidDays
+    var allowPlaintext = false
+    var logLevel = Logger.Level.info
+    var maximumBodyBytes = WireLimits.bodyBytes
+    var maximumInflatedBytes = WireLimits.inflatedBytes
+    var maximumConnections = ConnectionLimits().connections
+    var maximumConnectionsPerAddress: Int?
+    var deviceRequestsPerSecond = CollectorServer.Settings().deviceRequestsPerSecond
+    var logQuotas = LogQuotas()
+    var retention = RetentionLimits()
+    var diskNoticeBytes = 2 << 30
+    var noticeWebhook: Webhook?
+
+    static let keyStyle = SettingKeyStyle.dashes
+
+    private static let manyBytes = 1_000_000_000_000_000
+    private static let bodyBytes = 64 * 1024...256 * 1024 * 1024
+    private static let inflatedBytes = 64 * 1024...1024 * 1024 * 1024
+    private static let counts = 1...1_000_000
+    private static let quotaBytes = LogLimits.chunkBytes...manyBytes
+    private static let retentionDays = 1...36_500
+    private static let retentionBytes = 1 << 20...Int64(manyBytes)
+
+    static let table: [Setting<Settings>] = [
+        Setting(
+            "data", \.data, .text, "Directory that holds everything the collector keeps; made when missing",
+            value: "dir", example: "/var/lib/ws1collector"),
+        Setting(
+            "config", \.configurationFile, .text, "YAML file with settings of these names", value: "file",
+            in: [.flag, .variable]),
+        Setting(
+            "listen", \.listen, .address,
+            """
+            Where to listen; port 0 lets the system choose. Beyond this machine only with \
+            a certificate, or with allow-plaintext behind a proxy that ends TLS
+            """,
+            value: "host:port"),
+        Setting(
+            "tls-certificate", \.tlsCertificate, .text, "PEM file with the server's certificate chain", value: "file",
+            example: "/etc/ws1collector/certificate.pem", reload: .content),
+        Setting(
+            "tls-key", \.tlsKey, .text, "PEM file with the private key", value: "file",
+            example: "/etc/ws1collector/key.pem", reload: .content),
+        Setting(
+            "client-ca", \.clientCA, .text, "PEM file with the authorities whose client certificates are required",
+            value: "file", example: "/etc/ws1collector/clients.pem"),
+        Setting(
+            "device-certificates", \.deviceCertificates, .choice(),
+            "Whether devices are issued client certificates, and served without", value: "mode",
+            fallback: "optional with an authority, else off", example: "optional"),
+        Setting(
+            "device-ca-certificate", \.deviceCACertificate, .text,
+            "PEM file with the authority that issues devices' certificates, and those above it; `device-ca create` makes one",
+            value: "file", example: "/var/lib/ws1collector/device-ca.pem"),
+        Setting(
+            "device-ca-key", \.deviceCAKey, .text, "PEM file with that authority's private key", value: "file",
+            example: "/var/lib/ws1collector/device-ca.key"),
+        Setting(
+            "device-certificate-days", \.deviceCertificateDays, .integer(DeviceAuthority.validDays),
+            "Days a device's certificate is good for", value: "days"),
+        Setting(
+            "allow-plaintext", \.allowPlaintext, .flag,
+            "Allow http beyond this machine: to listen without TLS behind a proxy that ends it, and for --notice-webhook"
+        ),
+        Setting("log-level", \.logLevel, .choice(), "Least severe level of the log", value: "level", reload: .atOnce),
+        Setting(
+            "maximum-body-bytes", \.maximumBodyBytes, .integer(bodyBytes),
+            "Largest request body as it travels, bytes", value: "bytes"),
+        Setting(
+            "maximum-inflated-bytes", \.maximumInflatedBytes, .integer(inflatedBytes),
+            "Largest request body inflated, bytes", value: "bytes"),
+        Setting("maximum-connections", \.maximumConnections, .integer(counts), "Connections at a time", value: "count"),
+        Setting(
+            "maximum-connections-per-address", \.maximumConnectionsPerAddress, .integer(counts),
+            """
+            Of these, connections that one address (or IPv6 /64) may have open; more are closed at once. Behind a proxy \
+            on another machine give as many as --maximum-connections
+            """,
+            value: "count", fallback: "half, and no limit for addresses of this machine", example: "1024"),
+        Setting(
+            "device-requests-per-second", \.deviceRequestsPerSecond, .integer(counts),
+            "Requests a second of one device, on average; twice as many at once; more are answered 429", value: "count"),
+        Setting(
+            "log-quota-bytes", \.logQuotas.applicationBytes, .integer(quotaBytes),
+            "Logs kept per organization and application, bytes of text; more are refused", value: "bytes",
+            reload: .atOnce),
+        Setting(
+            "log-organization-bytes", \.logQuotas.organizationBytes, .integer(quotaBytes),
+            "Logs kept per organization, all applications together, bytes of text", value: "bytes",
+            fallback: "50 times --log-quota-bytes", example: "10000000000", reload: .atOnce),
+        Setting(
+            "log-device-applications", \.logQuotas.applicationsPerDevice, .integer(counts),
+            "Applications that one device sends logs of; uploads under further names are refused", value: "count",
+            reload: .atOnce),
+        Setting(
+            "log-applications", \.logQuotas.applicationsPerOrganization, .integer(counts),
+            "Applications that all devices of an organization send logs of", value: "count", reload: .atOnce),
+        Setting(
+            "retention-status-days", \.retention.status.days, .integer(retentionDays),
+            "Days for which beacons and command results are kept", value: "days", reload: .atOnce),
+        Setting(
+            "retention-event-days", \.retention.event.days, .integer(retentionDays), "Days for which events are kept",
+            value: "days", reload: .atOnce),
+        Setting(
+            "retention-sample-days", \.retention.sample.days, .integer(retentionDays),
+            "Days for which samples are kept", value: "days", reload: .atOnce),
+        Setting(
+            "retention-status-bytes", \.retention.status.bytes, .integer(retentionBytes),
+            "Bytes that all days of the status stream may take; the oldest days go", value: "bytes",
+            fallback: "no limit", example: "50000000000", reload: .atOnce),
+        Setting(
+            "retention-event-bytes", \.retention.event.bytes, .integer(retentionBytes),
+            "The same of the event stream", value: "bytes", fallback: "no limit", example: "50000000000",
+            reload: .atOnce),
+        Setting(
+            "retention-sample-bytes", \.retention.sample.bytes, .integer(retentionBytes),
+            "The same of the sample stream", value: "bytes", fallback: "no limit", example: "200000000000",
+            reload: .atOnce),
+        Setting(
+            "disk-notice-bytes", \.diskNoticeBytes, .integer(0...manyBytes),
+            "A notice is raised when fewer bytes of disk are free; 0: never", value: "bytes"),
+        Setting(
+            "notice-webhook", \.noticeWebhook, .webhook,
+            "Notices are posted here as JSON; may be a secret, so better said in the environment or the file",
+            value: "url", example: "https://hooks.example/notices", isSecret: true),
+    ]
+
+    /// The settings together, checked as `serve` needs them.
+    init(_ layers: SettingLayers<Settings>) throws(CommandError) {
+        try layers.require(\.data)
+        self = try layers.read()
+        try checkTLS(layers)
+        try checkDeviceCertificates(layers)
+        if deviceCertificates == nil { deviceCertificates = deviceCACertificate == nil ? .off : .optional }
         guard tls != nil || allowPlaintext || listen.isLoopback else {
             throw CommandError(
                 .usage,
@@ -70,58 +162,65 @@ struct Settings: Equatable, Sendable {
                     + "Give --tls-certificate and --tls-key, listen on 127.0.0.1, or say --allow-plaintext (behind a proxy that ends TLS)."
             )
         }
-        if let text = given.text(.logLevel) {
-            guard let level = Logger.Level(rawValue: text) else {
-                throw given.invalid(
-                    .logLevel,
-                    "is \(text); expected one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
-            }
-            logLevel = level
-        } else {
-            logLevel = .info
+        if let noticeWebhook, !allowPlaintext, !noticeWebhook.isConfidential {
+            throw layers.refusal(
+                \.noticeWebhook,
+                "it is an http:// address of another machine, and everybody in between could read the notices. Give an https:// address, or "
+                    + "say --allow-plaintext")
         }
-        maximumBodyBytes =
-            try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
-        maximumInflatedBytes =
-            try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
-        maximumConnections = try given.number(.maximumConnections, in: 1...1_000_000) ?? ConnectionLimits().connections
-        maximumConnectionsPerAddress = try given.number(.maximumConnectionsPerAddress, in: 1...1_000_000)
-        deviceRequestsPerSecond =
-            try given.number(.deviceRequestsPerSecond, in: 1...1_000_000)
-            ?? CollectorServer.Settings().deviceRequestsPerSecond
-        logQuotas = try given.logQuotas()
-        var limits = RetentionLimits()
-        for (stream, days, bytes) in Self.retentionSettings {
-            limits[stream].days = try given.number(days, in: 1...36_500) ?? limits[stream].days
-            limits[stream].bytes = try given.number(bytes, in: 1 << 20...1_000_000_000_000_000).map(Int64.init)
-        }
-        retention = limits
-        let mayPostPlainly = allowPlaintext
-        noticeWebhook = try given.text(.noticeWebhook).map { text throws(CommandError) in
-            guard let webhook = Webhook(text) else {
-                throw given.invalid(.noticeWebhook, "is no URL; expected http:// or https:// with a host")
-            }
-            guard mayPostPlainly || webhook.isConfidential else {
-                throw given.invalid(
-                    .noticeWebhook,
-                    "is an http:// address of another machine, and everybody in between could read the notices. Give an https:// address, or "
-                        + "say --allow-plaintext")
-            }
-            return webhook
-        }
-        diskNoticeBytes =
-            try given.number(.diskNoticeBytes, in: 0...1_000_000_000_000_000) ?? Self.defaultDiskNoticeBytes
     }
 
-    private static let retentionSettings: [(stream: StreamName, days: Setting, bytes: Setting)] = [
-        (.status, .retentionStatusDays, .retentionStatusBytes), (.event, .retentionEventDays, .retentionEventBytes),
-        (.sample, .retentionSampleDays, .retentionSampleBytes),
-    ]
+    init() {}
+
+    private func checkTLS(_ layers: SettingLayers<Settings>) throws(CommandError) {
+        switch (tlsCertificate, tlsKey) {
+        case (nil, _?): throw layers.refusal(\.tlsKey, "give --tls-certificate too")
+        case (_?, nil): throw layers.refusal(\.tlsCertificate, "give --tls-key too")
+        case (nil, nil) where clientCA != nil:
+            throw layers.refusal(\.clientCA, "give --tls-certificate and --tls-key too")
+        default: break
+        }
+    }
+
+    private func checkDeviceCertificates(_ layers: SettingLayers<Settings>) throws(CommandError) {
+        switch (deviceCACertificate, deviceCAKey) {
+        case (nil, _?): throw layers.refusal(\.deviceCAKey, "give --device-ca-certificate too")
+        case (_?, nil): throw layers.refusal(\.deviceCACertificate, "give --device-ca-key too")
+        case (nil, nil):
+            guard deviceCertificates == nil || deviceCertificates == .off else {
+                throw layers.refusal(
+                    \.deviceCertificates,
+                    "no authority issues them. Give --device-ca-certificate and --device-ca-key "
+                        + "(`ws1collector device-ca create` makes them)")
+            }
+        case (_?, _?):
+            guard deviceCertificates == .off || tlsCertificate != nil else {
+                throw layers.refusal(
+                    \.deviceCACertificate,
+                    "clients show their certificates only in TLS that ends here. Give --tls-certificate and --tls-key too"
+                )
+            }
+        }
+    }
+
+    /// The files that TLS is served with; `nil`: it is not.
+    var tls: TLSFiles? {
+        guard let tlsCertificate, let tlsKey else { return nil }
+        return TLSFiles(
+            certificate: tlsCertificate, key: tlsKey, clientCA: clientCA,
+            deviceCA: deviceCertificates == .off ? nil : deviceCACertificate)
+    }
 
     /// The certificates and keys that the settings name, read and checked: what `serve` starts with, and `validate`
     /// tries.
     func secrets(logger: Logger) throws -> (certificates: DeviceCertificates, tls: ServerTLS?) {
-        (try deviceCertificates.certificates(), try tls.map { try ServerTLS($0, logger: logger) })
+        var certificates = DeviceCertificates.off
+        if let deviceCACertificate, let deviceCAKey, deviceCertificates != .off {
+            let authority = try DeviceAuthority(
+                certificate: deviceCACertificate, key: deviceCAKey, days: deviceCertificateDays)
+            certificates = deviceCertificates == .required ? .required(authority) : .optional(authority)
+        }
+        return (certificates, try tls.map { try ServerTLS($0, logger: logger) })
     }
 
     /// What `serve` listens with.
@@ -135,177 +234,25 @@ struct Settings: Equatable, Sendable {
         server.deviceRequestsPerSecond = deviceRequestsPerSecond
         return server
     }
+}
 
-    /// The settings whose values are others than in `former`.
-    func changes(from former: Settings) -> [Setting] {
-        Setting.allCases.filter { self[$0] != former[$0] }
-    }
-
-    /// A value as it may be shown; `nil` where there is none.
-    func shown(_ setting: Setting) -> String? {
-        setting == .noticeWebhook ? noticeWebhook.map { "at \($0.host)" } : self[setting]
-    }
-
-    private subscript(_ setting: Setting) -> String? {
-        switch setting {
-        case .data: data
-        case .listen: "\(listen)"
-        case .tlsCertificate: tls?.certificate
-        case .tlsKey: tls?.key
-        case .clientCA: tls?.clientCA
-        case .deviceCertificates: deviceCertificates.mode.rawValue
-        case .deviceCACertificate: deviceCertificates.authority?.certificate
-        case .deviceCAKey: deviceCertificates.authority?.key
-        case .deviceCertificateDays: "\(deviceCertificates.days)"
-        case .allowPlaintext: "\(allowPlaintext)"
-        case .logLevel: "\(logLevel)"
-        case .maximumBodyBytes: "\(maximumBodyBytes)"
-        case .maximumInflatedBytes: "\(maximumInflatedBytes)"
-        case .maximumConnections: "\(maximumConnections)"
-        case .maximumConnectionsPerAddress:
-            maximumConnectionsPerAddress.map { "\($0)" } ?? "half, and no limit for addresses of this machine"
-        case .deviceRequestsPerSecond: "\(deviceRequestsPerSecond)"
-        case .logQuotaBytes: "\(logQuotas.applicationBytes)"
-        case .logOrganizationBytes: logQuotas.organizationBytes.map { "\($0)" }
-        case .logDeviceApplications: "\(logQuotas.applicationsPerDevice)"
-        case .logApplications: "\(logQuotas.applicationsPerOrganization)"
-        case .retentionStatusDays: "\(retention.status.days)"
-        case .retentionEventDays: "\(retention.event.days)"
-        case .retentionSampleDays: "\(retention.sample.days)"
-        case .retentionStatusBytes: retention.status.bytes.map { "\($0)" }
-        case .retentionEventBytes: retention.event.bytes.map { "\($0)" }
-        case .retentionSampleBytes: retention.sample.bytes.map { "\($0)" }
-        case .diskNoticeBytes: "\(diskNoticeBytes)"
-        case .noticeWebhook: noticeWebhook?.url.absoluteString
+extension SettingType where Value == ListenAddress {
+    fileprivate static let address = SettingType(.text(range: "HOST:PORT, port 0 to 65535", pattern: nil)) {
+        given throws(CommandError) in
+        guard let address = ListenAddress(try given.text()) else {
+            throw given.wrong("HOST:PORT, such as 127.0.0.1:8420 or [::1]:8420")
         }
+        return address
     }
 }
 
-/// The three sources as one, by precedence, each value with the name of where it came from.
-struct GivenSettings {
-    private let reader: ConfigReader
-    private let flags: [Setting: String]
-    private let environment: [String: String]
-
-    init(flags: [Setting: String], environment: [String: String], file: ConfigurationFile?) {
-        self.flags = flags
-        self.environment = environment
-        var providers: [any ConfigProvider] = [
-            InMemoryProvider(
-                name: "flags",
-                values: .init(uniqueKeysWithValues: flags.map { ($0.key.key, ConfigValue(stringLiteral: $0.value)) })),
-            // An empty variable is how a unit file or a shell says "not set".
-            EnvironmentVariablesProvider(environmentVariables: environment.filter { !$0.value.isEmpty }).prefixKeys(
-                with: ["ws1"]),
-        ]
-        if let file { providers.append(file.provider) }
-        reader = ConfigReader(providers: providers)
-    }
-
-    /// Of this process's environment, and the file that is named, there or as `config`.
-    init(config: String?, flags: [Setting: String]) throws(CommandError) {
-        let environment = ProcessInfo.processInfo.environment
-        var path = config
-        if path == nil, let named = environment["WS1_CONFIG"], !named.isEmpty { path = named }
-        var file: ConfigurationFile?
-        if let path { file = try ConfigurationFile(path: path) }
-        self.init(flags: flags, environment: environment, file: file)
-    }
-
-    func text(_ setting: Setting) -> String? {
-        reader.string(forKey: ConfigKey([setting.rawValue]))
-    }
-
-    func required(_ setting: Setting, _ remedy: String) throws(CommandError) -> String {
-        guard let text = text(setting), !text.isEmpty else {
-            throw CommandError(
-                .usage,
-                "--\(setting.rawValue) is missing. \(remedy) (Also \(setting.environmentName), or `\(setting.rawValue):` in the file.)"
-            )
+extension SettingType where Value == Webhook {
+    fileprivate static let webhook = SettingType(
+        .text(range: "http:// or https://", pattern: "^https?://"), text: { "at \($0.host)" }
+    ) { given throws(CommandError) in
+        guard let webhook = Webhook(try given.text()) else {
+            throw given.wrong("a URL, http:// or https:// with a host")
         }
-        return text
+        return webhook
     }
-
-    func flag(_ setting: Setting) throws(CommandError) -> Bool {
-        switch text(setting)?.lowercased() {
-        case nil, "false", "no", "0": return false
-        case "true", "yes", "1": return true
-        case .some(let text): throw invalid(setting, "is \(text); expected true or false")
-        }
-    }
-
-    func number(_ setting: Setting, in range: ClosedRange<Int>) throws(CommandError) -> Int? {
-        guard let text = text(setting) else { return nil }
-        guard let number = Int(text), range.contains(number) else {
-            throw invalid(setting, "is \(text); expected \(range.lowerBound) to \(range.upperBound)")
-        }
-        return number
-    }
-
-    func logQuotas() throws(CommandError) -> LogQuotas {
-        var quotas = LogQuotas()
-        let bytes = LogLimits.chunkBytes...1_000_000_000_000_000
-        quotas.applicationBytes = try number(.logQuotaBytes, in: bytes) ?? quotas.applicationBytes
-        quotas.organizationBytes = try number(.logOrganizationBytes, in: bytes)
-        quotas.applicationsPerDevice =
-            try number(.logDeviceApplications, in: 1...1_000_000) ?? quotas.applicationsPerDevice
-        quotas.applicationsPerOrganization =
-            try number(.logApplications, in: 1...1_000_000) ?? quotas.applicationsPerOrganization
-        return quotas
-    }
-
-    func invalid(_ setting: Setting, _ what: String) -> CommandError {
-        let source =
-            flags[setting] != nil
-            ? "--\(setting.rawValue)"
-            : environment[setting.environmentName].map { !$0.isEmpty } == true
-                ? setting.environmentName : "`\(setting.rawValue)` in the file"
-        return CommandError(.usage, "\(source) \(what).")
-    }
-}
-
-/// Everything that can be set: by flag (`--listen`), environment (`WS1_LISTEN`) and file (`listen:`), in this order of
-/// precedence.
-enum Setting: String, CaseIterable, Sendable {
-    case data
-    case listen
-    case tlsCertificate = "tls-certificate"
-    case tlsKey = "tls-key"
-    case clientCA = "client-ca"
-    case deviceCertificates = "device-certificates"
-    case deviceCACertificate = "device-ca-certificate"
-    case deviceCAKey = "device-ca-key"
-    case deviceCertificateDays = "device-certificate-days"
-    case allowPlaintext = "allow-plaintext"
-    case logLevel = "log-level"
-    case maximumBodyBytes = "maximum-body-bytes"
-    case maximumInflatedBytes = "maximum-inflated-bytes"
-    case maximumConnections = "maximum-connections"
-    case maximumConnectionsPerAddress = "maximum-connections-per-address"
-    case deviceRequestsPerSecond = "device-requests-per-second"
-    case logQuotaBytes = "log-quota-bytes"
-    case logOrganizationBytes = "log-organization-bytes"
-    case logDeviceApplications = "log-device-applications"
-    case logApplications = "log-applications"
-    case retentionStatusDays = "retention-status-days"
-    case retentionEventDays = "retention-event-days"
-    case retentionSampleDays = "retention-sample-days"
-    case retentionStatusBytes = "retention-status-bytes"
-    case retentionEventBytes = "retention-event-bytes"
-    case retentionSampleBytes = "retention-sample-bytes"
-    case diskNoticeBytes = "disk-notice-bytes"
-    case noticeWebhook = "notice-webhook"
-
-    /// How long, and how much of them, records are kept.
-    static let ofRetention: [Setting] = [
-        .retentionStatusDays, .retentionEventDays, .retentionSampleDays, .retentionStatusBytes, .retentionEventBytes,
-        .retentionSampleBytes,
-    ]
-
-    /// What is kept of logs.
-    static let ofLogQuotas: [Setting] = [
-        .logQuotaBytes, .logOrganizationBytes, .logDeviceApplications, .logApplications,
-    ]
-
-    var environmentName: String { "WS1_" + rawValue.uppercased().replacing("-", with: "_") }
 }

@@ -36,7 +36,7 @@ struct RequestCommand: AsyncParsableCommand {
     var bytes: Int?
 
     @Option(
-        help: ArgumentHelp("How long the request stands, if the device is not there: 1m to 30d.", valueName: "time"))
+        help: ArgumentHelp("How long the request stands, if the device is not there: 1s to 30d.", valueName: "time"))
     var expires: SpanArgument = .seconds(86_400)
 
     @Option(

@@ -160,6 +160,11 @@ public struct LogRetention: Equatable, Sendable {
     /// for none.
     public var verboseRingBytes: Int
 
+    package static let leastBytes = 1_000_000
+    package static let daysAllowed = 1.0...3650.0
+    /// Of a ring that is kept at all.
+    package static let leastRingBytes = 100_000
+
     /// The defaults: 50 MB, 14 days, 5 MB.
     public init(bytes: Int = 50_000_000, days: Double = 14, verboseRingBytes: Int = 5_000_000) {
         self.bytes = bytes
@@ -195,8 +200,11 @@ public struct DataSamplerBudgets: Equatable, Sendable {
     public var sentBytesPerDay: UInt64?
     /// Bytes written to disk per day, 1 or more; `nil` for no budget.
     public var writtenBytesPerDay: UInt64?
-    /// Share of one processor core, above 0 and up to 1; `nil` for no budget.
+    /// Share of one processor core, above 0 and up to 1,000 (cores); `nil`: no budget.
     public var processorShare: Double?
+
+    /// As much as a profile may allow, which counts in ten-thousandths.
+    package static let greatestProcessorShare = Double(ProfileLimits.cpuShare.upperBound) / 10_000
 
     /// `nil` sets no budget.
     public init(sentBytesPerDay: UInt64? = nil, writtenBytesPerDay: UInt64? = nil, processorShare: Double? = nil) {
@@ -272,9 +280,11 @@ extension DataSamplerConfiguration {
 
     private func checkBudgets() throws(DataSamplerError) {
         guard let budgets else { return }
-        if let share = budgets.processorShare, !(share > 0 && share <= 1) {
+        if let share = budgets.processorShare, !(share > 0 && share <= DataSamplerBudgets.greatestProcessorShare) {
             throw DataSamplerError(
-                .invalidConfiguration, "budgets.processorShare is \(share): it must be above 0 and at most 1")
+                .invalidConfiguration,
+                "budgets.processorShare is \(share): it must be above 0 and at most "
+                    + "\(DataSamplerBudgets.greatestProcessorShare)")
         }
         for (name, bytes) in [
             ("sentBytesPerDay", budgets.sentBytesPerDay), ("writtenBytesPerDay", budgets.writtenBytesPerDay),
@@ -289,10 +299,15 @@ extension DataSamplerConfiguration {
         func refuse(_ name: String, _ value: some Any, _ wanted: String) -> DataSamplerError {
             DataSamplerError(.invalidConfiguration, "logRetention.\(name) is \(value): it must be \(wanted)")
         }
-        guard logRetention.bytes >= 1_000_000 else { throw refuse("bytes", logRetention.bytes, "1000000 or more") }
-        guard (1...3650).contains(logRetention.days) else { throw refuse("days", logRetention.days, "1 to 3650") }
-        guard logRetention.verboseRingBytes == 0 || logRetention.verboseRingBytes >= 100_000 else {
-            throw refuse("verboseRingBytes", logRetention.verboseRingBytes, "0, or 100000 or more")
+        guard logRetention.bytes >= LogRetention.leastBytes else {
+            throw refuse("bytes", logRetention.bytes, "\(LogRetention.leastBytes) or more")
+        }
+        guard LogRetention.daysAllowed.contains(logRetention.days) else {
+            throw refuse("days", logRetention.days, "1 to 3650")
+        }
+        guard logRetention.verboseRingBytes == 0 || logRetention.verboseRingBytes >= LogRetention.leastRingBytes else {
+            throw refuse(
+                "verboseRingBytes", logRetention.verboseRingBytes, "0, or \(LogRetention.leastRingBytes) or more")
         }
     }
 

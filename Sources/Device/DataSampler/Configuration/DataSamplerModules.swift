@@ -51,3 +51,15 @@ public struct DataSamplerModules: OptionSet, Hashable, Sendable {
         }
     }
 }
+
+extension DataSamplerModules {
+    /// The modules that this platform offers, by name.
+    package static let offeredNames = SampleModuleName.allCases.map(\.rawValue).filter {
+        (try? DataSamplerModules(names: [$0])) != nil
+    }
+
+    /// As a text of settings has them.
+    package var names: String {
+        SampleModuleName.allCases.filter { contains(DataSamplerModules($0)) }.map(\.rawValue).joined(separator: ",")
+    }
+}

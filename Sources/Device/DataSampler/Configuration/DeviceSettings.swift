@@ -85,15 +85,17 @@ struct DeviceSettings: Equatable, Sendable {
     var sources: [String: Source] = [:]
 }
 
-extension DeviceSettings {
-    private enum Compiled {
-        /// The default: no module that reads addresses or networks.
-        static let modules: [SampleModuleName] = [.system, .analytics, .custom]
-        static let sampleInterval = 60.0
-        static let transmitInterval = 300.0
-        static let eventHold = 7200.0
-    }
+/// What holds where neither configuration nor profile says more.
+package enum CompiledDefaults {
+    /// None that reads addresses or networks.
+    static let modules: [SampleModuleName] = [.system, .analytics, .custom]
+    package static var moduleNames: [String] { modules.map(\.rawValue) }
+    package static let sampleInterval = 60.0
+    package static let transmitInterval = 300.0
+    package static let eventHold = 7200.0
+}
 
+extension DeviceSettings {
     /// Determines the settings in force. Pure; configuration and profile must be valid.
     ///
     /// - Parameter profile: the profile to apply; `nil` if none is available.
@@ -133,7 +135,7 @@ extension DeviceSettings {
             asked = (try? modules.moduleNames.map(\.rawValue)) ?? []
             sources["modules"] = .local
         } else {
-            asked = Compiled.modules.map(\.rawValue)
+            asked = CompiledDefaults.modules.map(\.rawValue)
             sources["modules"] = .compiled
         }
         var names: Set<SampleModuleName> = []
@@ -159,7 +161,8 @@ extension DeviceSettings {
         func sampleSeconds(_ name: String) -> Double {
             if let own = overrides[name], own.hasSampleSeconds { return own.sampleSeconds }
             if sampling.hasSampleSeconds { return sampling.sampleSeconds }
-            return local.moduleIntervals[name]?.sampleInterval ?? local.defaultSampleInterval ?? Compiled.sampleInterval
+            return local.moduleIntervals[name]?.sampleInterval ?? local.defaultSampleInterval
+                ?? CompiledDefaults.sampleInterval
         }
         for module in modules { sampleIntervals[module] = sampleSeconds(module.rawValue) }
         let named = Set(overrides.keys).union(local.moduleIntervals.keys).filter {
@@ -187,7 +190,7 @@ extension DeviceSettings {
             base = sampling.transmitSeconds
             sources["transmitInterval"] = .profile
         } else {
-            base = local.defaultTransmitInterval ?? Compiled.transmitInterval
+            base = local.defaultTransmitInterval ?? CompiledDefaults.transmitInterval
             sources["transmitInterval"] = local.defaultTransmitInterval == nil ? .compiled : .local
         }
         transmitInterval = .seconds(base)
@@ -210,7 +213,7 @@ extension DeviceSettings {
         let hold = choose(
             "eventHold", profile.analytics.hasHoldSeconds ? Double(profile.analytics.holdSeconds) : nil, local.eventHold
         )
-        eventHold = .seconds(hold ?? Compiled.eventHold)
+        eventHold = .seconds(hold ?? CompiledDefaults.eventHold)
         beaconInterval = choose(
             "beaconInterval", profile.hasBeaconSeconds ? Double(profile.beaconSeconds) : nil, local.beaconInterval)
         switch calls.beacons {

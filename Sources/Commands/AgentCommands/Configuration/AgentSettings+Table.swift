@@ -1,0 +1,222 @@
+import CommandKit
+import DataSampler
+import WireModel
+
+extension AgentSettings {
+    private static let seldom: SettingPlaces = [.variable, .file]
+
+    static let table: [Setting<AgentSettings>] = [
+        Setting(
+            "data", \.configuration.directory, .text, "The data directory: queue, identity, logs, control socket",
+            value: "dir", example: "/var/lib/ws1agent"),
+        Setting(
+            "config", \.configurationFile, .text,
+            "A JSON5 file of settings; its keys are the flags' names in camel case",
+            value: "file", in: [.flag, .variable]),
+        Setting(
+            "collector", \.configuration.collectorURL, .text("http[s]://HOST[:PORT][/PREFIX]", pattern: "^https?://"),
+            "The collector", value: "url", example: "https://collector.example:8420"),
+        Setting(
+            "enrollment-token", \.enrollmentToken, .text,
+            "Enrolls this device at its first contact. Other users see it in the list of processes: better the file",
+            value: "token", example: "TOKEN", isSecret: true),
+        Setting(
+            "enrollment-token-file", \.enrollmentTokenFile, .text, "A file whose first line is the enrollment token",
+            value: "file", example: "/etc/ws1agent/enrollment-token"),
+        Setting(
+            "sample-interval", \.configuration.defaultSampleInterval, .seconds(.interval),
+            "Seconds between two samples of a module", value: "s",
+            fallback: SettingRange.text(CompiledDefaults.sampleInterval), reload: .atOnce),
+        Setting(
+            "transmit-interval", \.configuration.defaultTransmitInterval, .seconds(.interval),
+            "Seconds between two transmits", value: "s",
+            fallback: SettingRange.text(CompiledDefaults.transmitInterval), reload: .atOnce),
+        Setting(
+            "modules", \.configuration.sampleModules, .modules, "Names of modules to sample, separated by commas",
+            value: "names", fallback: CompiledDefaults.moduleNames.joined(separator: ","), reload: .atOnce),
+        Setting(
+            "event-hold", \.configuration.eventHold, .seconds(.eventHold),
+            "Seconds an event is held before it is sent", value: "s",
+            fallback: SettingRange.text(CompiledDefaults.eventHold), reload: .atOnce),
+        Setting(
+            "beacon-interval", \.configuration.beaconInterval, .seconds(.beacon), "Seconds between two beacons",
+            value: "s", reload: .atOnce),
+        Setting(
+            "loss-window", \.configuration.lossWindow, .seconds(.lossWindow),
+            "Seconds of ordinary records that a kill or power cut may take; 0 makes each durable", value: "s"),
+        Setting(
+            "ca", \.configuration.certificateAuthorityFile, .text,
+            "PEM file of the only certificate authorities to trust", value: "file",
+            fallback: "those of the system", example: "/etc/ws1agent/ca.pem"),
+        Setting(
+            "client-key", \.configuration.clientKeyFile, .text,
+            "PEM file of the private key of this device's client certificate; goes with client-request", value: "file",
+            example: "/etc/ws1agent/client.key"),
+        Setting(
+            "client-request", \.configuration.clientSigningRequestFile, .text,
+            """
+            File with the certificate signing request (PKCS #10, PEM or DER) made with that key; the collector answers \
+            it with the certificate
+            """,
+            value: "file", example: "/etc/ws1agent/client.csr"),
+        Setting(
+            "proxy", \.configuration.proxyURL, .text("http://HOST[:PORT]", pattern: "^http://"), "An HTTP proxy",
+            value: "url", fallback: "none", example: "http://proxy.example:3128"),
+        Setting(
+            "allow-plaintext", \.configuration.allowsPlaintext, .flag,
+            "Speak plain http:// to another machine too. Everybody on the way can then read credentials and data"),
+        Setting(
+            "log-level", \.configuration.traceLevel, .choice(), "How much the agent says of itself", value: "level",
+            reload: .atOnce),
+
+        // Seldom said: no flags, only environment and file.
+        Setting(
+            "application", \.configuration.applicationIdentifier, .text,
+            "Bundle id in records and beacons; empty: the agent", in: seldom, example: "com.example.kiosk"),
+        Setting(
+            "application-version", \.configuration.applicationVersion, .text,
+            "The program's version, in beacons and for compliance rules", in: seldom, example: "1.2.3"),
+        Setting(
+            "disabled-modules", \.configuration.disabledModules, .disabledModules,
+            "Modules that stay off whatever the profile says, built-in or custom", in: seldom, reload: .atOnce),
+        Setting(
+            "telecom-source", \.configuration.telecomSource, .choice(),
+            "hub: a hub counts this device's network traffic already, networkData is masked", in: seldom,
+            reload: .atOnce),
+        Setting(
+            "analytics", \.configuration.analyticsEnabled, .flag,
+            "false: no events are recorded, whatever the profile says", in: seldom, reload: .atOnce),
+        Setting(
+            "logging", \.configuration.loggingEnabled, .flag,
+            "false: no logs are kept or sent, whatever the profile says", in: seldom, reload: .atOnce),
+        Setting(
+            "logs-over-wifi-only", \.configuration.logsOverWiFiOnly, .flag,
+            "true: logs are sent over Wi-Fi or wired networks only, whatever the profile says", in: seldom,
+            key: "logsOverWiFiOnly", reload: .atOnce),
+        Setting(
+            "telemetry-disabled", \.configuration.telemetryDisabled, .flag,
+            "true: nothing is sampled, recorded or sent, whatever the profile says", in: seldom, reload: .atOnce),
+        Setting(
+            "test", \.configuration.isTest, .flag, "true: all records are marked as test data", in: seldom,
+            reload: .atOnce),
+        Setting(
+            "offline-time-allowed", \.configuration.offlineTimeAllowed, .seconds(.offline),
+            "Seconds without the collector after which a notice says so", in: seldom,
+            fallback: "what the profile says", example: "604800", reload: .atOnce),
+        Setting(
+            "credential-days", \.configuration.credentialDays,
+            .number(SettingRange(0...DataSamplerConfiguration.greatestCredentialDays, "days")),
+            "Days after which the device asks for a new credential by itself; 0: never", in: seldom, reload: .atOnce),
+        Setting(
+            "access-group", \.accessGroupName, .text,
+            "A group of this machine's users who may ask the running agent and read its logs", in: seldom,
+            fallback: "nobody else", example: "adm"),
+        Setting(
+            "detectors", \.configuration.builtInDetectors, .detectors, "Which signs of compromise are looked for",
+            in: seldom),
+        Setting(
+            "binary-digest", \.configuration.expectedBinaryDigest,
+            .text("64 hexadecimal digits", pattern: "^[0-9a-fA-F]{64}$"),
+            "SHA-256 of the agent's file, for agent-binary-modified", in: seldom,
+            fallback: "what was recorded at the first start", example: "64 hexadecimal digits"),
+
+        // Objects: only the file can say them.
+        Setting(
+            "module-intervals", \.configuration.moduleIntervals,
+            .entries(
+                .object(
+                    .init(),
+                    [
+                        Setting(
+                            "sample-interval", \.sampleInterval, .seconds(.interval), "Seconds between two samples"),
+                        Setting(
+                            "transmit-interval", \.transmitInterval, .seconds(.interval),
+                            "Seconds between two transmits"),
+                    ])),
+            "Other intervals for single modules, by module name; a custom module's name has a dot", in: .file,
+            example: "{ networkAdapter: { sampleInterval: 900 } }", reload: .atOnce),
+        Setting(
+            "privacy", \.configuration.privacy,
+            .entries(named: FieldClass.decidable.map(\.rawValue).sorted(), .choice()),
+            "What becomes of personal fields, by class; the stricter of this and the profile's", in: .file,
+            example: "{ mac: 'hash', 'ip-address': 'coarsen', ssid: 'drop' }", reload: .atOnce),
+        Setting(
+            "budgets", \.configuration.budgets,
+            .object(
+                DataSamplerBudgets(),
+                [
+                    Setting(
+                        "sentBytesPerDay", \.sentBytesPerDay, .integer(1...(.max)), "Compressed bytes sent in a day"),
+                    Setting(
+                        "writtenBytesPerDay", \.writtenBytesPerDay, .integer(1...(.max)),
+                        "Bytes written to disk in a day"),
+                    Setting(
+                        "processorShare", \.processorShare,
+                        .number(
+                            SettingRange(
+                                0...DataSamplerBudgets.greatestProcessorShare, "cores", excludesLeast: true)),
+                        "Share of a processor core"),
+                ]),
+            "What the agent may cost; it keeps a budget by slowing itself down, and says so", in: .file,
+            fallback: "none",
+            example: "{ sentBytesPerDay: 10000000, writtenBytesPerDay: 500000000, processorShare: 0.01 }",
+            reload: .atOnce),
+        Setting(
+            "log-retention", \.configuration.logRetention,
+            .object(
+                LogRetention(),
+                [
+                    Setting(
+                        "bytes", \.bytes, .integer(LogRetention.leastBytes...(.max)),
+                        "Bytes on disk of all segments but those of the ring"),
+                    Setting(
+                        "days", \.days, .number(SettingRange(LogRetention.daysAllowed)),
+                        "Days after its last line that a segment is kept"),
+                    Setting(
+                        "verboseRingBytes", \.verboseRingBytes,
+                        .integer(LogRetention.leastRingBytes...(.max), takesZero: true),
+                        "Bytes on disk of the ring of verbose lines; 0: no ring"),
+                ]),
+            "What the log store keeps", in: .file),
+    ]
+}
+
+extension SettingType where Value == Double {
+    fileprivate static func seconds(_ range: SecondsRange) -> SettingType {
+        number(SettingRange(range.least...range.greatest, "seconds"))
+    }
+}
+
+extension SettingType where Value == DataSamplerModules {
+    fileprivate static let modules = SettingType(.names(known: DataSamplerModules.offeredNames), text: \.names) {
+        given throws(CommandError) in
+        let names = try given.names("modules")
+        do throws(DataSamplerError) { return try DataSamplerModules(names: names) } catch {
+            throw given.refused(error.message, cause: error)
+        }
+    }
+}
+
+extension SettingType where Value == Set<String> {
+    fileprivate static let disabledModules = SettingType(
+        .names(known: nil), text: { $0.isEmpty ? "none" : $0.sorted().joined(separator: ",") }
+    ) { given throws(CommandError) in Set(try given.names("modules")) }
+}
+
+extension SettingType where Value == Set<BuiltInDetector> {
+    fileprivate static let detectors = SettingType(
+        .names(known: BuiltInDetector.allCases.map(\.rawValue)),
+        text: { detectors in
+            BuiltInDetector.allCases.filter(detectors.contains).map(\.rawValue).joined(separator: ",")
+        }
+    ) { given throws(CommandError) in
+        var detectors: Set<BuiltInDetector> = []
+        for name in try given.names("detectors") {
+            guard let detector = BuiltInDetector(rawValue: name) else {
+                throw given.wrong("some of \(BuiltInDetector.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+            detectors.insert(detector)
+        }
+        return detectors
+    }
+}

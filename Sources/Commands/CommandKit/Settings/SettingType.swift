@@ -1,0 +1,180 @@
+/// What a setting's value may be: how it is read, shown, and described.
+package struct SettingType<Value: Sendable>: Sendable {
+    package let form: SettingForm
+    let read: @Sendable (GivenSetting) throws(CommandError) -> Value
+    let text: @Sendable (Value) -> String
+
+    package init(
+        _ form: SettingForm, text: @escaping @Sendable (Value) -> String = { "\($0)" },
+        read: @escaping @Sendable (GivenSetting) throws(CommandError) -> Value
+    ) {
+        self.form = form
+        self.text = text
+        self.read = read
+    }
+}
+
+/// The form of a value, for messages, help, schema and documentation.
+package indirect enum SettingForm: Sendable {
+    /// - Parameters:
+    ///   - range: in words.
+    ///   - pattern: of JSON Schema.
+    case text(range: String?, pattern: String?)
+    case number(SettingRange)
+    case flag
+    case choice([String])
+    /// - Parameter known: the names there are; `nil`: any.
+    case names(known: [String]?)
+    case object([SettingDeclaration])
+    /// An object with names of somebody else's choice.
+    case entries(known: [String]?, SettingForm)
+
+    /// In words; `nil`: there is nothing to say.
+    package var range: String? {
+        switch self {
+        case .text(let range, _): range
+        case .number(let range): range.description
+        case .choice(let names), .names(let names?): names.joined(separator: ", ")
+        case .flag, .names, .object, .entries: nil
+        }
+    }
+
+    /// Whether its flag takes no value.
+    package var isSwitch: Bool {
+        if case .flag = self { true } else { false }
+    }
+}
+
+/// The numbers that a setting takes.
+package struct SettingRange: Sendable, CustomStringConvertible {
+    package let least: Double
+    package let greatest: Double
+    package let isWhole: Bool
+    /// Whether `least` itself is refused.
+    package let excludesLeast: Bool
+    /// Whether 0 is taken beside them.
+    package let takesZero: Bool
+    package let unit: String?
+
+    package init(
+        _ range: ClosedRange<Double>, _ unit: String? = nil, isWhole: Bool = false, excludesLeast: Bool = false,
+        takesZero: Bool = false
+    ) {
+        (least, greatest) = (range.lowerBound, range.upperBound)
+        self.unit = unit
+        self.isWhole = isWhole
+        self.excludesLeast = excludesLeast
+        self.takesZero = takesZero
+    }
+
+    /// NaN and the infinities are in no range.
+    func contains(_ value: Double) -> Bool {
+        guard !isWhole || value == value.rounded() else { return false }
+        return value >= least && value <= greatest && !(excludesLeast && value == least) || takesZero && value == 0
+    }
+
+    package var description: String {
+        let span =
+            greatest == .greatestFiniteMagnitude
+            ? "\(Self.text(least)) or more"
+            : excludesLeast
+                ? "above \(Self.text(least)) and at most \(Self.text(greatest))"
+                : "\(Self.text(least)) to \(Self.text(greatest))"
+        return (takesZero ? "0, or " : "") + span + (unit.map { " \($0)" } ?? "")
+    }
+
+    package static func text(_ value: Double) -> String {
+        Int(exactly: value).map { "\($0)" } ?? "\(value)"
+    }
+}
+
+extension SettingType where Value == String {
+    package static let text = text()
+
+    package static func text(_ range: String? = nil, pattern: String? = nil) -> SettingType {
+        SettingType(.text(range: range, pattern: pattern)) { given throws(CommandError) in try given.text() }
+    }
+}
+
+extension SettingType where Value == Bool {
+    package static let flag = SettingType(.flag) { given throws(CommandError) in try given.flag() }
+}
+
+extension SettingType where Value == Double {
+    package static func number(_ range: SettingRange) -> SettingType {
+        SettingType(.number(range), text: SettingRange.text) { given throws(CommandError) in try given.number(range) }
+    }
+}
+
+extension SettingType where Value: FixedWidthInteger {
+    package static func integer(_ range: ClosedRange<Value>, _ unit: String? = nil, takesZero: Bool = false)
+        -> SettingType
+    {
+        let greatest = range.upperBound == .max ? Double.greatestFiniteMagnitude : Double(range.upperBound)
+        let words = SettingRange(Double(range.lowerBound)...greatest, unit, isWhole: true, takesZero: takesZero)
+        return SettingType(.number(words)) { given throws(CommandError) in
+            // A text is read as a whole number, since a large one has no exact `Double`.
+            if case .text(let text) = given.value {
+                guard let number = Value(text), range.contains(number) || takesZero && number == 0 else {
+                    throw given.wrong("a whole number, \(words)")
+                }
+                return number
+            }
+            guard let number = Value(exactly: try given.number(words)) else {
+                throw given.wrong("a whole number, \(words)")
+            }
+            return number
+        }
+    }
+}
+
+extension SettingType where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
+    /// One of the names that an enumeration has.
+    package static func choice() -> SettingType {
+        let names = Value.allCases.map(\.rawValue)
+        return SettingType(.choice(names), text: \.rawValue) { given throws(CommandError) in
+            if case .text(let text) = given.value, let choice = Value(rawValue: text) { return choice }
+            throw given.wrong("one of \(names.joined(separator: ", "))")
+        }
+    }
+}
+
+extension SettingType {
+    /// An object of settings of its own; what it does not say is as in `prototype`.
+    package static func object(_ prototype: Value, _ fields: [Setting<Value>]) -> SettingType {
+        let declarations = fields.map { $0.declared(in: prototype) }
+        let keys = declarations.map { $0.key(.camelCase) }
+        return SettingType(
+            .object(declarations),
+            text: { value in
+                let entries = zip(keys, fields).compactMap { key, field in field.shown(value).map { "\(key): \($0)" } }
+                return "{ \(entries.joined(separator: ", ")) }"
+            }
+        ) { given throws(CommandError) in
+            var value = prototype
+            for (key, entry) in try given.table() {
+                guard let field = keys.firstIndex(of: key).map({ fields[$0] }) else { throw entry.unknownKey(keys) }
+                try field.take(entry, &value)
+            }
+            return value
+        }
+    }
+
+    /// An object with names of somebody else's choice.
+    package static func entries<Entry: Sendable>(
+        named known: [String]? = nil, _ type: SettingType<Entry>
+    ) -> SettingType where Value == [String: Entry] {
+        SettingType(
+            .entries(known: known, type.form),
+            text: { value in
+                value.isEmpty
+                    ? "none"
+                    : "{ \(value.sorted { $0.key < $1.key }.map { "\($0.key): \(type.text($0.value))" }.joined(separator: ", ")) }"
+            }
+        ) { given throws(CommandError) in
+            var value: Value = [:]
+            for (key, entry) in try given.table() { value[key] = try type.read(entry) }
+            return value
+        }
+    }
+}
