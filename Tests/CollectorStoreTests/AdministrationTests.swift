@@ -121,11 +121,11 @@ import WireModel
     }
 
     @Test func deletingLogsIsToldForEveryOrganizationTheyWereOf() async throws {
-        let archive = try SQLiteLogArchive.open(directory, clock: clock)
-        let plan = try await archive.deletion(LogQuery())
+        let archive = try LogArchive.open(directory, clock: clock)
+        let plan = try await archive.metadata.deletion(LogQuery())
         #expect(try await archive.delete(LogQuery(), confirmation: plan.confirmation, by: .commandLine) == plan)
         #expect(try await trail().isEmpty, "nothing was there to delete")
-        await archive.shutDown()
+        await archive.close()
     }
 
     // MARK: Tokens
@@ -308,11 +308,12 @@ import WireModel
     }
 
     @Test func aMachineThatEnrollsAnewWhileItsFormerDeviceHasNotLeftIsANotice() async throws {
-        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let archive = try LogArchive.open(directory, clock: clock)
         func told() async throws -> [NoticeRow] {
-            try await archive.notices(organization: "default", below: nil, limit: 10).notices.filter {
-                $0.code == .deviceReplaced
-            }
+            try await NoticeService(metadata: archive.metadata).page(organization: "default", below: nil, limit: 10)
+                .notices.filter {
+                    $0.code == .deviceReplaced
+                }
         }
         let (old, other) = (try await device("till 4"), try await device(machine: "x"))
         #expect(try await told().isEmpty)
@@ -329,7 +330,7 @@ import WireModel
         // Three devices of one machine are copies of one image, not one that has lost its identity.
         _ = try await device()
         #expect(try await told().count == 1)
-        await archive.shutDown()
+        await archive.close()
     }
 
     @Test func aPredecessorIsWhatAnAdministratorSaysAndASuccessorIsOnlyPossible() async throws {

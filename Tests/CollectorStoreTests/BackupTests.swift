@@ -21,10 +21,10 @@ import WireModel
         try SQLiteRecordStore.open(directory: path, clock: clock, logger: quietLogger)
     }
 
-    private func openArchive(_ path: String) throws -> SQLiteLogArchive {
-        var configuration = SQLiteLogArchive.Configuration()
+    private func openArchive(_ path: String) throws -> LogArchive {
+        var configuration = LogArchive.Configuration()
         configuration.leastFreeBytes = 0
-        return try SQLiteLogArchive.open(
+        return try LogArchive.open(
             directory: path, clock: clock, configuration: configuration, logger: quietLogger)
     }
 
@@ -137,15 +137,15 @@ import WireModel
                 #expect(try await backup.write().missingChunks == 0)
             }
             group.addTask {
-                for row in try await archive.chunks(LogQuery(), below: nil, limit: 100).chunks {
+                for row in try await archive.metadata.chunks(LogQuery(), below: nil, limit: 100).chunks {
                     let query = LogQuery(chunks: [row.id])
-                    let confirmation = try await archive.deletion(query).confirmation
+                    let confirmation = try await archive.metadata.deletion(query).confirmation
                     #expect(try await archive.delete(query, confirmation: confirmation, by: .commandLine) != nil)
                 }
             }
             try await group.waitForAll()
         }
-        await archive.shutDown()
+        await archive.close()
         try restore()
         try await expectWhole(restored)
     }
@@ -155,7 +155,7 @@ import WireModel
         let device = LogDevice()
         let kept = try await device.upload([LogDevice.chunk(segment: 1, 1...50)], to: archive)
         try await device.upload([LogDevice.chunk(segment: 2, 1...20)], to: archive)
-        let rows = try await archive.chunks(LogQuery(), below: nil, limit: 10).chunks
+        let rows = try await archive.metadata.chunks(LogQuery(), below: nil, limit: 10).chunks
         #expect(rows.count == 2)
         try FileManager.default.removeItem(atPath: data + "/" + (try #require(try chunkFile(2))))
         let report = try await takeBackup()
@@ -163,11 +163,12 @@ import WireModel
         try restore()
         #expect(try await StoreVerifier(directory: restored).verify().findings.map(\.code) == [.missing])
         let again = try openArchive(restored)
-        #expect(try await again.uploads(of: device.row.id, command: nil, limit: 10).map(\.upload).contains(kept))
+        #expect(
+            try await again.metadata.uploads(of: device.row.id, command: nil, limit: 10).map(\.upload).contains(kept))
         let content = try await again.content(LogQuery(), as: LogForm(order: .number))
         #expect(try await content.next() != nil)
-        await again.shutDown()
-        await archive.shutDown()
+        await again.close()
+        await archive.close()
     }
 
     /// The file of the n-th chunk.

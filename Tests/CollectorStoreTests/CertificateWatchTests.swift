@@ -10,9 +10,9 @@ import Testing
     init() throws { directory = try TemporaryDirectory() }
 
     private func notices() async throws -> [(subject: String, lasts: Bool, count: Int)] {
-        let archive = try SQLiteLogArchive.open(directory: directory.path, clock: clock, logger: quietLogger)
-        let page = try await archive.notices(organization: nil, below: nil, limit: 100)
-        await archive.shutDown()
+        let archive = try LogArchive.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let page = try await NoticeService(metadata: archive.metadata).page(organization: nil, below: nil, limit: 100)
+        await archive.close()
         return page.notices.filter { $0.code == .certificateExpiry }.map { ($0.subject, $0.ended == nil, $0.count) }
     }
 

@@ -47,9 +47,9 @@ import WireModel
         guard mount("tmpfs", directory.path, "tmpfs", 0, "size=48m") == 0 else { return }
         defer { umount2(directory.path, Int32(MNT_DETACH)) }
         let clock = ManualStoreClock()
-        var configuration = SQLiteLogArchive.Configuration()
+        var configuration = LogArchive.Configuration()
         configuration.leastFreeBytes = 0
-        let archive = try SQLiteLogArchive.open(
+        let archive = try LogArchive.open(
             directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         let logs = LogDevice()
@@ -73,7 +73,7 @@ import WireModel
             close(descriptor)
         }
         func delete() async throws -> LogDeletion? {
-            let plan = try await archive.deletion(LogQuery())
+            let plan = try await archive.metadata.deletion(LogQuery())
             return try await archive.delete(LogQuery(), confirmation: plan.confirmation, by: .commandLine)
         }
         clock.advance(days: 2)
@@ -94,7 +94,7 @@ import WireModel
         try fill()
         #expect(try await delete()?.chunks == 1)
         await store.shutDown()
-        await archive.shutDown()
+        await archive.close()
         #expect(try await directory.verify().isWhole)
     }
 }

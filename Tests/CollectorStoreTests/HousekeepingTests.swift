@@ -126,12 +126,14 @@ import WireModel
         #expect(
             counts[.recordsLost].notices == 1 && counts[.recordsLost].lasting == 0
                 && counts[.identityConflict].raised == 1)
-        let archive = try SQLiteLogArchive.open(directory, clock: clock)
-        let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices
+        let archive = try LogArchive.open(directory, clock: clock)
+        let notices = try await NoticeService(metadata: archive.metadata).page(
+            organization: "default", below: nil, limit: 10
+        ).notices
         #expect(Set(notices.map(\.subject)) == [known.description])
         #expect(notices.contains { $0.code == .recordsLost && $0.detail.hasPrefix("5 records of the sample stream") })
         #expect(notices.contains { $0.code == .queueDamaged && $0.detail.hasPrefix("32 records of the sample stream") })
-        await archive.shutDown()
+        await archive.close()
         await store.shutDown()
         await registry.close()
     }

@@ -11,69 +11,66 @@ import WireModel
 @Suite struct LogArchiveTests {
     @Test func whatWasAnsweredIsThereAfterEveryEnd() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         let chunk = try LogDevice.chunk(segment: 1, 1...500)
         let upload = try await device.upload([chunk], to: archive)
         // As kill -9 leaves it at this moment.
         let copy = try directory.copy()
-        let reopened = try SQLiteLogArchive.open(copy)
-        let standing = try await reopened.standing(of: upload, from: device.row.id)
+        let reopened = try LogArchive.open(copy)
+        let standing = try await reopened.metadata.standing(of: upload, from: device.row.id)
         #expect(standing.storedChunks == 1 && standing.missing.isEmpty && standing.storedRawBytes == chunk.text.count)
         #expect(try await reopened.text() == chunk.text)
         let report = try await copy.verify()
         #expect(report.isWhole && report.chunks == 1)
-        await reopened.shutDown()
-        await archive.shutDown()
+        await reopened.close()
+        await archive.close()
     }
 
     @Test func whatACrashBeforeTheRowLeavesIsRemovedOrTakesItsPlaceWhenItComesAgain() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         let (kept, lost) = (try LogDevice.chunk(segment: 1, 1...50), try LogDevice.chunk(segment: 2, 1...50))
         let upload = UploadID.random()
-        _ = try await archive.begin(try device.manifest(upload, [kept.text, lost.text]), from: device.row)
+        _ = try await archive.metadata.beginUpload(
+            try device.manifest(upload, [kept.text, lost.text]), from: device.row)
         _ = try await archive.store(kept.gzip, chunk: 1, of: upload, from: device.row.id)
         // The points a kill can come at: while the file is written, when it is written, when it has its name.
-        let files = ChunkFiles(directory: DataDirectory(path: directory.path))
+        let chunks = DirectoryChunkStore(directory: DataDirectory(path: directory.path))
         let path = ChunkPath(
             organization: "default", application: device.row.application, device: device.row.id, upload: upload,
             number: 2)
-        _ = try files.write(lost.gzip.prefix(10), for: path)
-        _ = try files.write(lost.gzip, for: path)
-        try files.publish(try files.write(lost.gzip, for: path), as: path)
+        _ = try chunks.write(lost.gzip.prefix(10), for: path)
+        _ = try chunks.write(lost.gzip, for: path)
+        try chunks.put(lost.gzip, at: path)
         #expect(directory.chunkFiles.count == 4)
         #expect(try await archive.text() == kept.text)
-        await archive.shutDown()
-        let reopened = try SQLiteLogArchive.open(directory)
+        await archive.close()
+        let reopened = try LogArchive.open(directory)
         #expect(directory.chunkFiles.count == 2)
         #expect(try await reopened.text() == kept.text)
-        #expect(try await reopened.standing(of: upload, from: device.row.id).missing == [2])
+        #expect(try await reopened.metadata.standing(of: upload, from: device.row.id).missing == [2])
         _ = try await reopened.store(lost.gzip, chunk: 2, of: upload, from: device.row.id)
         #expect(directory.chunkFiles.count == 2)
         #expect(try await reopened.text() == kept.text + lost.text)
-        await reopened.shutDown()
+        await reopened.close()
     }
 
     /// The archive holds its own lock while it looks.
     @Test func theCollectorsOwnLockIsNoStranger() async throws {
         let directory = try TemporaryDirectory()
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         #expect(FileManager.default.fileExists(atPath: directory.path + "/chunks/lock"))
-        let files = ChunkFiles(directory: DataDirectory(path: directory.path))
-        func strangers() throws -> [String] {
-            try files.removeLeftovers(kept: []) { (_, _) throws(StoreError) in .unknown }.strangers
-        }
-        #expect(try strangers().isEmpty)
+        #expect(try archive.removeLeftovers().strangers.isEmpty)
         try Data("kept".utf8).write(to: URL(fileURLWithPath: directory.path + "/chunks/note"))
-        #expect(try strangers() == ["note"])
-        await archive.shutDown()
+        #expect(try archive.removeLeftovers().strangers == ["note"])
+        await archive.close()
     }
 
     @Test func whatIsNotTheCollectorsIsLeftAloneAtAStart() async throws {
         let (directory, elsewhere, device) = (try TemporaryDirectory(), try TemporaryDirectory(), LogDevice())
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
-        await archive.shutDown()
+        await archive.close()
         let chunks = directory.path + "/chunks"
         let parent = "\(chunks)/\(try #require(directory.chunkFiles.first))".split(separator: "/").dropLast().joined(
             separator: "/")
@@ -93,68 +90,68 @@ import WireModel
         try FileManager.default.createDirectory(atPath: "/\(parent)/directory", withIntermediateDirectories: false)
         let left = "/\(parent)/\(UploadID.random())-0002.log.gz.\(UploadID.random()).partial"
         try Data("x".utf8).write(to: URL(fileURLWithPath: left))
-        let reopened = try SQLiteLogArchive.open(directory)
+        let reopened = try LogArchive.open(directory)
         for stranger in strangers { #expect(FileManager.default.fileExists(atPath: stranger), "\(stranger)") }
         #expect(!FileManager.default.fileExists(atPath: left))
         #expect(FileManager.default.fileExists(atPath: "/\(parent)/directory"))
-        #expect(try await reopened.chunks(LogQuery(), below: nil, limit: 10).chunks.count == 1)
-        await reopened.shutDown()
+        #expect(try await reopened.metadata.chunks(LogQuery(), below: nil, limit: 10).chunks.count == 1)
+        await reopened.close()
     }
 
     @Test func aCrashBetweenDeletingAndRemovingLeavesNoFile() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
-        await archive.shutDown()
+        await archive.close()
         try directory.execute(
             "UPDATE chunk SET fate = 4, deleted = 1, path = NULL", on: directory.path + "/collector.sqlite")
         #expect(directory.chunkFiles.count == 1)
-        await (try SQLiteLogArchive.open(directory)).shutDown()
+        await (try LogArchive.open(directory)).close()
         #expect(directory.chunkFiles.isEmpty)
     }
 
     @Test func whatWasDeletedIsRememberedByItsUploadAndItsChunksForSixtyDays() async throws {
         let (directory, device, clock) = (try TemporaryDirectory(), LogDevice(), ManualStoreClock())
-        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let archive = try LogArchive.open(directory, clock: clock)
         let chunk = try LogDevice.chunk(segment: 1, 1...50)
         var uploads: [UploadID] = []
         for _ in 0..<2 {
             uploads.append(try await device.upload([chunk], to: archive))
-            _ = try await archive.complete(try #require(uploads.last), gone: [], from: device.row.id)
+            _ = try await archive.metadata.completeUpload(try #require(uploads.last), gone: [], from: device.row.id)
         }
-        let newest = try #require(try await archive.chunks(LogQuery(), below: nil, limit: 1).chunks.first)
+        let newest = try #require(try await archive.metadata.chunks(LogQuery(), below: nil, limit: 1).chunks.first)
         #expect(newest.upload == uploads[1])
         let query = LogQuery(chunks: [newest.id])
-        let plan = try await archive.deletion(query)
+        let plan = try await archive.metadata.deletion(query)
         #expect(try await archive.delete(query, confirmation: plan.confirmation, by: .commandLine) == plan)
         clock.advance(days: 59)
         for upload in uploads {
-            #expect(try await archive.standing(of: upload, from: device.row.id).phase == .complete)
+            #expect(try await archive.metadata.standing(of: upload, from: device.row.id).phase == .complete)
         }
-        #expect(try await archive.standing(of: uploads[1], from: device.row.id).deleted == [1])
+        #expect(try await archive.metadata.standing(of: uploads[1], from: device.row.id).deleted == [1])
         clock.advance(days: 2)
-        #expect(try await archive.standing(of: uploads[0], from: device.row.id).storedChunks == 1)
-        let remembered = try await archive.standing(of: uploads[1], from: device.row.id)
+        #expect(try await archive.metadata.standing(of: uploads[0], from: device.row.id).storedChunks == 1)
+        let remembered = try await archive.metadata.standing(of: uploads[1], from: device.row.id)
         #expect(remembered.phase == .complete && remembered.missing.isEmpty && remembered.deleted.isEmpty)
         #expect(try await archive.text() == chunk.text)
-        await archive.shutDown()
+        await archive.close()
     }
 
     @Test func anotherProcessCannotHoldTheSameChunks() async throws {
         let directory = try TemporaryDirectory()
-        let archive = try SQLiteLogArchive.open(directory)
-        #expect(throws: StoreError.self) { try SQLiteLogArchive.open(directory) }
-        await archive.shutDown()
-        await (try SQLiteLogArchive.open(directory)).shutDown()
+        let archive = try LogArchive.open(directory)
+        #expect(throws: StoreError.self) { try LogArchive.open(directory) }
+        await archive.close()
+        await (try LogArchive.open(directory)).close()
     }
 
     @Test func verifyNamesChunksThatAreMissingOrAlteredAndCountsThatDiffer() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         for segment in 1...3 {
             try await device.upload([try LogDevice.chunk(segment: UInt64(segment), 1...50)], to: archive)
         }
-        await archive.shutDown()
+        await archive.close()
         #expect(try await directory.verify().isWhole)
         let files = directory.chunkFiles
         var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory.path)/chunks/\(files[0])"))
@@ -172,7 +169,7 @@ import WireModel
 
     @Test func aChunkThatWasAlteredOnDiskBreaksTheAnswerOff() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
         let file = "\(directory.path)/chunks/\(directory.chunkFiles[0])"
         var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
@@ -182,7 +179,7 @@ import WireModel
         // What was deleted behind the archive's back is left out.
         try FileManager.default.removeItem(atPath: file)
         #expect(try await archive.text().isEmpty)
-        await archive.shutDown()
+        await archive.close()
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs to mount a file system"))
@@ -190,10 +187,10 @@ import WireModel
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         guard mount("tmpfs", directory.path, "tmpfs", 0, "size=2m") == 0 else { return }
         defer { umount2(directory.path, Int32(MNT_DETACH)) }
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         let noise = try Self.noise(segment: 1, bytes: 3_000_000)
         let upload = UploadID.random()
-        _ = try await archive.begin(try device.manifest(upload, [noise.text]), from: device.row)
+        _ = try await archive.metadata.beginUpload(try device.manifest(upload, [noise.text]), from: device.row)
         do {
             _ = try await archive.store(noise.gzip, chunk: 1, of: upload, from: device.row.id)
             Issue.record("it was taken")
@@ -201,24 +198,24 @@ import WireModel
             #expect(error.code == .diskFull)
         }
         #expect(directory.chunkFiles.isEmpty)
-        #expect(try await archive.standing(of: upload, from: device.row.id).missing == [1])
+        #expect(try await archive.metadata.standing(of: upload, from: device.row.id).missing == [1])
         #expect(mount("tmpfs", directory.path, "tmpfs", UInt(MS_REMOUNT), "size=16m") == 0)
         #expect(try await archive.store(noise.gzip, chunk: 1, of: upload, from: device.row.id).storedChunks == 1)
         #expect(try await archive.text() == noise.text)
-        await archive.shutDown()
+        await archive.close()
     }
 
     @Test func chunksAreRefusedBeforeTheDiskIsFull() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
-        var configuration = SQLiteLogArchive.Configuration()
+        var configuration = LogArchive.Configuration()
         configuration.leastFreeBytes = .max
-        let archive = try SQLiteLogArchive.open(
+        let archive = try LogArchive.open(
             directory: directory.path, clock: ManualStoreClock(), configuration: configuration, logger: quietLogger)
         await #expect(throws: UploadError.self) {
             try await device.upload([try LogDevice.chunk(segment: 1, 1...5)], to: archive)
         }
         #expect(directory.chunkFiles.isEmpty)
-        await archive.shutDown()
+        await archive.close()
     }
 
     /// Lines that cannot be compressed well.
@@ -240,14 +237,15 @@ import WireModel
 
     @Test func manySegmentsAtTheSameTimeAreMergedInBoundedMemory() async throws {
         let directory = try TemporaryDirectory()
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         // 40 devices that say 60 KB each in the same hour: 2.4 MB together, of which 200 KB may be held.
         for _ in 0..<40 {
             try await LogDevice().upload([try LogDevice.chunk(segment: 1, 1...300, padding: 150)], to: archive)
         }
         let query = LogQuery()
         let reader = try LogReader(
-            try await archive.catalog.segments(query), of: query, as: LogForm(), catalog: archive.catalog,
+            try await archive.metadata.segments(query), of: query, as: LogForm(), metadata: archive.metadata,
+            chunks: archive.chunks,
             heldBytes: 200_000)
         var last: Int64 = 0
         var lines = 0
@@ -264,28 +262,29 @@ import WireModel
         #expect(lines == 40 * 300)
         // What is opened last comes on top.
         #expect(await reader.mostHeldBytes < 400_000)
-        await archive.shutDown()
+        await archive.close()
     }
 
     @Test func whatCannotMatchIsNotInflated() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...20_000, padding: 100)], to: archive)
         let start = ManualStoreClock.start
         var query = LogQuery()
         query.lines = LogFilter(level: .error, since: start + 9_000_000_000, until: start + 9_100_000_000)
         let reader = try LogReader(
-            try await archive.catalog.segments(query), of: query, as: LogForm(), catalog: archive.catalog)
+            try await archive.metadata.segments(query), of: query, as: LogForm(), metadata: archive.metadata,
+            chunks: archive.chunks)
         var text = Data()
         while let piece = try await reader.next() { text += piece }
         #expect(String(decoding: text, as: UTF8.self).split(separator: "\n").count == 10)
         #expect(await reader.mostHeldBytes <= 3 * LogLimits.blockBytes)
-        await archive.shutDown()
+        await archive.close()
     }
 
     @Test func aLogOf200MegabytesIsToldInBoundedMemory() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
-        let archive = try SQLiteLogArchive.open(directory)
+        let archive = try LogArchive.open(directory)
         // 40 chunks of 5 MB, the same lines at numbers and times of their own: little to compute, all of it to be told.
         var total = 0
         for segment in 1...40 {
@@ -298,7 +297,8 @@ import WireModel
         #expect(total > 190_000_000)
         let query = LogQuery()
         let reader = try LogReader(
-            try await archive.catalog.segments(query), of: query, as: LogForm(), catalog: archive.catalog)
+            try await archive.metadata.segments(query), of: query, as: LogForm(), metadata: archive.metadata,
+            chunks: archive.chunks)
         var (told, most) = (0, 0)
         while let piece = try await reader.next() {
             told += piece.count
@@ -307,11 +307,11 @@ import WireModel
         #expect(told == total)
         #expect(most <= LogReader.pieceBytes + LogLimits.lineBytes)
         #expect(await reader.mostHeldBytes <= 2 * LogLimits.chunkBytes)
-        await archive.shutDown()
+        await archive.close()
     }
 }
 
-extension SQLiteLogArchive {
+extension LogArchive {
     /// All lines, in the order of their numbers.
     func text() async throws -> Data {
         let content = try await content(LogQuery(), as: LogForm(order: .number))

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import Logging
 import Gzip
 import TelemetryBasics
 import WireModel
@@ -56,9 +57,9 @@ struct LogDevice: Sendable {
     }
 
     @discardableResult
-    func upload(_ chunks: [(text: Data, gzip: Data)], to archive: SQLiteLogArchive) async throws -> UploadID {
+    func upload(_ chunks: [(text: Data, gzip: Data)], to archive: LogArchive) async throws -> UploadID {
         let upload = UploadID.random()
-        _ = try await archive.begin(try manifest(upload, chunks.map(\.text)), from: row)
+        _ = try await archive.metadata.beginUpload(try manifest(upload, chunks.map(\.text)), from: row)
         for (position, chunk) in chunks.enumerated() {
             _ = try await archive.store(chunk.gzip, chunk: position + 1, of: upload, from: row.id)
         }
@@ -66,13 +67,34 @@ struct LogDevice: Sendable {
     }
 }
 
-extension SQLiteLogArchive {
-    static func open(_ directory: TemporaryDirectory, clock: ManualStoreClock = ManualStoreClock()) throws
-        -> SQLiteLogArchive
-    {
+extension LogArchive {
+    static func open(
+        _ directory: TemporaryDirectory, clock: ManualStoreClock = ManualStoreClock()
+    ) throws -> LogArchive {
         var configuration = Configuration()
         configuration.leastFreeBytes = 0
         return try open(directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)
+    }
+
+    /// With a metadata service of its own, beside that of the test.
+    static func open(
+        directory: String, clock: any StoreClock, configuration: Configuration = Configuration(), logger: Logger
+    ) throws -> LogArchive {
+        let metadata = try MetadataService.open(directory: directory, clock: clock, logger: logger, exclusive: false).0
+        return try open(metadata: metadata, configuration: configuration, logger: logger)
+    }
+
+    func close() async {
+        shutDown()
+        await metadata.close()
+    }
+}
+
+extension NoticeService {
+    /// With a metadata service of its own, beside that of the test.
+    init(directory: String, clock: any StoreClock, logger: Logger) throws {
+        self.init(
+            metadata: try MetadataService.open(directory: directory, clock: clock, logger: logger, exclusive: false).0)
     }
 }
 

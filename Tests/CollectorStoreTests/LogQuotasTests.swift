@@ -12,15 +12,15 @@ import WireModel
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func archive(_ adjust: (inout LogQuotas) -> Void) throws -> SQLiteLogArchive {
-        var configuration = SQLiteLogArchive.Configuration()
+    private func archive(_ adjust: (inout LogQuotas) -> Void) throws -> LogArchive {
+        var configuration = LogArchive.Configuration()
         configuration.leastFreeBytes = 0
         adjust(&configuration.quotas)
-        return try SQLiteLogArchive.open(
+        return try LogArchive.open(
             directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)
     }
 
-    private func fault(_ device: LogDevice, _ application: String, in archive: SQLiteLogArchive) async throws
+    private func fault(_ device: LogDevice, _ application: String, in archive: LogArchive) async throws
         -> UploadError?
     {
         var device = device
@@ -39,11 +39,12 @@ import WireModel
         #expect(try await fault(device, "b", in: archive) == nil, "names that it has go on")
         #expect(try await fault(LogDevice(), "d", in: archive) == nil, "another device has names of its own")
         // A name is free again once nothing of it is kept or on its way.
-        await archive.shutDown()
+        await archive.close()
         let later = try self.archive { $0.applicationsPerDevice = 3 }
         clock.advance(days: 8)
         let query = LogQuery(device: device.row.id, application: "a", withTest: true)
-        _ = try await later.delete(query, confirmation: try await later.deletion(query).confirmation, by: .commandLine)
+        _ = try await later.delete(
+            query, confirmation: try await later.metadata.deletion(query).confirmation, by: .commandLine)
         #expect(try await fault(device, "d", in: later) == nil)
         await later.shutDown()
     }
@@ -54,14 +55,18 @@ import WireModel
         #expect(try await fault(LogDevice(), "d", in: archive) == .tooManyApplications(ofDevice: false, limit: 3))
         #expect(try await fault(LogDevice(), "a", in: archive) == nil)
         #expect(try await fault(LogDevice("west"), "d", in: archive) == nil, "another organization is not concerned")
-        let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices
+        let notices = try await NoticeService(metadata: archive.metadata).page(
+            organization: "default", below: nil, limit: 10
+        ).notices
         #expect(
             notices.map(\.code) == [.logQuotaReached] && notices[0].ended == nil
                 && notices[0].detail.contains("3 names"))
         await archive.setQuotas(LogQuotas())
         #expect(try await fault(LogDevice(), "d", in: archive) == nil)
-        #expect(try await archive.notices(organization: "default", below: nil, limit: 10).notices[0].ended != nil)
-        await archive.shutDown()
+        #expect(
+            try await NoticeService(metadata: archive.metadata).page(organization: "default", below: nil, limit: 10)
+                .notices[0].ended != nil)
+        await archive.close()
     }
 
     @Test func anOrganizationHasAQuotaOverAllNames() async throws {
@@ -72,17 +77,19 @@ import WireModel
             try await fault(LogDevice(), "d", in: archive)
                 == .organizationQuotaExceeded(used: 3 * bytes, limit: 3 * bytes + 1))
         #expect(try await fault(LogDevice("west"), "d", in: archive) == nil)
-        let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices
+        let notices = try await NoticeService(metadata: archive.metadata).page(
+            organization: "default", below: nil, limit: 10
+        ).notices
         #expect(notices.map(\.subject) == ["all applications", "all applications"])
         #expect(Set(notices.map(\.code)) == [.logQuotaHigh, .logQuotaReached])
         let query = LogQuery(organization: "default", application: "a", withTest: true)
         _ = try await archive.delete(
-            query, confirmation: try await archive.deletion(query).confirmation, by: .commandLine)
+            query, confirmation: try await archive.metadata.deletion(query).confirmation, by: .commandLine)
         #expect(try await fault(LogDevice(), "e", in: archive) == nil, "there is room again")
         #expect(
-            try await archive.usage(organization: "default").map(\.application) == ["b", "c", "e"],
+            try await archive.metadata.logUsage(organization: "default").map(\.application) == ["b", "c", "e"],
             "an empty name leaves nothing")
-        await archive.shutDown()
+        await archive.close()
         #expect(try await StoreVerifier(directory: directory.path).verify().isWhole)
     }
 }

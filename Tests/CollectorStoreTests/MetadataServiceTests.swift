@@ -298,4 +298,54 @@ import WireModel
             #expect(bytes.range(of: Data(secret.dropFirst(5).utf8)) == nil)
         }
     }
+
+    @Test func longListsKeepNeitherEnrollmentNorCredentialWaiting() async throws {
+        let known = try await registry.enroll(token: first.enrollmentToken, request: request())
+        let (reading, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let registry = registry
+        try await withThrowingTaskGroup { group in
+            // Lists that take until everything else is done; one reader is left.
+            for _ in 0..<2 {
+                group.addTask {
+                    let isInTime = try await registry.readers.read { _ in
+                        reading.signal()
+                        // Bounds a failing test only.
+                        return ended.wait(timeout: .now() + 60) == .success
+                    }
+                    #expect(isInTime)
+                }
+            }
+            await Task.detached { Self.wait(for: reading, 2) }.value
+            try await registry.checkEnrollmentToken(first.enrollmentToken)
+            let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+            for credential in [known.credential, device.credential] {
+                guard case .device = try await registry.authenticateDevice(credential: credential) else {
+                    Issue.record("a credential is not known")
+                    continue
+                }
+            }
+            #expect(try await registry.authenticatePerson(token: first.administratorToken) != nil)
+            for _ in 0..<2 { ended.signal() }
+            try await group.waitForAll()
+        }
+    }
+
+    private static func wait(for semaphore: DispatchSemaphore, _ count: Int) {
+        for _ in 0..<count { semaphore.wait() }
+    }
+
+    @Test func aListShowsEveryChangeThatHasReturned() async throws {
+        func names() async throws -> [String] {
+            try await registry.devices(DeviceQuery(), after: nil, limit: 10).devices.map(\.name).sorted()
+        }
+        #expect(try await names().isEmpty)
+        let device = try await registry.enroll(token: first.enrollmentToken, request: request(name: "one"))
+        #expect(try await names() == ["one"])
+        _ = try await registry.enroll(token: first.enrollmentToken, request: request(name: "two"))
+        #expect(try await names() == ["one", "two"])
+        let row = try #require(try await registry.device(device.deviceID, organization: nil))
+        try await registry.deleteDevice(
+            row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
+        #expect(try await names() == ["two"])
+    }
 }

@@ -91,9 +91,9 @@ import WireModel
     }
 
     private func notices(at path: String) async throws -> [NoticeRow] {
-        let archive = try SQLiteLogArchive.open(directory: path, clock: clock, logger: quietLogger)
-        let page = try await archive.notices(organization: nil, below: nil, limit: 100)
-        await archive.shutDown()
+        let archive = try LogArchive.open(directory: path, clock: clock, logger: quietLogger)
+        let page = try await NoticeService(metadata: archive.metadata).page(organization: nil, below: nil, limit: 100)
+        await archive.close()
         return page.notices
     }
 
@@ -272,7 +272,7 @@ import WireModel
             #expect(mark.lostAtCollector <= 6)
         }
         _ = try await expectAccount(of: devices, in: again, at: killed.path)
-        await again.shutDown()
+        await again.close()
     }
 
     /// Cuts the file to nothing, as a shell's `>` does.
@@ -300,7 +300,7 @@ import WireModel
         #expect(try Data(contentsOf: URL(fileURLWithPath: file + "-wal")) == wal, "who only looks changes nothing")
         let again = try SQLiteRecordStore.open(killed, clock: clock)
         #expect(try await expectAccount(of: devices, in: again, at: killed.path) == 0, "all of it is in the WAL")
-        await again.shutDown()
+        await again.close()
     }
 
     @Test func aFileThatIsCutToNothingWhileItIsOpenIsMendedAtTheNextRecord() async throws {

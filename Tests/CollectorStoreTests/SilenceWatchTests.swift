@@ -55,9 +55,11 @@ import WireModel
     }
 
     private func notices(_ organization: String? = nil) async throws -> [NoticeRow] {
-        let archive = try SQLiteLogArchive.open(directory, clock: clock)
-        let rows = try await archive.notices(organization: organization, below: nil, limit: 1000).notices
-        await archive.shutDown()
+        let archive = try LogArchive.open(directory, clock: clock)
+        let rows = try await NoticeService(metadata: archive.metadata).page(
+            organization: organization, below: nil, limit: 1000
+        ).notices
+        await archive.close()
         return rows
     }
 

@@ -87,10 +87,11 @@ import WireModel
         let watch = RecordFileWatch(
             store: try SQLiteRecordStore.openReading(directory: directory.path), notices: service, logger: quietLogger)
         func lasting() async throws -> [String] {
-            let archive = try SQLiteLogArchive.open(
+            let archive = try LogArchive.open(
                 directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
-            let page = try await archive.notices(organization: nil, below: nil, limit: 100)
-            await archive.shutDown()
+            let page = try await NoticeService(metadata: archive.metadata).page(
+                organization: nil, below: nil, limit: 100)
+            await archive.close()
             return page.notices.filter { $0.code == .recordFile && $0.ended == nil }.map(\.detail)
         }
         await watch.look()

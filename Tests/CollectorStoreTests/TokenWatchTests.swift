@@ -12,9 +12,9 @@ import Testing
     init() throws { directory = try TemporaryDirectory() }
 
     private func lasting() async throws -> [(subject: String, detail: String)] {
-        let archive = try SQLiteLogArchive.open(directory: directory.path, clock: clock, logger: quietLogger)
-        let page = try await archive.notices(organization: nil, below: nil, limit: 100)
-        await archive.shutDown()
+        let archive = try LogArchive.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let page = try await NoticeService(metadata: archive.metadata).page(organization: nil, below: nil, limit: 100)
+        await archive.close()
         return page.notices.filter { $0.code == .tokenExpiry && $0.ended == nil }.map { ($0.subject, $0.detail) }
     }
 

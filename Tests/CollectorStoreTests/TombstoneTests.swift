@@ -18,15 +18,15 @@ import WireModel
         return try statement.step() ? statement.int(0) : -1
     }
 
-    private func deleteLogs(of archive: SQLiteLogArchive) async throws {
-        let plan = try await archive.deletion(LogQuery())
+    private func deleteLogs(of archive: LogArchive) async throws {
+        let plan = try await archive.metadata.deletion(LogQuery())
         #expect(try await archive.delete(LogQuery(), confirmation: plan.confirmation, by: .commandLine) != nil)
     }
 
     @Test func whatWasDeletedIsNotTakenAgainHoweverLongTheDeviceWasOff() async throws {
         let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
-        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let archive = try LogArchive.open(directory, clock: clock)
         let enrolled = try await registry.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
         let row = try #require(try await registry.device(enrolled.deviceID, organization: nil))
@@ -35,15 +35,15 @@ import WireModel
         let upload = UploadID.random()
         let manifest = try log.manifest(upload, chunks.map(\.text))
         // The second never comes: the device is switched off.
-        _ = try await archive.begin(manifest, from: row)
+        _ = try await archive.metadata.beginUpload(manifest, from: row)
         _ = try await archive.store(chunks[0].gzip, chunk: 1, of: upload, from: row.id)
         try await deleteLogs(of: archive)
         clock.advance(days: 59)
-        #expect(try await archive.uploads(of: row.id, command: nil, limit: 10).map(\.deletedChunks) == [1])
+        #expect(try await archive.metadata.uploads(of: row.id, command: nil, limit: 10).map(\.deletedChunks) == [1])
         clock.advance(days: 900)
-        #expect(try await archive.uploads(of: row.id, command: nil, limit: 10).map(\.chunks) == [0])
+        #expect(try await archive.metadata.uploads(of: row.id, command: nil, limit: 10).map(\.chunks) == [0])
         #expect(try count("SELECT count(*) FROM chunk") == 0)
-        await #expect(throws: UploadError.expired) { _ = try await archive.begin(manifest, from: row) }
+        await #expect(throws: UploadError.expired) { _ = try await archive.metadata.beginUpload(manifest, from: row) }
         for number in 1...2 {
             await #expect(throws: UploadError.unknownChunk) {
                 _ = try await archive.store(chunks[number - 1].gzip, chunk: number, of: upload, from: row.id)
@@ -52,39 +52,41 @@ import WireModel
         #expect(directory.chunkFiles.isEmpty)
         try await registry.deleteDevice(row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
         clock.advance(days: 1)
-        #expect(try await archive.uploads(of: row.id, command: nil, limit: 10).isEmpty, "nobody can send it any more")
-        await archive.shutDown()
+        #expect(
+            try await archive.metadata.uploads(of: row.id, command: nil, limit: 10).isEmpty,
+            "nobody can send it any more")
+        await archive.close()
         await registry.close()
     }
 
     @Test func logsOfADeletedDeviceStayAsLongAsTheyAreKept() async throws {
         let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
-        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let archive = try LogArchive.open(directory, clock: clock)
         let enrolled = try await registry.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
         let row = try #require(try await registry.device(enrolled.deviceID, organization: nil))
         try await LogDevice(row: row).upload([try LogDevice.chunk(segment: 1, 1...20)], to: archive)
         try await registry.deleteDevice(row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
         clock.advance(days: 500)
-        #expect(try await archive.uploads(of: row.id, command: nil, limit: 10).map(\.storedChunks) == [1])
+        #expect(try await archive.metadata.uploads(of: row.id, command: nil, limit: 10).map(\.storedChunks) == [1])
         try await deleteLogs(of: archive)
         clock.advance(seconds: 3601)
-        #expect(try await archive.uploads(of: row.id, command: nil, limit: 10).isEmpty)
-        await archive.shutDown()
+        #expect(try await archive.metadata.uploads(of: row.id, command: nil, limit: 10).isEmpty)
+        await archive.close()
         await registry.close()
     }
 
     @Test func ofOneDeviceABoundedNumberOfUploadsIsRemembered() async throws {
-        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let archive = try LogArchive.open(directory, clock: clock)
         let log = LogDevice()
-        for _ in 0..<UploadCatalog.rememberedPerDevice + 20 {
+        for _ in 0..<UploadLimits.rememberedPerDevice + 20 {
             let upload = UploadID.random()
-            _ = try await archive.begin(try log.manifest(upload, []), from: log.row)
-            _ = try await archive.complete(upload, gone: [], from: log.row.id)
+            _ = try await archive.metadata.beginUpload(try log.manifest(upload, []), from: log.row)
+            _ = try await archive.metadata.completeUpload(upload, gone: [], from: log.row.id)
         }
-        #expect(try count("SELECT count(*) FROM upload") == UploadCatalog.rememberedPerDevice + 1)
-        await archive.shutDown()
+        #expect(try count("SELECT count(*) FROM upload") == UploadLimits.rememberedPerDevice + 1)
+        await archive.close()
     }
 
     @Test func aDeletedDeviceIsForgottenWhenNothingOfItIsLeft() async throws {

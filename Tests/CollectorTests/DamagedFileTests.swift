@@ -33,11 +33,10 @@ import WireModel
         let (registry, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
         let (_, token) = try await registry.createPersonToken(name: "ann", role: .administrator, organization: nil)
         let store = try data.openStore()
-        let archive = try SQLiteLogArchive.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let archive = try LogArchive.open(metadata: registry, logger: KeptData.logger)
         let clock = data.clock
         let server = CollectorServer(
-            store: store, metadata: registry,
-            archive: archive,
+            store: store, metadata: registry, archive: archive, notices: NoticeService(metadata: registry),
             settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
         let missingFiles = try #require(HTTPField.Name("WS1-Missing-Files"))
         let device = data.devices[0]
@@ -69,7 +68,7 @@ import WireModel
             #expect(balance.objects("streams").allSatisfy { $0.number("lostAtCollector") ?? 0 > 0 })
         }
         await store.shutDown()
-        await archive.shutDown()
+        archive.shutDown()
         await registry.close()
         let report = try await StoreVerifier(directory: data.path).verify()
         #expect(report.isWhole && report.lostAtCollector == UInt64(9 * KeptData.recordsPerDay), "\(report.findings)")

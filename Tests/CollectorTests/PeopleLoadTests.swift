@@ -137,28 +137,62 @@ struct PeopleLoadTests {
         }
     }
 
-    /// A reader who takes the first piece of the lines, and the rest when the gate opens.
-    private struct SlowLines: LogContent {
-        let gate: Gate
+    /// A chunk store whose first reads wait until the gate opens.
+    private struct GatedChunkStore: ChunkStore {
+        let base: DirectoryChunkStore
+        /// Signalled by each of those reads.
+        let arrivals: DispatchSemaphore
+        /// Waited for by each of those reads.
+        let gate: DispatchSemaphore
+        /// How many wait.
+        let waiting: Int
+        let count = ReadCount()
 
-        func next() async throws(StoreError) -> Data? {
-            await gate.pass()
-            return nil
+        final class ReadCount: Sendable {
+            private let reads = Mutex(0)
+            func next() -> Int {
+                reads.withLock { reads in
+                    reads += 1
+                    return reads
+                }
+            }
         }
+
+        func read(_ path: String, _ range: Range<Int>) throws(StoreError) -> Data? {
+            // Those who come when the shares are taken are not kept waiting, should they be let in.
+            if count.next() <= waiting {
+                arrivals.signal()
+                // Bounds a failing test only.
+                _ = gate.wait(timeout: .now() + 60)
+            }
+            return try base.read(path, range)
+        }
+
+        func put(_ bytes: Data, at path: ChunkPath) throws(StoreError) { try base.put(bytes, at: path) }
+        func delete(_ path: String) -> Bool { base.delete(path) }
+        func list(_ body: (ChunkStoreEntry) throws(StoreError) -> Void) throws(StoreError) { try base.list(body) }
+        var freeBytes: UInt64? { base.freeBytes }
+    }
+
+    /// Sends one chunk of logs as a device of the organization.
+    private static func sendLogs(_ harness: Harness, of organization: String) async throws {
+        var book = LogBook()
+        try book.add(segment: 1, positions: 1...10, from: Harness.now)
+        let device = try await harness.enrolledDevice(organization)
+        let row = try #require(try await harness.registry.device(device.id, organization: nil))
+        let upload = UploadID.random()
+        _ = try await harness.registry.beginUpload(try UploadManifest(book.manifest(upload)), from: row)
+        _ = try await harness.archive.store(book.chunks[0].gzip, chunk: 1, of: upload, from: device.id)
     }
 
     @Test func slowReadersOfOneOrganizationKeepNoOtherFromItsLogs() async throws {
-        let gate = Gate()
-        let read = Mutex(0)
-        let archive = EmptyLogArchive(lines: {
-            // Those who come when the shares are taken are not kept waiting, should they be let in.
-            let count = read.withLock { read -> Int in
-                read += 1
-                return read
-            }
-            return count <= 3 ? SlowLines(gate: gate) : EmptyLogContent()
-        })
-        try await Harness(clock: { Harness.now }, archive: archive) { $0.logStreams = 4 }.route { client in
+        let (arrivals, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let metadata = TestMetadata {
+            GatedChunkStore(base: $0, arrivals: arrivals, gate: gate, waiting: 3)
+        }
+        let harness = Harness(clock: { Harness.now }, metadata: metadata) { $0.logStreams = 4 }
+        for organization in ["default", "other"] { try await Self.sendLogs(harness, of: organization) }
+        try await harness.route { client in
             @Sendable func content(_ person: String) async throws -> TestResponse {
                 try await client.send(.get, "/api/v1/logs/content", bearer: person)
             }
@@ -166,7 +200,7 @@ struct PeopleLoadTests {
                 for person in ["viewer-default", "viewer-default", "operator-default"] {
                     group.addTask { try await content(person).status }
                 }
-                await gate.arrived(3)
+                await BlockingCall.run { for _ in 0..<3 { arrivals.wait() } }
                 let again = try await content("viewer-default")
                 #expect(again.status == .tooManyRequests)
                 #expect(try again.problem.detail?.contains("This token has 2 answers with logs") == true)
@@ -174,7 +208,7 @@ struct PeopleLoadTests {
                 #expect(colleague.status == .tooManyRequests)
                 #expect(try colleague.problem.detail?.contains("this organization have 3 answers with logs") == true)
                 #expect(try await content("viewer-other").status == .ok)
-                gate.open()
+                for _ in 0..<3 { gate.signal() }
                 for try await status in group { #expect(status == .ok) }
                 #expect(try await content("viewer-default").status == .ok)
             }

@@ -39,7 +39,7 @@ struct ProfilePinTests {
             #expect(response.status == .ok)
             return try response.json.number("revision") ?? 0
         }
-        await before.archive.shutDown()
+        before.archive.shutDown()
         await before.registry.close()
 
         try await RegistryHarness(in: directory, ownPin: Self.own).route { client in

@@ -27,17 +27,16 @@ import WireModel
             let (registry, created) = try MetadataService.open(
                 directory: directory, clock: clock, logger: KeptData.logger)
             let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: KeptData.logger)
-            let archive = try SQLiteLogArchive.open(directory: directory, clock: clock, logger: KeptData.logger)
+            let archive = try LogArchive.open(metadata: registry, logger: KeptData.logger)
             let clock = clock
             let server = CollectorServer(
-                store: store, metadata: registry,
-                archive: archive,
+                store: store, metadata: registry, archive: archive, notices: NoticeService(metadata: registry),
                 settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
             try await server.application().test(.router) {
                 try await body(registry, store, $0, created?.enrollmentToken ?? "")
             }
             await store.shutDown()
-            await archive.shutDown()
+            archive.shutDown()
             await registry.close()
         }
 

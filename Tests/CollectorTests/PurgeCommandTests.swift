@@ -54,7 +54,7 @@ struct PurgeCommandTests {
     @Test func aRunningCollectorRemovesWhatItIsAsked() async throws {
         let data = try await KeptData(days: 4)
         let store = try data.openStore()
-        let notices = try NoticeService(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let notices = try data.notices()
         let retention = try RecordRetention(
             store: store, directory: data.path, limits: RetentionLimits(), notices: notices, clock: data.clock,
             logger: KeptData.logger)
@@ -102,7 +102,7 @@ struct PurgeCommandTests {
                     ["purge", "--logs", "--data", scene.harness.directory] + arguments,
                     program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
             }
-            let usage = try #require(try await scene.harness.archive.usage(organization: nil).first)
+            let usage = try #require(try await scene.harness.archive.metadata.logUsage(organization: nil).first)
             #expect(usage.chunks == 1)
             let other = try await purge("--application", "com.example.other", "--yes")
             #expect(other.status == 0 && other.text == "No logs are older than 14 days.\n")
@@ -111,7 +111,7 @@ struct PurgeCommandTests {
             #expect(
                 purged.status == 0 && purged.text.contains("1 chunks of 1 devices, 40 lines"),
                 "\(purged.text)\(purged.errors)")
-            #expect(try await scene.harness.archive.usage(organization: nil).first?.chunks == 0)
+            #expect(try await scene.harness.archive.metadata.logUsage(organization: nil).first?.chunks == 0)
             #expect(try await StoreVerifier(directory: scene.harness.directory).verify().isWhole)
         }
     }

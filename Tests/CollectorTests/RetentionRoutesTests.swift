@@ -26,7 +26,8 @@ struct RetentionRoutesTests {
         let clock = data.clock
         let server = CollectorServer(
             store: store, metadata: registry,
-            archive: EmptyLogArchive(),
+            archive: try LogArchive.open(metadata: registry, logger: KeptData.logger),
+            notices: NoticeService(metadata: registry),
             settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
         let result: Result<Void, any Error>
         do {
@@ -42,7 +43,7 @@ struct RetentionRoutesTests {
     private static func retention(_ data: KeptData, _ store: SQLiteRecordStore) throws -> RecordRetention {
         try RecordRetention(
             store: store, directory: data.path, limits: RetentionLimits(),
-            notices: try NoticeService(directory: data.path, clock: data.clock, logger: KeptData.logger),
+            notices: try data.notices(),
             clock: data.clock,
             logger: KeptData.logger)
     }

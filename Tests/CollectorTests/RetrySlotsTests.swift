@@ -66,7 +66,7 @@ struct RetrySlotsTests {
     @Test(arguments: [70, 3600, 86_400] as [Int64]) func aClockThatStepsBackRefusesNoDevice(seconds: Int64) async throws
     {
         let clock = Mutex(Harness.now)
-        let harness = Harness(clock: { clock.withLock { $0 } }, archive: EmptyLogArchive()) {
+        let harness = Harness(clock: { clock.withLock { $0 } }) {
             $0.deviceRequestsPerSecond = 1
         }
         let device = try await harness.enrolledDevice()

@@ -27,7 +27,7 @@ struct FleetScene {
         let (registry, created) = try MetadataService.open(directory: directory, clock: clock, logger: logger)
         let tokens = try #require(created)
         let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: logger)
-        let archive = try SQLiteLogArchive.open(directory: directory, clock: clock, logger: logger)
+        let archive = try LogArchive.open(metadata: registry, logger: logger)
         var settings = CollectorServer.Settings(port: 0)
         // Nobody's time is up, however busy the machine.
         settings.connections.firstHeadSeconds = 3600
@@ -36,7 +36,7 @@ struct FleetScene {
         settings.connections.bodyGraceSeconds = 3600
         settings.connections.answerSeconds = 3600
         let server = CollectorServer(
-            store: tampered(store), metadata: registry, archive: archive,
+            store: tampered(store), metadata: registry, archive: archive, notices: NoticeService(metadata: registry),
             settings: settings,
             logger: logger, clock: { clock.now() })
         let reports = try await server.application().test(.live) { framework in
@@ -70,7 +70,7 @@ struct FleetScene {
         query.withTest = true
         #expect(try await registry.devices(query, after: nil, limit: 1).total > 0)
         await store.shutDown()
-        await archive.shutDown()
+        archive.shutDown()
         await registry.close()
         #expect(try await StoreVerifier(directory: directory).verify().isWhole)
         return reports

@@ -47,29 +47,27 @@ struct ServeCommand: ServiceCommand {
         let (registry, created) = try MetadataService.open(
             directory: settings.data, clock: clock, logger: logger,
             deliver: FirstStartFiles(directory: settings.data).write)
-        let notices = try NoticeService(directory: settings.data, clock: clock, logger: logger)
+        let notices = NoticeService(metadata: registry)
         let telemetry = CollectorTelemetry()
         let store = try SQLiteRecordStore.open(
             directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
             observer: telemetry.metrics)
         await Self.catchUp(store, settings.data, registry, logger: logger)
-        var logs = SQLiteLogArchive.Configuration()
+        var logs = LogArchive.Configuration()
         logs.quotas = settings.logQuotas
-        let archive = try SQLiteLogArchive.open(
-            directory: settings.data, clock: clock, configuration: logs, logger: logger)
+        let archive = try LogArchive.open(metadata: registry, configuration: logs, logger: logger)
         let collector = CollectorServer(
             store: store, metadata: registry,
-            archive: archive,
+            archive: archive, notices: notices,
             settings: server, certificates: certificates, telemetry: telemetry,
             certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
-            noticeCounts: { try await notices.counts() },
             logger: logger, clock: { clock.now() })
         let retention = try RecordRetention(
             store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
             deviceClocks: registry.deviceClocks, logger: logger)
         let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
             logLevel.level = new.logLevel
-            await archive.setQuotas(new.logQuotas)
+            archive.setQuotas(new.logQuotas)
             await retention.setLimits(new.retention)
         }
         let application = try collector.application(tls: tls?.configuration) { port in
@@ -109,7 +107,7 @@ struct ServeCommand: ServiceCommand {
             logger: logger)
         await webhook?.shutDown()
         await store.shutDown()
-        await archive.shutDown()
+        archive.shutDown()
         await registry.close()
         if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
         logger.info("stopped")

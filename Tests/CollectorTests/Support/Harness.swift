@@ -15,20 +15,22 @@ import WireModel
 /// A collector over records in memory and metadata in a directory of its own, and the words tests say to it.
 struct Harness: Sendable {
     let store = InMemoryRecordStore()
-    private let metadata = TestMetadata()
+    private let metadata: TestMetadata
     var registry: MetadataService { metadata.service }
+    var archive: LogArchive { metadata.archive }
     let server: CollectorServer
 
     static let now: Int64 = 1_750_000_000_000_000
 
     init(_ adjust: (inout CollectorServer.Settings) -> Void = { _ in }) {
-        self.init(clock: { Self.now }, archive: EmptyLogArchive(), adjust)
+        self.init(clock: { Self.now }, adjust)
     }
 
     init(
-        clock: @escaping @Sendable () -> Int64, archive: any LogArchive,
+        clock: @escaping @Sendable () -> Int64, metadata: TestMetadata = TestMetadata(),
         _ adjust: (inout CollectorServer.Settings) -> Void
     ) {
+        self.metadata = metadata
         var settings = CollectorServer.Settings(port: 0)
         // No client's time is up unless the test is about that, however busy the machine.
         settings.connections.firstHeadSeconds = 3600
@@ -40,8 +42,8 @@ struct Harness: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         server = CollectorServer(
-            store: store, metadata: metadata.service, archive: archive, settings: settings, logger: logger, clock: clock
-        )
+            store: store, metadata: metadata.service, archive: metadata.archive,
+            notices: NoticeService(metadata: metadata.service), settings: settings, logger: logger, clock: clock)
     }
 
     /// Runs against the responder alone, without a socket.

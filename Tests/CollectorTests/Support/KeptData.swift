@@ -68,6 +68,12 @@ final class KeptData: Sendable {
         }
     }
 
+    /// Beside the collector that serves.
+    func notices() throws -> NoticeService {
+        NoticeService(
+            metadata: try MetadataService.open(directory: path, clock: clock, logger: Self.logger, exclusive: false).0)
+    }
+
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     func openStore() throws -> SQLiteRecordStore {

@@ -25,7 +25,7 @@ struct RegistryHarness: Sendable {
     let directory: String
     let clock: SteppedClock
     let registry: MetadataService
-    let archive: SQLiteLogArchive
+    let archive: LogArchive
     let server: CollectorServer
     let enrollmentToken: String
     /// Of no organization.
@@ -47,15 +47,13 @@ struct RegistryHarness: Sendable {
         self.registry = registry
         enrollmentToken = created?.enrollmentToken ?? ""
         administrator = created?.administratorToken ?? ""
-        var configuration = SQLiteLogArchive.Configuration()
+        var configuration = LogArchive.Configuration()
         configuration.quotas.applicationBytes = quotaBytes
         configuration.leastFreeBytes = 0
-        archive = try SQLiteLogArchive.open(
-            directory: self.directory, clock: clock, configuration: configuration, logger: logger)
+        archive = try LogArchive.open(metadata: registry, configuration: configuration, logger: logger)
         let clock = clock
         server = CollectorServer(
-            store: store, metadata: registry,
-            archive: archive,
+            store: store, metadata: registry, archive: archive, notices: NoticeService(metadata: registry),
             settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin }, logger: logger,
             clock: { clock.now() })
     }
@@ -75,7 +73,7 @@ struct RegistryHarness: Sendable {
         do {
             result = .success(try await server.application().test(.router) { try await test($0) })
         } catch { result = .failure(error) }
-        await archive.shutDown()
+        archive.shutDown()
         await registry.close()
         try? FileManager.default.removeItem(atPath: directory)
         return try result.get()

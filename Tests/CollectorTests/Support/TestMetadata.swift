@@ -4,15 +4,17 @@ import SQLite
 
 @testable import CollectorStore
 
-/// The metadata service in a directory of its own, which goes with the last who uses it. Tests know its tokens:
-/// `viewer-default`, `operator-other`, `administrator-all`, `enroll-default`, `enroll-expired` and so on.
+/// The metadata service and the log archive in a directory of its own, which goes with the last who uses it. Tests know
+/// its tokens: `viewer-default`, `operator-other`, `administrator-all`, `enroll-default`, `enroll-expired` and so on.
 final class TestMetadata: Sendable {
     let directory: String
     let service: MetadataService
+    let archive: LogArchive
 
     private static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    init() {
+    /// - Parameter chunks: makes the chunk store of the directory's.
+    init(chunks: (DirectoryChunkStore) -> any ChunkStore = { $0 }) {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
         do {
             let clock = SteppedClock()
@@ -24,6 +26,11 @@ final class TestMetadata: Sendable {
                     try MetadataService.insertToken(token, hash: Secret.hash(of: token.id), into: connection)
                 }
             }
+            var configuration = LogArchive.Configuration()
+            configuration.leastFreeBytes = 0
+            archive = try LogArchive.open(
+                metadata: service, chunks: chunks(DirectoryChunkStore(directory: DataDirectory(path: directory))),
+                configuration: configuration, logger: Self.logger)
         } catch { preconditionFailure("no metadata for a test in \(directory): \(error)") }
     }
 

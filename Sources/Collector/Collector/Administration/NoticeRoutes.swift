@@ -7,13 +7,13 @@ import WireModel
 
 /// Lists what an administrator should know, newest first.
 struct NoticeRoutes: Sendable {
-    let archive: any LogArchive
+    let notices: NoticeService
 
     func add(to router: CollectorRouter) { router.people(.viewer).get("/api/v1/notices", use: list) }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["limit", "cursor"])
-        let page = try await archive.notices(
+        let page = try await notices.page(
             organization: context.person.organization, below: try query.numberCursor(), limit: try query.limit())
         return try Page(items: page.notices.map(NoticeView.init), next: page.next.map(NumberCursor.text)).response()
     }

@@ -17,7 +17,6 @@ struct CommandRoutes: Sendable {
 
     let registry: MetadataService
     let commands: MetadataService
-    let archive: any LogArchive
     let reader: BodyReader
     let logger: Logger
 
@@ -64,7 +63,7 @@ struct CommandRoutes: Sendable {
     private func view(_ row: CommandRow, now: Int64) async throws -> CommandAnswer {
         var view = try CommandAnswer(row, now: now)
         if case .requestLogs = row.command.action {
-            view.command.uploads = try await archive.uploads(
+            view.command.uploads = try await registry.uploads(
                 of: row.device, command: row.id, limit: Self.maximumUploads
             ).map(
                 UploadView.init)

@@ -12,7 +12,6 @@ struct DeviceRoutes: Sendable {
 
     let registry: MetadataService
     let administration: MetadataService
-    let archive: any LogArchive
     let reader: BodyReader
     let logger: Logger
 
@@ -119,7 +118,7 @@ struct DeviceRoutes: Sendable {
     private func delete(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["confirm"])
         let (device, person) = (try await registry.known(context), context.person)
-        let logs = try await archive.deletion(
+        let logs = try await registry.deletion(
             LogQuery(organization: person.organization, device: device.id, withTest: true))
         guard let confirmation = query.text("confirm") else {
             return try DeviceDeletionView(device, logs: logs, isDone: false).response()

@@ -13,7 +13,8 @@ struct UploadRoutes: Sendable {
     /// An incompressible chunk in gzip members of 64 KiB each, with a reserve.
     static let chunkBytes = LogLimits.chunkBytes + 262_144
 
-    let archive: any LogArchive
+    let metadata: MetadataService
+    let archive: LogArchive
     let reader: BodyReader
     let logger: Logger
 
@@ -38,7 +39,7 @@ struct UploadRoutes: Sendable {
                 throw Problem.invalidManifest("upload_id is another than that of the path, \(upload).")
             }
             return try await answer(context) { () throws(UploadError) in
-                try await archive.begin(manifest, from: device)
+                try await metadata.beginUpload(manifest, from: device)
             }
         }
     }
@@ -46,7 +47,7 @@ struct UploadRoutes: Sendable {
     private func standing(_ request: Request, _ context: DeviceContext) async throws -> Response {
         let (device, upload) = (context.device, try Self.upload(context))
         return try await answer(context) { () throws(UploadError) in
-            try await archive.standing(of: upload, from: device.id)
+            try await metadata.standing(of: upload, from: device.id)
         }
     }
 
@@ -71,7 +72,7 @@ struct UploadRoutes: Sendable {
                 UploadStanding.GoneChunk(number: Int($0.number), reason: DropReason(rawValue: $0.reason.rawValue))
             }
             return try await answer(context) { () throws(UploadError) in
-                try await archive.complete(upload, gone: gone, from: device.id)
+                try await metadata.completeUpload(upload, gone: gone, from: device.id)
             }
         }
     }

@@ -59,12 +59,12 @@ package struct CollectorServer: Sendable {
     private let logger: Logger
 
     package init(
-        store: any RecordStore, metadata: MetadataService, archive: any LogArchive, settings: Settings = Settings(),
+        store: any RecordStore, metadata: MetadataService, archive: LogArchive, notices: NoticeService,
+        settings: Settings = Settings(),
         certificates: DeviceCertificates = .off,
         telemetry: CollectorTelemetry = CollectorTelemetry(),
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
         ownPin: @escaping @Sendable () -> Data? = { nil },
-        noticeCounts: @escaping @Sendable () async throws -> NoticeCounts? = { nil },
         logger: Logger,
         clock: @escaping @Sendable () -> Int64
     ) {
@@ -93,29 +93,29 @@ package struct CollectorServer: Sendable {
         ProfileRevisionRoutes(profiles: metadata, pins: pins, registry: metadata, reader: reader, logger: logger).add(
             to: router)
         DeviceRoutes(
-            registry: metadata, administration: metadata, archive: archive, reader: reader, logger: logger
+            registry: metadata, administration: metadata, reader: reader, logger: logger
         ).add(to: router)
         OrganizationRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
         TokenRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
         RetentionRoutes(administration: metadata, store: store, reader: reader, logger: logger).add(to: router)
         AuditRoutes(administration: metadata).add(to: router)
-        CommandRoutes(registry: metadata, commands: metadata, archive: archive, reader: reader, logger: logger).add(
+        CommandRoutes(registry: metadata, commands: metadata, reader: reader, logger: logger).add(
             to: router)
         LogRoutes(
             archive: archive, registry: metadata, streams: RequestShares(settings.logStreams), logger: logger
         ).add(to: router)
-        UploadRoutes(archive: archive, reader: reader, logger: logger).add(to: router)
-        NoticeRoutes(archive: archive).add(to: router)
+        UploadRoutes(metadata: metadata, archive: archive, reader: reader, logger: logger).add(to: router)
+        NoticeRoutes(notices: notices).add(to: router)
         QueryRoutes(store: store, registry: metadata).add(to: router)
         SeriesRoutes(store: store, registry: metadata).add(to: router)
         EventRoutes(store: store, registry: metadata, scans: scans).add(to: router)
         FleetMetricRoutes(store: store, registry: metadata, scans: scans).add(to: router)
         HealthRoutes(store: store, registry: metadata, logger: logger).add(to: router)
         MetricsRoutes(
-            registry: telemetry.registry, devices: metadata, store: store, archive: archive,
+            registry: telemetry.registry, devices: metadata, store: store,
             budget: settings.budget,
             certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority,
-            noticeCounts: noticeCounts
+            notices: notices
         ).add(to: router)
         responder = router.responder()
     }

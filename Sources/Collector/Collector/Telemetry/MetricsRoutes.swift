@@ -10,12 +10,11 @@ struct MetricsRoutes: Sendable {
     let registry: PrometheusRegistry
     let devices: MetadataService
     let store: any RecordStore
-    let archive: any LogArchive
     let budget: IngestBudget
     /// When the server's certificate ends, in seconds since 1970.
     let certificateExpiry: @Sendable () -> Double?
     let deviceAuthority: DeviceAuthority?
-    let noticeCounts: @Sendable () async throws -> NoticeCounts?
+    let notices: NoticeService
 
     func add(to router: CollectorRouter) { router.people(.viewer).get("/metrics", use: metrics) }
 
@@ -54,14 +53,12 @@ struct MetricsRoutes: Sendable {
                 "ws1_devices", [("state", state.rawValue)],
                 Double(try await devices.devices(query, after: nil, limit: 1).total))
         }
-        for series in LogUsageSeries.of(try await archive.usage(organization: nil)) {
+        for series in LogUsageSeries.of(try await devices.logUsage(organization: nil)) {
             add("ws1_log_bytes", series.labels, Double(series.rawBytes))
             if let quota = series.quotaBytes { add("ws1_log_quota_bytes", series.labels, Double(quota)) }
         }
-        if let notices = try await noticeCounts() {
-            for (code, count) in notices.counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                add("ws1_notices", [("code", code.rawValue)], Double(count.lasting))
-            }
+        for (code, count) in try await notices.counts().counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            add("ws1_notices", [("code", code.rawValue)], Double(count.lasting))
         }
         if let expiry = certificateExpiry() { add("ws1_tls_certificate_expiry_timestamp_seconds", [], expiry) }
         if let deviceAuthority {

@@ -1,183 +1,203 @@
 import FoundationEssentials
+import Logging
+import Synchronization
+import TelemetryBasics
 import WireModel
 
-/// The logs that devices have sent: the port that every storage engine implements.
+/// What joins the bytes of chunks (`ChunkStore`) with what is known of them (`MetadataService`): keeping a chunk, telling
+/// its lines, deleting it. Everything else about logs is asked of the metadata service alone.
 ///
 /// A call that changes something returns once the change is on synced disk, or throws and has changed nothing. Safe to
 /// call from any number of tasks. The caller has checked who asks: a device by its credential, an organization by a
 /// person's token.
-package protocol LogArchive: Sendable {
-    // MARK: What devices do
+package final class LogArchive: Sendable {
+    package struct Configuration: Sendable {
+        package var quotas = LogQuotas()
+        /// Below so many free bytes no chunk is taken: logs must not take the last room from records.
+        package var leastFreeBytes: UInt64 = 256 << 20
 
-    /// Begins an upload. Repeated with the same manifest, it tells how far the upload is.
-    func begin(_ manifest: UploadManifest, from device: DeviceRow) async throws(UploadError) -> UploadStanding
-    func standing(of upload: UploadID, from device: DeviceID) async throws(UploadError) -> UploadStanding
+        package init() {}
+    }
+
+    package let metadata: MetadataService
+    let chunks: any ChunkStore
+    private let leastFreeBytes: UInt64
+    private let lock: FileLock?
+    /// Chunks are inflated and written on a few queues, one device's always on the same.
+    private let writers = (0..<4).map { ChunkWriter(number: $0) }
+    /// Chunks that are being put. The same chunk in a second request would take the place of bytes that are indexed
+    /// already.
+    private let beingPut = Mutex<Set<ChunkPath>>([])
+
+    /// Opens the archive and removes what an earlier process left unfinished.
+    /// - Parameter chunks: `nil`: the data directory's.
+    /// - Throws: `.inUse` where another collector holds it, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
+    package static func open(
+        metadata: MetadataService, chunks: (any ChunkStore)? = nil, configuration: Configuration = Configuration(),
+        logger: Logger
+    ) throws(StoreError) -> LogArchive {
+        let lock = try DataDirectory.lock(metadata.directory.chunksLockPath)
+        let archive = LogArchive(metadata: metadata, chunks: chunks, configuration: configuration, lock: lock)
+        let leftovers = try archive.removeLeftovers()
+        if leftovers.removed > 0 {
+            logger.notice("files of unfinished chunks removed", metadata: ["store.files": "\(leftovers.removed)"])
+        }
+        if let first = leftovers.strangers.first {
+            logger.warning(
+                "there are files among the chunks that are not the collector's; they are left alone",
+                metadata: ["store.files": "\(leftovers.strangers.count)", "store.file": "\(first)"])
+        }
+        if let first = leftovers.unknown.first {
+            logger.error(
+                "there are chunks of uploads that collector.sqlite does not know; they are left alone, and not listed",
+                metadata: ["store.files": "\(leftovers.unknown.count)", "store.file": "\(first)"])
+        }
+        return archive
+    }
+
+    /// Beside the collector that holds the archive, for who deletes: locks order the two.
+    init(
+        metadata: MetadataService, chunks: (any ChunkStore)? = nil, configuration: Configuration = Configuration(),
+        lock: FileLock? = nil
+    ) {
+        self.metadata = metadata
+        self.chunks = chunks ?? DirectoryChunkStore(directory: metadata.directory)
+        self.lock = lock
+        leastFreeBytes = configuration.leastFreeBytes
+        metadata.logQuotas.set(configuration.quotas)
+    }
+
+    /// What is kept from now on.
+    package func setQuotas(_ quotas: LogQuotas) { metadata.logQuotas.set(quotas) }
+
+    // MARK: Bytes
 
     /// Keeps a chunk if its bytes are what the manifest says. A repeat changes nothing.
     /// - Parameter bytes: gzip members.
-    func store(_ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID) async throws(UploadError)
-        -> UploadStanding
-
-    /// The device has sent all it has. Chunks it calls gone are not missing any more; stored chunks stay.
-    func complete(_ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID) async throws(UploadError)
-        -> UploadStanding
-
-    // MARK: What people ask
-
-    /// Chunks that may hold lines a query matches, newest first; what only the text can tell (categories, words) is not
-    /// looked at.
-    /// - Parameters:
-    ///   - id: those below it; `nil` from the newest.
-    ///   - limit: 1 to 1,000.
-    func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage
+    package func store(
+        _ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID
+    ) async throws(UploadError) -> UploadStanding {
+        let expected: MetadataService.ExpectedChunk
+        switch try await metadata.admit(number, of: upload, from: device) {
+        case .already(let standing): return standing
+        case .take(let chunk): expected = chunk
+        }
+        if let free = chunks.freeBytes, free < leastFreeBytes {
+            throw .store(
+                StoreError(
+                    .diskFull,
+                    "\(free) bytes are free; logs are taken while \(leastFreeBytes) are. Free disk space, or delete logs."
+                ))
+        }
+        guard beingPut.withLock({ $0.insert(expected.path).inserted }) else {
+            throw .store(StoreError(.overloaded, "the chunk is being stored by another request. Try again."))
+        }
+        defer { beingPut.withLock { _ = $0.remove(expected.path) } }
+        let writer = writers[Int(truncatingIfNeeded: device.low % UInt64(writers.count))]
+        let scan = try await writer.put(bytes, expected, in: chunks)
+        do throws(UploadError) {
+            let noted = try await metadata.noteStored(
+                number, of: upload, from: device, scan: scan, storedBytes: bytes.count)
+            if !noted.isTaken { await writer.delete([expected.path.text], in: chunks) }
+            return noted.standing
+        } catch {
+            // A failed commit may have reached the disk nevertheless.
+            if (try? await metadata.isStored(number, of: upload, from: device)) == false {
+                await writer.delete([expected.path.text], in: chunks)
+            }
+            throw error
+        }
+    }
 
     /// The lines a query matches, each once however often it was sent. What comes or is deleted meanwhile may be told
     /// or not.
-    func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent
+    package func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> LogReader {
+        try LogReader(try await metadata.segments(query), of: query, as: form, metadata: metadata, chunks: chunks)
+    }
 
-    /// What a deletion would take: every chunk that `chunks` tells of.
-    func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion
-
-    /// Deletes what `deletion` tells. A deleted chunk is not taken again.
+    /// Deletes what `MetadataService.deletion` tells. A deleted chunk is not taken again.
     /// - Parameters:
     ///   - confirmation: as `deletion` gave it. If the chunks have changed since, nothing is deleted and the answer is
     ///     `nil`.
     ///   - actor: for the audit trail of every organization whose logs go.
-    func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError) -> LogDeletion?
+    package func delete(
+        _ query: LogQuery, confirmation: String, by actor: AuditActor
+    ) async throws(StoreError) -> LogDeletion? {
+        let forgotten = try await metadata.forgetChunks(query, confirmation: confirmation, by: actor)
+        guard let forgotten else { return nil }
+        // What cannot be removed now is removed at the next start, as nothing refers to it.
+        await writers[0].delete(forgotten.paths, in: chunks)
+        return forgotten.deletion
+    }
 
-    /// By organization and application.
-    /// - Parameter organization: `nil` for all.
-    func usage(organization: String?) async throws(StoreError) -> [LogUsageRow]
+    /// Lets the archive go. The metadata service stays open.
+    package func shutDown() { lock?.release() }
 
-    /// Newest first.
-    /// - Parameters:
-    ///   - command: those that answer it; `nil` for all.
-    ///   - limit: 1 to 1,000.
-    func uploads(of device: DeviceID, command: CommandID?, limit: Int) async throws(StoreError) -> [UploadRow]
+    // MARK: Leftovers
 
-    /// Newest first.
-    /// - Parameters:
-    ///   - organization: `nil` for all.
-    ///   - id: those below it; `nil` from the newest.
-    ///   - limit: 1 to 1,000.
-    func notices(organization: String?, below id: Int64?, limit: Int) async throws(StoreError) -> NoticePage
+    /// What a killed process may have left, and what is nobody's.
+    struct Leftovers {
+        /// What was removed.
+        var removed = 0
+        /// Whole chunks of uploads that `collector.sqlite` has never heard of; they are left alone.
+        var unknown: [String] = []
+        /// Not ours, or not to be looked into; left alone.
+        var strangers: [String] = []
+    }
 
-    /// Closes every file. Later calls throw `.shuttingDown`.
-    func shutDown() async
-}
-
-/// Text that is streamed to somebody. One caller at a time; releasing it ends it.
-package protocol LogContent: Sendable {
-    /// The next piece, about 128 KiB; `nil` at the end.
-    func next() async throws(StoreError) -> Data?
-}
-
-/// Which logs are asked for: what is known of a chunk as a whole, and a filter for lines.
-package struct LogQuery: Equatable, Sendable {
-    /// `nil`: all that the asker may see.
-    package var organization: String?
-    package var device: DeviceID?
-    /// Devices whose logs are asked for with those of `device`.
-    package var predecessors: [DeviceID] = []
-    package var application: String?
-    package var type: LogType?
-    /// Those of test devices, too.
-    package var withTest: Bool
-    /// These and no others, by their ids; empty: all.
-    package var chunks: [Int64]
-    /// Those that came before that, by the collector's clock.
-    package var receivedBefore: Int64?
-    package var lines: LogFilter
-
-    package init(
-        organization: String? = nil, device: DeviceID? = nil, application: String? = nil, type: LogType? = nil,
-        withTest: Bool = false, chunks: [Int64] = [], receivedBefore: Int64? = nil, lines: LogFilter = LogFilter()
-    ) {
-        self.organization = organization
-        self.device = device
-        self.application = application
-        self.type = type
-        self.withTest = withTest
-        self.chunks = chunks
-        self.receivedBefore = receivedBefore
-        self.lines = lines
+    /// Removes what a killed process left: unfinished bytes, and chunks of which `collector.sqlite` says that they are
+    /// not kept. Only names that this collector gives are touched.
+    func removeLeftovers() throws(StoreError) -> Leftovers {
+        let snapshot = MetadataSnapshot(directory: metadata.directory.path)
+        let kept = try snapshot.keptChunks()
+        var found = Leftovers()
+        try chunks.list { entry throws(StoreError) in
+            func remove(_ path: String) {
+                if chunks.delete(path) { found.removed += 1 } else { found.strangers.append(path) }
+            }
+            switch entry {
+            case .stranger(let path): found.strangers.append(path)
+            case .unfinished(let path): remove(path)
+            case .chunk(let path, _, _) where kept.contains(path): break
+            case .chunk(let path, let upload, let number):
+                switch try snapshot.fate(ofLeftover: number, of: upload) {
+                case .awaited: break
+                case .unknown: found.unknown.append(path)
+                case .over: remove(path)
+                }
+            }
+        }
+        return found
     }
 }
 
-/// How lines are told.
-package struct LogForm: Equatable, Sendable {
-    package var order: LogOrder
-    /// As one gzip member.
-    package var isCompressed: Bool
-    /// Before each line, and a space: the id of the device it is of.
-    package var namesDevices: Bool
+/// What is to become of a chunk's bytes that are not kept.
+enum LeftoverFate {
+    /// It may come again, and takes the place of these bytes then.
+    case awaited
+    /// Deleted, lost by its device, or of an upload that has ended.
+    case over
+    case unknown
+}
 
-    package init(order: LogOrder = .time, isCompressed: Bool = false, namesDevices: Bool = false) {
-        self.order = order
-        self.isCompressed = isCompressed
-        self.namesDevices = namesDevices
+/// Looks at chunks and puts them, one at a time, off the cooperative pool.
+private actor ChunkWriter {
+    private nonisolated let executor: BlockingExecutor
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(number: Int) {
+        executor = BlockingExecutor(label: "ws1.collector.chunks.\(number)")
     }
-}
 
-/// In which order lines of several devices, or of several processes of one, are told.
-package enum LogOrder: Sendable {
-    /// By the devices' clocks.
-    case time
-    /// Device by device, as they were written.
-    case number
-}
+    /// - Returns: what the chunk holds.
+    func put(
+        _ bytes: Data, _ expected: MetadataService.ExpectedChunk, in chunks: any ChunkStore
+    ) throws(UploadError) -> ChunkScan {
+        let scan = try ChunkScan(bytes, rawBytes: expected.rawBytes, rawDigest: expected.rawDigest)
+        do throws(StoreError) { try chunks.put(bytes, at: expected.path) } catch { throw .store(error) }
+        return scan
+    }
 
-/// A chunk that is kept, as people see it.
-package struct ChunkRow: Equatable, Sendable {
-    package var id: Int64
-    package var upload: UploadID
-    package var number: Int
-    package var device: DeviceID
-    package var organization: String
-    package var application: String
-    /// `nil`: lines of more than one.
-    package var type: LogType?
-    package var ring: Bool
-    package var test: Bool
-    package var command: CommandID?
-    package var logEpoch: LogEpochID
-    package var fileName: String
-    package var rawBytes: Int
-    /// SHA-256 of its text, as the device said and as it came.
-    package var rawDigest: Data
-    package var storedBytes: Int
-    package var received: Int64
-    /// Of all lines; `nil` where none is of the form of Schemas/logs/FORMAT.md.
-    package var times: ClosedRange<Int64>?
-    package var numbers: ClosedRange<UInt64>?
-    /// Lines per level, most severe first.
-    package var levels: [UInt64]
-    /// Lines of another form.
-    package var otherLines: UInt64
-}
-
-package struct ChunkPage: Equatable, Sendable {
-    package var chunks: [ChunkRow]
-    /// The id below which the next page begins.
-    package var next: Int64?
-}
-
-/// How much an application's logs take of their quota.
-package struct LogUsageRow: Equatable, Sendable {
-    package var organization: String
-    package var application: String
-    package var test: Bool
-    package var chunks: Int
-    package var rawBytes: Int
-    package var quotaBytes: Int
-}
-
-/// What a deletion would take.
-package struct LogDeletion: Equatable, Sendable {
-    package var chunks: Int
-    package var devices: Int
-    package var rawBytes: Int
-    package var lines: UInt64
-    /// Of the query and of what it takes: another one once that has changed.
-    package var confirmation: String
+    func delete(_ paths: [String], in chunks: any ChunkStore) { for path in paths { chunks.delete(path) } }
 }

@@ -3,10 +3,9 @@ import Logging
 import TelemetryBasics
 import WireModel
 
-/// Deletes logs older than an administrator requests. Works beside a running collector, because the catalog's
-/// transactions order both.
+/// Deletes logs older than an administrator says; works beside a running collector, as transactions order the two.
 package struct LogPurge: Sendable {
-    private let catalog: UploadCatalog
+    private let archive: LogArchive
     private let clock: any StoreClock
 
     /// - Parameter quotas: the collector's quotas: their notices end when logs are deleted.
@@ -17,9 +16,10 @@ package struct LogPurge: Sendable {
         guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
         try RetentionService(directory: path).requireTrustedClock()
         self.clock = clock
-        catalog = UploadCatalog(
-            connection: try CollectorDatabase.open(directory), files: ChunkFiles(directory: directory), quotas: quotas,
-            clock: clock, logger: logger)
+        var configuration = LogArchive.Configuration()
+        configuration.quotas = quotas
+        let metadata = try MetadataService.open(directory: path, clock: clock, logger: logger, exclusive: false).0
+        archive = LogArchive(metadata: metadata, configuration: configuration)
     }
 
     /// Selects logs received that many days ago or earlier, including those of test devices.
@@ -33,13 +33,13 @@ package struct LogPurge: Sendable {
     }
 
     package func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
-        try await catalog.deletion(query)
+        try await archive.metadata.deletion(query)
     }
 
     /// - Returns: `nil`, with nothing deleted, if the selection changed since it was confirmed.
     package func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? {
-        try await catalog.delete(query, confirmation: confirmation, by: .commandLine)
+        try await archive.delete(query, confirmation: confirmation, by: .commandLine)
     }
 
-    package func close() async { await catalog.close() }
+    package func close() async { await archive.metadata.close() }
 }

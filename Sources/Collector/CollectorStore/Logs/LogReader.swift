@@ -7,8 +7,9 @@ import WireModel
 /// For the order by time, segments are merged. A segment is opened when the merge reaches its first line, so only
 /// segments that overlap in time are open. Their text in memory is limited: beyond the limit, the segments whose next
 /// line is furthest away release their text.
-package actor LogReader: LogContent {
-    private let catalog: UploadCatalog
+package actor LogReader {
+    private let metadata: MetadataService
+    private let chunks: any ChunkStore
     private let filter: LogFilter
     private let matcher: LogLineMatcher
     private let form: LogForm
@@ -31,10 +32,11 @@ package actor LogReader: LogContent {
     package static let standardHeldBytes = 32 << 20
 
     init(
-        _ segments: [LogSegment], of query: LogQuery, as form: LogForm, catalog: UploadCatalog,
-        heldBytes: Int = LogReader.standardHeldBytes
+        _ segments: [LogSegment], of query: LogQuery, as form: LogForm, metadata: MetadataService,
+        chunks: any ChunkStore, heldBytes: Int = LogReader.standardHeldBytes
     ) throws(StoreError) {
-        self.catalog = catalog
+        self.metadata = metadata
+        self.chunks = chunks
         self.form = form
         self.heldBytes = heldBytes
         filter = query.lines
@@ -51,6 +53,7 @@ package actor LogReader: LogContent {
     /// The greatest number of bytes of text that were in memory.
     private(set) var mostHeldBytes = 0
 
+    /// The next piece, about 128 KiB; `nil` at the end. One caller at a time; releasing the reader ends it.
     package func next() async throws(StoreError) -> Data? {
         if isCompressed { return nil }
         var output: [UInt8] = []
@@ -98,8 +101,8 @@ package actor LogReader: LogContent {
     }
 
     private func openSegment(_ segment: LogSegment) async throws(StoreError) {
-        let runs = try await catalog.runs(segment.runs)
-        let cursor = try SegmentCursor(segment.key, runs.map { RunCursor($0, filter, matcher, held) })
+        let runs = try await metadata.runs(segment.runs)
+        let cursor = try SegmentCursor(segment.key, runs.map { RunCursor($0, filter, matcher, held, chunks) })
         guard cursor.head != nil else { return }
         open.append(cursor)
         rise(open.count - 1)

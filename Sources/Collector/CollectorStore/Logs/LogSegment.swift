@@ -40,7 +40,7 @@ struct LogSegment: Equatable, Sendable {
 
 /// The lines of one segment in one chunk.
 struct LogRun: Sendable {
-    /// The path of the chunk's file.
+    /// Of the chunk.
     var path: String
     var segment: UInt64
     var pieces: [LogPiece]
@@ -100,6 +100,7 @@ final class RunCursor {
     private var piece = 0
     private var text: [UInt8]?
     private let held: HeldText
+    private let chunks: any ChunkStore
     /// Offset of the next line.
     private var position = 0
 
@@ -113,7 +114,8 @@ final class RunCursor {
     /// The present line; `nil` at the end.
     private(set) var head: Head?
 
-    init(_ run: LogRun, _ filter: LogFilter, _ matcher: LogLineMatcher, _ held: HeldText) {
+    init(_ run: LogRun, _ filter: LogFilter, _ matcher: LogLineMatcher, _ held: HeldText, _ chunks: any ChunkStore) {
+        self.chunks = chunks
         self.held = held
         self.run = run
         self.matcher = matcher
@@ -180,7 +182,8 @@ final class RunCursor {
     private func load() throws(StoreError) -> [UInt8]? {
         if let text { return text }
         let stretch = pieces[piece]
-        guard let stored = try read(stretch) else {
+        let start = Int(stretch.storedOffset)
+        guard let stored = try chunks.read(run.path, start..<start + Int(stretch.storedBytes)) else {
             piece = pieces.count
             return nil
         }
@@ -201,15 +204,6 @@ final class RunCursor {
         text = inflated
         held.hold(inflated.count)
         return inflated
-    }
-
-    private func read(_ stretch: LogPiece) throws(StoreError) -> Data? {
-        guard let file = try OpenFile<StoreError>.reading(run.path) else { return nil }
-        let bytes = try file.read(Int(stretch.storedBytes), at: Int(stretch.storedOffset))
-        guard bytes.count == Int(stretch.storedBytes) else {
-            throw StoreError(.corrupt, "\(run.path) ends before its index does.")
-        }
-        return Data(bytes)
     }
 }
 

@@ -102,7 +102,7 @@ package struct MetadataSnapshot {
         return Dictionary(uniqueKeysWithValues: rows)
     }
 
-    private func read<Value>(_ body: (Connection) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
+    func read<Value>(_ body: (Connection) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         return try StoreError.mapping { () throws(SQLiteError) in try body(connection) }
     }

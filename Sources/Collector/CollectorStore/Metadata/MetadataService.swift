@@ -47,7 +47,7 @@ package actor MetadataService {
     nonisolated let seen = SeenBuffer()
     nonisolated let results = ResultBuffer()
     /// The limits of logs, set by the log archive.
-    var logQuotas = LogQuotas()
+    nonisolated let logQuotas = CurrentLogQuotas()
     /// When `age` next searches old uploads.
     var nextForget: Int64 = 0
     private var auditLimit = DeviceAuditLimit()
@@ -234,4 +234,12 @@ final class MetadataCache<Key: Hashable & Sendable, Row: Sendable>: Sendable {
 
 extension MetadataCache where Row == DeviceRow {
     func remove(_ id: DeviceID) { remove { _, device in device.id == id } }
+}
+
+/// The quotas in force; they change while the collector serves.
+final class CurrentLogQuotas: Sendable {
+    private let quotas = Mutex(LogQuotas())
+
+    var value: LogQuotas { quotas.withLock { $0 } }
+    func set(_ new: LogQuotas) { quotas.withLock { $0 = new } }
 }

@@ -153,19 +153,19 @@ package struct StoreBackup: Sendable {
             if !isKept { deleted.append(row) }
         }
         guard !deleted.isEmpty else { return gone.count }
-        let catalog = UploadCatalog(
-            connection: try CollectorDatabase.open(output), files: ChunkFiles(directory: output),
-            quotas: LogQuotas(), clock: clock, logger: logger)
+        let archive = LogArchive(
+            metadata: try MetadataService.open(directory: output.path, clock: clock, logger: logger, exclusive: false).0
+        )
         let result: Result<Void, StoreError>
         do throws(StoreError) {
             for start in stride(from: 0, to: deleted.count, by: 1000) {
                 let query = LogQuery(withTest: true, chunks: Array(deleted[start..<min(start + 1000, deleted.count)]))
-                let confirmation = try await catalog.deletion(query).confirmation
-                _ = try await catalog.delete(query, confirmation: confirmation, by: .commandLine)
+                let confirmation = try await archive.metadata.deletion(query).confirmation
+                _ = try await archive.delete(query, confirmation: confirmation, by: .commandLine)
             }
             result = .success(())
         } catch { result = .failure(error) }
-        await catalog.close()
+        await archive.metadata.close()
         try result.get()
         return gone.count - deleted.count
     }

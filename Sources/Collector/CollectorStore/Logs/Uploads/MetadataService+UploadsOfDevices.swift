@@ -3,24 +3,23 @@ import SQLite
 import WireModel
 
 /// What devices do.
-extension UploadCatalog {
-    /// The most open uploads of one device.
-    static let openPerDevice = 100
-
-    /// A chunk of the manifest, and the path of its file.
-    struct Expected: Equatable, Sendable {
+extension MetadataService {
+    /// One chunk as the manifest tells of it, and where its bytes belong.
+    struct ExpectedChunk: Equatable, Sendable {
         var rawBytes: Int
         var rawDigest: Data
         var path: ChunkPath
     }
 
-    enum Admission: Sendable {
-        case take(Expected)
+    enum ChunkAdmission: Sendable {
+        case take(ExpectedChunk)
         case already(UploadStanding)
     }
 
-    /// Begins an upload. Beginning it again with the same manifest changes nothing.
-    func begin(_ manifest: UploadManifest, from device: DeviceRow) throws(UploadError) -> UploadStanding {
+    /// Begins an upload. Repeated with the same manifest, it tells how far the upload is.
+    package func beginUpload(
+        _ manifest: UploadManifest, from device: DeviceRow
+    ) throws(UploadError) -> UploadStanding {
         try attempting { () throws(StoreError) in try age() }
         let now = clock.now()
         return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
@@ -29,8 +28,8 @@ extension UploadCatalog {
                 guard known.phase != .expired else { return .failure(.expired) }
                 return .success(try standing(known))
             }
-            guard try openUploads(of: device.id) < Self.openPerDevice else {
-                return .failure(.tooMany(limit: Self.openPerDevice))
+            guard try openUploads(of: device.id) < UploadLimits.openPerDevice else {
+                return .failure(.tooMany(limit: UploadLimits.openPerDevice))
             }
             let application = manifest.application.isEmpty ? device.application : manifest.application
             if let refusal = try refusal(ofApplication: application, from: device, at: now) { return .failure(refusal) }
@@ -41,7 +40,7 @@ extension UploadCatalog {
         }
     }
 
-    func standing(of upload: UploadID, from device: DeviceID) throws(UploadError) -> UploadStanding {
+    package func standing(of upload: UploadID, from device: DeviceID) throws(UploadError) -> UploadStanding {
         try attempting { () throws(StoreError) in try age() }
         return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
@@ -50,9 +49,9 @@ extension UploadCatalog {
     }
 
     /// Decides whether to accept a chunk before its bytes are read.
-    func admit(_ number: Int, of upload: UploadID, from device: DeviceID) throws(UploadError) -> Admission {
+    func admit(_ number: Int, of upload: UploadID, from device: DeviceID) throws(UploadError) -> ChunkAdmission {
         let now = clock.now()
-        return try transact { () throws(SQLiteError) -> Result<Admission, UploadError> in
+        return try transact { () throws(SQLiteError) -> Result<ChunkAdmission, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             let chunk = try chunk(number, of: known)
             let usage = try usage(of: known.usageKey)
@@ -63,7 +62,9 @@ extension UploadCatalog {
             switch (decision, chunk) {
             case (.take, let chunk?):
                 return .success(
-                    .take(Expected(rawBytes: chunk.rawBytes, rawDigest: chunk.rawDigest, path: known.path(of: number))))
+                    .take(
+                        ExpectedChunk(
+                            rawBytes: chunk.rawBytes, rawDigest: chunk.rawDigest, path: known.path(of: number))))
             case (.already, _): return .success(.already(try standing(known)))
             case (.refuse(let error), _):
                 if case .quotaExceeded = error { try raise(.logQuotaReached, known.usageKey, usage, at: now) }
@@ -76,38 +77,22 @@ extension UploadCatalog {
         }
     }
 
-    /// Gives a written chunk its name and records its contents. On disk when it returns.
-    /// - Parameter partial: the file; removed if the chunk is not accepted after all.
-    func commit(
-        _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, storedBytes: Int, partial: String
-    ) throws(UploadError) -> UploadStanding {
-        do throws(UploadError) {
-            guard case .take(let expected) = try admit(number, of: upload, from: device) else {
-                files.remove([partial])
-                return try standing(of: upload, from: device)
-            }
-            try attempting { () throws(StoreError) in try files.publish(partial, as: expected.path) }
-            do throws(UploadError) {
-                return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
-                    guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
-                    try note(number, of: known, scan: scan, storedBytes: storedBytes)
-                    return .success(try standing(known))
-                }
-            } catch {
-                // A failed commit may have reached the disk nevertheless.
-                if (try? isStored(number, of: upload, from: device)) == false {
-                    files.remove([files.path(expected.path)])
-                }
-                throw error
-            }
-        } catch {
-            files.remove([partial])
-            throw error
+    /// Notes that the chunk store has a chunk's bytes, and what they hold: on disk when it returns.
+    /// - Returns: where the upload stands, and whether the chunk is taken: another is not to be kept after all.
+    func noteStored(
+        _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, storedBytes: Int
+    ) throws(UploadError) -> (standing: UploadStanding, isTaken: Bool) {
+        if case .already(let standing) = try admit(number, of: upload, from: device) { return (standing, false) }
+        return try transact {
+            () throws(SQLiteError) -> Result<(standing: UploadStanding, isTaken: Bool), UploadError> in
+            guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
+            try note(number, of: known, scan: scan, storedBytes: storedBytes)
+            return .success((try standing(known), true))
         }
     }
 
-    /// The device reports that it has sent everything. The upload is complete unless something is missing.
-    func complete(
+    /// The device has sent all it has. Chunks it calls gone are not missing any more; stored chunks stay.
+    package func completeUpload(
         _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
     ) throws(UploadError) -> UploadStanding {
         let now = clock.now()
@@ -167,7 +152,7 @@ extension UploadCatalog {
         ) { chunk in ChunkFate(rawValue: chunk.int(0)).map { ($0, chunk.int(1), chunk.data(2)) } }
     }
 
-    private func isStored(_ number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> Bool {
+    func isStored(_ number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> Bool {
         try read { () throws(SQLiteError) in
             guard let known = try find(upload, of: device) else { return false }
             return try chunk(number, of: known)?.fate == .stored
@@ -208,7 +193,8 @@ extension UploadCatalog {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
             """,
             device.id.data, manifest.upload.data, device.organization, application, device.test, manifest.logEpoch.data,
-            manifest.level?.rawValue, manifest.command?.data, manifest.digest, now, now + Self.openSeconds * 1_000_000)
+            manifest.level?.rawValue, manifest.command?.data, manifest.digest, now,
+            now + UploadLimits.openSeconds * 1_000_000)
         let row = connection.lastInsertedRow
         let chunk = try connection.cached(
             """

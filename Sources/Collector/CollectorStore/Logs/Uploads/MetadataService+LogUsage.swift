@@ -12,13 +12,13 @@ struct UsageKey: Hashable, Sendable {
     var totalSubject: String { "all applications" + (test ? " (test devices)" : "") }
 }
 
-extension UploadCatalog {
+extension MetadataService {
     func usage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
         let rawBytes = try connection.first(
             "SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?",
             key.organization, key.application, key.test
         ) { $0.int(0) }
-        return LogUsage(rawBytes: rawBytes ?? 0, quota: quotas.applicationBytes)
+        return LogUsage(rawBytes: rawBytes ?? 0, quota: logQuotas.value.applicationBytes)
     }
 
     /// The usage of all applications of its organization.
@@ -27,7 +27,7 @@ extension UploadCatalog {
             "SELECT coalesce(sum(raw_bytes), 0) FROM log_usage WHERE organization = ? AND test = ?",
             key.organization, key.test
         ) { $0.int(0) }
-        return LogUsage(rawBytes: rawBytes ?? 0, quota: quotas.totalBytes)
+        return LogUsage(rawBytes: rawBytes ?? 0, quota: logQuotas.value.totalBytes)
     }
 
     /// Counts chunks that came or went, and raises and ends the resulting notices. Call it inside a transaction.
@@ -111,7 +111,7 @@ package struct LogQuotas: Equatable, Sendable {
 }
 
 /// Counts the application names in use. A name is in use while an upload of it is open or a chunk of it is stored.
-extension UploadCatalog {
+extension MetadataService {
     private static let noticeSubject = "names of applications"
 
     /// Why a device may not begin an upload for an application; `nil` if it may. Call it inside a transaction.
@@ -129,8 +129,8 @@ extension UploadCatalog {
             SELECT application FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue)
             UNION SELECT application FROM chunk WHERE device = ?1 AND fate = \(ChunkFate.stored.rawValue)
             """, device.id.data)
-        guard ofDevice.count < quotas.applicationsPerDevice else {
-            return .tooManyApplications(ofDevice: true, limit: quotas.applicationsPerDevice)
+        guard ofDevice.count < logQuotas.value.applicationsPerDevice else {
+            return .tooManyApplications(ofDevice: true, limit: logQuotas.value.applicationsPerDevice)
         }
         let ofOrganization = try names(
             """
@@ -138,7 +138,7 @@ extension UploadCatalog {
             UNION SELECT application FROM log_usage WHERE organization = ?1 AND chunks > 0
             """, device.organization)
         if ofOrganization.contains(application) { return nil }
-        let limit = quotas.applicationsPerOrganization
+        let limit = logQuotas.value.applicationsPerOrganization
         guard ofOrganization.count < limit else {
             try notices.raise(
                 .logQuotaReached, organization: device.organization, subject: Self.noticeSubject,

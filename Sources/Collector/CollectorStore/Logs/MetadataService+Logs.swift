@@ -4,12 +4,18 @@ import SQLite
 import WireModel
 
 /// Answers people's questions about logs.
-extension UploadCatalog {
-    /// Newest first.
-    func chunks(_ query: LogQuery, below id: Int64?, limit: Int) throws(StoreError) -> ChunkPage {
-        var condition = ChunkCondition(query)
-        if let id { condition.add("c.row < ?", id) }
-        var rows = try read { () throws(SQLiteError) in
+extension MetadataService {
+    /// Chunks that may hold lines a query matches, newest first; what only the text can tell (categories, words) is not
+    /// looked at.
+    /// - Parameters:
+    ///   - id: those below it; `nil` from the newest.
+    ///   - limit: 1 to 1,000.
+    package nonisolated func chunks(
+        _ query: LogQuery, below id: Int64?, limit: Int
+    ) async throws(StoreError) -> ChunkPage {
+        var rows = try await readers.read { connection throws(SQLiteError) in
+            var condition = ChunkCondition(query)
+            if let id { condition.add("c.row < ?", id) }
             let statement = try connection.prepare(
                 """
                 SELECT c.row, u.id, c.number, c.device, c.organization, c.application, c.type, c.ring, c.test, u.command, c.log_epoch,
@@ -49,9 +55,9 @@ extension UploadCatalog {
     }
 
     /// Runs of lines that may match a query, by segment, at one moment.
-    func segments(_ query: LogQuery) throws(StoreError) -> [LogSegment] {
-        let condition = ChunkCondition(query, runs: true)
-        let segments: [LogSegment.Key: LogSegment]? = try read { () throws(SQLiteError) in
+    nonisolated func segments(_ query: LogQuery) async throws(StoreError) -> [LogSegment] {
+        let segments: [LogSegment.Key: LogSegment]? = try await readers.read { connection throws(SQLiteError) in
+            let condition = ChunkCondition(query, runs: true)
             let statement = try connection.prepare(
                 """
                 SELECT r.row, c.device, c.log_epoch, r.segment, r.first_time FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk
@@ -81,8 +87,8 @@ extension UploadCatalog {
     }
 
     /// Runs that were deleted since they were found are left out.
-    func runs(_ rows: [Int64]) throws(StoreError) -> [LogRun] {
-        try read { () throws(SQLiteError) in
+    nonisolated func runs(_ rows: [Int64]) async throws(StoreError) -> [LogRun] {
+        try await readers.read { connection throws(SQLiteError) in
             let statement = try connection.cached(
                 "SELECT c.path, r.segment, r.pieces FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2"
             )
@@ -94,14 +100,17 @@ extension UploadCatalog {
                     continue
                 }
                 runs.append(
-                    LogRun(path: files.path(statement.string(0)), segment: try statement.uint64(1), pieces: pieces))
+                    LogRun(path: statement.string(0), segment: try statement.uint64(1), pieces: pieces))
             }
             return runs
         }
     }
 
-    func usage(organization: String?) throws(StoreError) -> [LogUsageRow] {
-        try read { () throws(SQLiteError) in
+    /// How much logs take of their quotas, by organization and application.
+    /// - Parameter organization: `nil` for all.
+    package nonisolated func logUsage(organization: String?) async throws(StoreError) -> [LogUsageRow] {
+        let quota = logQuotas.value.applicationBytes
+        return try await readers.read { connection throws(SQLiteError) in
             let statement = try connection.cached(
                 """
                 SELECT organization, application, test, chunks, raw_bytes FROM log_usage WHERE (?1 IS NULL OR organization = ?1)
@@ -113,17 +122,21 @@ extension UploadCatalog {
                 rows.append(
                     LogUsageRow(
                         organization: statement.string(0), application: statement.string(1), test: statement.bool(2),
-                        chunks: statement.int(3), rawBytes: statement.int(4), quotaBytes: quotas.applicationBytes))
+                        chunks: statement.int(3), rawBytes: statement.int(4), quotaBytes: quota))
             }
             return rows
         }
     }
 
     /// Newest first.
-    /// - Parameter command: the uploads that answer it; `nil` for all.
-    func uploads(of device: DeviceID, command: CommandID?, limit: Int) throws(StoreError) -> [UploadRow] {
-        try age()
-        return try read { () throws(SQLiteError) in
+    /// - Parameters:
+    ///   - command: those that answer it; `nil` for all.
+    ///   - limit: 1 to 1,000.
+    package nonisolated func uploads(
+        of device: DeviceID, command: CommandID?, limit: Int
+    ) async throws(StoreError) -> [UploadRow] {
+        try await age()
+        return try await readers.read { connection throws(SQLiteError) in
             let statement = try connection.cached(
                 """
                 SELECT u.id, u.application, u.command, u.phase, u.begun, u.expires, u.ended, count(c.row), coalesce(sum(c.fate = 2), 0),
@@ -150,26 +163,30 @@ extension UploadCatalog {
 
     // MARK: Deleting
 
-    func deletion(_ query: LogQuery) throws(StoreError) -> LogDeletion {
-        try read { () throws(SQLiteError) in try countDeletion(query) }
+    /// What a deletion would take: every chunk that `chunks` tells of.
+    package nonisolated func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
+        try await readers.read { connection throws(SQLiteError) in try LogDeletion(of: query, in: connection) }
     }
 
-    /// Deletes the confirmed chunks and remembers that they existed.
-    /// - Returns: `nil`, with nothing deleted, if the selection changed since it was confirmed.
-    func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) throws(StoreError) -> LogDeletion? {
-        do throws(StoreError) { return try deleteOnce(query, confirmation: confirmation, by: actor) } catch {
-            guard DiskReserve(directory: files.directory).giveUp(for: error) else { throw error }
-            return try deleteOnce(query, confirmation: confirmation, by: actor)
+    /// Forgets the chunks that the confirmation tells of, and remembers that they were here.
+    /// - Returns: with the paths of their bytes, which are to be removed; `nil` where that is not what there is any
+    ///   more; nothing is forgotten then.
+    func forgetChunks(
+        _ query: LogQuery, confirmation: String, by actor: AuditActor
+    ) throws(StoreError) -> (deletion: LogDeletion, paths: [String])? {
+        do throws(StoreError) { return try forgetOnce(query, confirmation: confirmation, by: actor) } catch {
+            guard DiskReserve(directory: directory).giveUp(for: error) else { throw error }
+            return try forgetOnce(query, confirmation: confirmation, by: actor)
         }
     }
 
-    private func deleteOnce(
+    private func forgetOnce(
         _ query: LogQuery, confirmation: String, by actor: AuditActor
-    ) throws(StoreError) -> LogDeletion? {
+    ) throws(StoreError) -> (deletion: LogDeletion, paths: [String])? {
         let now = clock.now()
         let condition = ChunkCondition(query)
-        let deleted: (plan: LogDeletion, paths: [String])? = try transaction { () throws(SQLiteError) in
-            let plan = try countDeletion(query)
+        return try transaction { () throws(SQLiteError) in
+            let plan = try LogDeletion(of: query, in: connection)
             guard plan.confirmation == confirmation else { return nil }
             let select = try connection.prepare(
                 "SELECT c.row, c.organization, c.application, c.test, c.raw_bytes, c.path FROM chunk AS c WHERE \(condition.text)"
@@ -180,7 +197,7 @@ extension UploadCatalog {
             var freed: [UsageKey: (chunks: Int, rawBytes: Int)] = [:]
             while try select.step() {
                 rows.append(select.int64(0))
-                paths.append(files.path(select.string(5)))
+                paths.append(select.string(5))
                 let key = UsageKey(organization: select.string(1), application: select.string(2), test: select.bool(3))
                 let former = freed[key] ?? (0, 0)
                 freed[key] = (former.chunks + 1, former.rawBytes + select.int(4))
@@ -196,7 +213,7 @@ extension UploadCatalog {
             }
             for (key, freed) in freed { try count(key, chunks: -freed.chunks, rawBytes: -freed.rawBytes, at: now) }
             for (organization, keys) in Dictionary(grouping: freed, by: \.key.organization) {
-                try AuditTable(connection: connection).append(
+                try audit.append(
                     AuditEntry(
                         .logsDelete, by: actor, organization: organization, subject: query.device?.description ?? "",
                         detail: [
@@ -207,12 +224,11 @@ extension UploadCatalog {
             }
             return (plan, paths)
         }
-        guard let deleted else { return nil }
-        files.remove(deleted.paths)
-        return deleted.plan
     }
+}
 
-    private func countDeletion(_ query: LogQuery) throws(SQLiteError) -> LogDeletion {
+extension LogDeletion {
+    fileprivate init(of query: LogQuery, in connection: Connection) throws(SQLiteError) {
         let condition = ChunkCondition(query)
         let statement = try connection.prepare(
             """
@@ -222,12 +238,13 @@ extension UploadCatalog {
             """)
         try condition.bind(to: statement)
         guard try statement.step() else {
-            return LogDeletion(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "")
+            self.init(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "")
+            return
         }
         defer { statement.reset() }
         let facts = (0..<7).map { String(statement.int64($0)) }.joined(separator: " ")
         let digest = SHA256.hash(data: Data("\(query)\n\(facts)".utf8))
-        return LogDeletion(
+        self.init(
             chunks: statement.int(0), devices: statement.int(1), rawBytes: statement.int(2),
             lines: try statement.uint64(3), confirmation: Data(digest.prefix(16)).hexadecimal)
     }

@@ -1,0 +1,71 @@
+import Crypto
+import FoundationEssentials
+import WireModel
+
+/// Where a chunk lies below `<data>/chunks`: `<organization>/<application>/<device>/<upload>-<number>.log.gz`.
+///
+/// Whatever a device calls itself, a part of the path is one name, of letters, digits, `.`, `_`, `-` and `%`, that does
+/// not begin with a point.
+package struct ChunkPath: Hashable, Sendable {
+    /// Below `<data>/chunks`.
+    package let directory: String
+    package let file: String
+
+    package var text: String { "\(directory)/\(file)" }
+
+    static let suffix = ".log.gz"
+    /// Not finished; removed at the next start.
+    static let partialSuffix = ".partial"
+    private static let componentBytes = 120
+
+    init(organization: String, application: String, device: DeviceID, upload: UploadID, number: Int) {
+        directory = "\(Self.component(organization))/\(Self.component(application))/\(device)"
+        let digits = String(number)
+        file = "\(upload)-\(String(repeating: "0", count: max(0, 4 - digits.utf8.count)))\(digits)\(Self.suffix)"
+    }
+
+    /// What a file's name says of it.
+    struct FileName: Equatable {
+        let upload: UploadID
+        let number: Int
+        /// Not finished.
+        let isPartial: Bool
+
+        /// `nil` where no chunk is called so.
+        init?(_ name: String) {
+            var rest = Substring(name)
+            isPartial = rest.hasSuffix(ChunkPath.partialSuffix)
+            if isPartial {
+                rest = rest.dropLast(ChunkPath.partialSuffix.count)
+                guard UploadID(String(rest.suffix(Self.idCharacters))) != nil else { return nil }
+                rest = rest.dropLast(Self.idCharacters + 1)
+            }
+            guard rest.hasSuffix(ChunkPath.suffix), let upload = UploadID(String(rest.prefix(Self.idCharacters))) else {
+                return nil
+            }
+            let digits = rest.dropLast(ChunkPath.suffix.count).dropFirst(Self.idCharacters)
+            guard digits.first == "-", let number = Int(digits.dropFirst()), number >= 0 else { return nil }
+            self.upload = upload
+            self.number = number
+        }
+
+        private static let idCharacters = 36
+    }
+
+    /// Every other byte as `%2f`; nothing at all as `%`; what would be too long is cut and made single by a digest of
+    /// the whole.
+    static func component(_ name: String) -> String {
+        guard !name.isEmpty else { return "%" }
+        var text = ""
+        for (place, byte) in name.utf8.enumerated() {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "-"):
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            case UInt8(ascii: ".") where place > 0: text.append(".")
+            default: text += "%" + Data([byte]).hexadecimal
+            }
+        }
+        guard text.utf8.count > componentBytes else { return text }
+        return text.prefix(80) + "%-" + Data(SHA256.hash(data: Data(name.utf8)).prefix(16)).hexadecimal
+    }
+}

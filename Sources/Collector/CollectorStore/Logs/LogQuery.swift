@@ -1,0 +1,112 @@
+import FoundationEssentials
+import WireModel
+
+/// Which logs are asked for: what is known of a chunk as a whole, and a filter for lines.
+package struct LogQuery: Equatable, Sendable {
+    /// `nil`: all that the asker may see.
+    package var organization: String?
+    package var device: DeviceID?
+    /// Devices whose logs are asked for with those of `device`.
+    package var predecessors: [DeviceID] = []
+    package var application: String?
+    package var type: LogType?
+    /// Those of test devices, too.
+    package var withTest: Bool
+    /// These and no others, by their ids; empty: all.
+    package var chunks: [Int64]
+    /// Those that came before that, by the collector's clock.
+    package var receivedBefore: Int64?
+    package var lines: LogFilter
+
+    package init(
+        organization: String? = nil, device: DeviceID? = nil, application: String? = nil, type: LogType? = nil,
+        withTest: Bool = false, chunks: [Int64] = [], receivedBefore: Int64? = nil, lines: LogFilter = LogFilter()
+    ) {
+        self.organization = organization
+        self.device = device
+        self.application = application
+        self.type = type
+        self.withTest = withTest
+        self.chunks = chunks
+        self.receivedBefore = receivedBefore
+        self.lines = lines
+    }
+}
+
+/// How lines are told.
+package struct LogForm: Equatable, Sendable {
+    package var order: LogOrder
+    /// As one gzip member.
+    package var isCompressed: Bool
+    /// Before each line, and a space: the id of the device it is of.
+    package var namesDevices: Bool
+
+    package init(order: LogOrder = .time, isCompressed: Bool = false, namesDevices: Bool = false) {
+        self.order = order
+        self.isCompressed = isCompressed
+        self.namesDevices = namesDevices
+    }
+}
+
+/// In which order lines of several devices, or of several processes of one, are told.
+package enum LogOrder: Sendable {
+    /// By the devices' clocks.
+    case time
+    /// Device by device, as they were written.
+    case number
+}
+
+/// A chunk that is kept, as people see it.
+package struct ChunkRow: Equatable, Sendable {
+    package var id: Int64
+    package var upload: UploadID
+    package var number: Int
+    package var device: DeviceID
+    package var organization: String
+    package var application: String
+    /// `nil`: lines of more than one.
+    package var type: LogType?
+    package var ring: Bool
+    package var test: Bool
+    package var command: CommandID?
+    package var logEpoch: LogEpochID
+    package var fileName: String
+    package var rawBytes: Int
+    /// SHA-256 of its text, as the device said and as it came.
+    package var rawDigest: Data
+    package var storedBytes: Int
+    package var received: Int64
+    /// Of all lines; `nil` where none is of the form of Schemas/logs/FORMAT.md.
+    package var times: ClosedRange<Int64>?
+    package var numbers: ClosedRange<UInt64>?
+    /// Lines per level, most severe first.
+    package var levels: [UInt64]
+    /// Lines of another form.
+    package var otherLines: UInt64
+}
+
+package struct ChunkPage: Equatable, Sendable {
+    package var chunks: [ChunkRow]
+    /// The id below which the next page begins.
+    package var next: Int64?
+}
+
+/// How much an application's logs take of their quota.
+package struct LogUsageRow: Equatable, Sendable {
+    package var organization: String
+    package var application: String
+    package var test: Bool
+    package var chunks: Int
+    package var rawBytes: Int
+    package var quotaBytes: Int
+}
+
+/// What a deletion would take.
+package struct LogDeletion: Equatable, Sendable {
+    package var chunks: Int
+    package var devices: Int
+    package var rawBytes: Int
+    package var lines: UInt64
+    /// Of the query and of what it takes: another one once that has changed.
+    package var confirmation: String
+}

@@ -1,0 +1,127 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// Which uploads there are, what has become of their chunks, and what those hold.
+///
+/// A chunk's bytes are in the chunk store before its row says that it is stored, and its row loses its word before the
+/// bytes are removed. So a row that says stored has its bytes. Bytes whose row says otherwise are removed at the next
+/// start; those of an upload that is not known at all are left alone and told of, for then it is `collector.sqlite` that
+/// is not the right one.
+///
+/// What was deleted must not come again, so its rows stay (`ChunkFate.deleted`): they must outlive every device that
+/// could send it. No time is long enough for that: a device that was switched off in the middle of an upload goes on
+/// with it whenever it is switched on, since it counts the seven days that it tries by a clock that counts at most a
+/// day of the time while it was off. But an upload that has ended takes no chunk, whatever is known of its chunks: the
+/// upload's own row is enough. So, where nothing of an upload is kept any more,
+/// - the rows of its chunks go 60 days after its end and their deletion,
+/// - its own row goes with its device: a deleted device's credential is refused for good. A device that is there keeps
+///   those of its newest 1,000 uploads, ten times as many as it may have open.
+extension MetadataService {
+    /// Ends what has expired, and forgets what has been over for long. Cheap where there is nothing to do.
+    func age() throws(StoreError) {
+        let now = clock.now()
+        let forgets = now >= nextForget
+        if forgets { nextForget = now + UploadLimits.forgetSeconds * 1_000_000 }
+        try transaction { () throws(SQLiteError) in
+            let due = try connection.cached(
+                """
+                SELECT row, id, device, organization, (SELECT count(*) FROM chunk WHERE upload = upload.row AND fate = 1),
+                (SELECT count(*) FROM chunk WHERE upload = upload.row) FROM upload WHERE phase = 1 AND expires <= ?
+                """)
+            try due.bind(now)
+            struct Due {
+                var row: Int64
+                var upload: String
+                var device: String
+                var organization: String
+                var missing: Int
+                var chunks: Int
+            }
+            var found: [Due] = []
+            while try due.step() {
+                found.append(
+                    Due(
+                        row: due.int64(0), upload: UploadID(due.data(1))?.description ?? "",
+                        device: DeviceID(due.data(2))?.description ?? "",
+                        organization: due.string(3), missing: due.int(4), chunks: due.int(5)))
+            }
+            for upload in found {
+                // Only the device's last word is missing: all of it is here.
+                let phase = upload.missing == 0 ? UploadPhase.complete : .expired
+                try end(upload.row, as: phase, at: now)
+                guard phase == .expired else { continue }
+                try notices.raise(
+                    .uploadExpired, organization: upload.organization, subject: upload.device,
+                    detail:
+                        "Upload \(upload.upload) was not completed in 7 days: \(upload.missing) of \(upload.chunks) chunks have not come.",
+                    at: now)
+            }
+            guard forgets else { return }
+            try connection.run(
+                """
+                DELETE FROM chunk WHERE upload IN (SELECT row FROM upload WHERE phase <> 1 AND ended <= ?1
+                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR deleted > ?1)))
+                """, now - UploadLimits.rememberedSeconds * 1_000_000)
+            try connection.run(
+                """
+                DELETE FROM upload WHERE device IN (SELECT id FROM deleted_device)
+                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2)
+                """)
+        }
+    }
+
+    /// Makes room for a device's next upload. Inside a transaction.
+    func forgetOldest(of device: DeviceID) throws(SQLiteError) {
+        try connection.run(
+            """
+            DELETE FROM upload WHERE row IN (SELECT row FROM upload WHERE device = ?1 AND phase <> 1
+            AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2) ORDER BY row DESC LIMIT -1 OFFSET ?2)
+            """, device.data, UploadLimits.rememberedPerDevice)
+    }
+
+    func end(_ row: Int64, as phase: UploadPhase, at now: Int64) throws(SQLiteError) {
+        try connection.run("UPDATE upload SET phase = ?, ended = ? WHERE row = ?", phase.rawValue, now, row)
+    }
+}
+
+/// How long and how many uploads are remembered.
+enum UploadLimits {
+    /// What is not completed by then has expired; seven days.
+    static let openSeconds: Int64 = 7 * 86_400
+    /// The most open uploads of one device.
+    static let openPerDevice = 100
+    /// Chunks of an upload of which nothing is kept are listed so long.
+    static let rememberedSeconds: Int64 = 60 * 86_400
+    /// Uploads of one device that are remembered, those of which something is kept not counted.
+    static let rememberedPerDevice = 1000
+    /// How often it is looked for what may be forgotten.
+    static let forgetSeconds: Int64 = 3600
+}
+
+extension MetadataSnapshot {
+    /// Paths of all chunks that are kept.
+    func keptChunks() throws(StoreError) -> Set<String> {
+        try read { connection throws(SQLiteError) in
+            Set(
+                try connection.rows("SELECT path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue)") { $0.string(0) }
+            )
+        }
+    }
+
+    /// What is to become of a chunk's bytes that are not kept.
+    func fate(ofLeftover number: Int, of upload: UploadID) throws(StoreError) -> LeftoverFate {
+        try read { connection throws(SQLiteError) in
+            try connection.first(
+                """
+                SELECT upload.phase, chunk.fate FROM upload LEFT JOIN chunk ON chunk.upload = upload.row AND chunk.number = ?
+                WHERE upload.id = ?
+                """, number, upload.data
+            ) { chunk in
+                chunk.int(0) == UploadPhase.open.rawValue && chunk.int(1) == ChunkFate.missing.rawValue
+                    ? .awaited : .over
+            } ?? .unknown
+        }
+    }
+}
