@@ -46,7 +46,7 @@ import WireModel
         _ = try await later.delete(
             query, confirmation: try await later.metadata.deletion(query).confirmation, by: .commandLine)
         #expect(try await fault(device, "d", in: later) == nil)
-        await later.shutDown()
+        later.shutDown()
     }
 
     @Test func anOrganizationHasABoundedNumberOfNamesAndIsToldSo() async throws {
@@ -61,7 +61,7 @@ import WireModel
         #expect(
             notices.map(\.code) == [.logQuotaReached] && notices[0].ended == nil
                 && notices[0].detail.contains("3 names"))
-        await archive.setQuotas(LogQuotas())
+        archive.setQuotas(LogQuotas())
         #expect(try await fault(LogDevice(), "d", in: archive) == nil)
         #expect(
             try await NoticeService(metadata: archive.metadata).page(organization: "default", below: nil, limit: 10)

@@ -60,7 +60,7 @@ import WireModel
         let again = try SQLiteRecordStore.open(directory)
         let second = await again.append(part, from: device.device)
         #expect(second.outcome == .already && second.mark == first.mark)
-        await again.close()
+        await again.shutDown()
     }
 
     @Test func aSecondStoreOnTheDirectoryIsRefused() async throws {

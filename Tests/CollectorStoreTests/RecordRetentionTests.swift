@@ -122,7 +122,7 @@ import WireModel
         await registry.close()
         let again = try SQLiteRecordStore.open(directory, clock: clock)
         try await expectBalances(devices, in: again)
-        await again.close()
+        await again.shutDown()
     }
 
     @Test func aStreamOverItsBytesLosesItsOldestDays() async throws {
@@ -161,7 +161,7 @@ import WireModel
         #expect(days(.sample) == ["2026-03-05"])
         let balance = try #require(try await again.balance(of: devices[0].device).first { $0.stream == .sample })
         #expect(balance.mark.stored == 50 && balance.storedRows == 46, "counted from rows, not from the mark")
-        await again.close()
+        await again.shutDown()
     }
 
     @Test func aClockSetForwardMakesItWaitUntilReleased() async throws {
@@ -303,7 +303,7 @@ import WireModel
         #expect(Set(removed.map(\.partition.stream)) == [.event, .sample] && removed.count == 8)
         #expect(days(.status).count == 5)
         #expect(try await service().counts()[.retentionFailed].lasting == 1)
-        await again.close()
+        await again.shutDown()
     }
 
     @Test func ingestGoesOnWhileFilesGo() async throws {

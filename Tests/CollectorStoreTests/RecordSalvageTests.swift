@@ -272,7 +272,7 @@ import WireModel
             #expect(mark.lostAtCollector <= 6)
         }
         _ = try await expectAccount(of: devices, in: again, at: killed.path)
-        await again.close()
+        await again.shutDown()
     }
 
     /// Cuts the file to nothing, as a shell's `>` does.
@@ -300,7 +300,7 @@ import WireModel
         #expect(try Data(contentsOf: URL(fileURLWithPath: file + "-wal")) == wal, "who only looks changes nothing")
         let again = try SQLiteRecordStore.open(killed, clock: clock)
         #expect(try await expectAccount(of: devices, in: again, at: killed.path) == 0, "all of it is in the WAL")
-        await again.close()
+        await again.shutDown()
     }
 
     @Test func aFileThatIsCutToNothingWhileItIsOpenIsMendedAtTheNextRecord() async throws {

@@ -42,7 +42,7 @@ struct SettingsTests {
         expected[.event].bytes = 5_000_000
         expected[.sample].days = 7
         #expect(settings.retention == expected && settings.diskNoticeBytes == 0)
-        #expect(try settings(flags: ["data": "/d"], environment: [:], file: nil).retention == RetentionLimits())
+        #expect(try self.settings(flags: ["data": "/d"], environment: [:], file: nil).retention == RetentionLimits())
     }
 
     @Test(arguments: [(2048, 20_000, 2048), (2048, 1024, 512), (1, 1024, 1), (2048, 1, 1)])
@@ -126,7 +126,7 @@ struct SettingsTests {
             text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/other\n",
             path: "c.yaml")
         #expect(
-            try settings(flags: [:], environment: [:], file: other).changes(from: settings).map(\.name) == [
+            try self.settings(flags: [:], environment: [:], file: other).changes(from: settings).map(\.name) == [
                 "notice-webhook"
             ])
     }

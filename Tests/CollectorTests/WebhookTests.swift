@@ -52,7 +52,7 @@ import WireModel
 
     @Test func overPlainHTTPNoticesLeaveThisMachineOnlyWhereThatIsAllowed() throws {
         func settings(_ url: String, _ environment: [String: String] = [:]) throws(CommandError) -> Settings {
-            try Settings(flags: [.data: "/d", .noticeWebhook: url], environment: environment, file: nil)
+            try Settings(SettingLayers(flags: ["data": "/d", "notice-webhook": url], environment: environment))
         }
         for url in ["http://127.0.0.1:9/x", "http://localhost/x", "http://[::1]:9/x", "https://hooks.example/x"] {
             #expect(try settings(url).noticeWebhook != nil, "\(url)")

@@ -3,9 +3,9 @@ import WireModel
 
 /// Where the bytes of chunks lie: a directory today (`DirectoryChunkStore`), object storage later.
 ///
-/// The store knows bytes by their path and nothing else. Which chunks there should be, whose they are and what they hold
-/// is in `collector.sqlite`; `LogArchive` keeps the two together. So a store need not list chunks by device or time, and
-/// it need not change two of them at once.
+/// The store knows bytes by their path and nothing else. Which chunks there should be, whose they are and what they
+/// hold is in `collector.sqlite`; `LogArchive` keeps the two together. So a store need not list chunks by device or
+/// time, and it need not change two of them at once.
 ///
 /// - A chunk is there whole or not at all, also after a crash in the middle of `put`.
 /// - What `put` has returned from survives a loss of power.

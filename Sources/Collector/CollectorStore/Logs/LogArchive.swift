@@ -4,8 +4,8 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// What joins the bytes of chunks (`ChunkStore`) with what is known of them (`MetadataService`): keeping a chunk, telling
-/// its lines, deleting it. Everything else about logs is asked of the metadata service alone.
+/// What joins the bytes of chunks (`ChunkStore`) with what is known of them (`MetadataService`): keeping a chunk,
+/// telling its lines, deleting it. Everything else about logs is asked of the metadata service alone.
 ///
 /// A call that changes something returns once the change is on synced disk, or throws and has changed nothing. Safe to
 /// call from any number of tasks. The caller has checked who asks: a device by its credential, an organization by a

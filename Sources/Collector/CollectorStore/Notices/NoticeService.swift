@@ -2,8 +2,8 @@ import Logging
 import SQLite
 import WireModel
 
-/// Everything about notices: raises and ends them, lists and counts them, and says what was not handed on to the webhook
-/// yet (`NoticeCourier` does that).
+/// Everything about notices: raises and ends them, lists and counts them, and says what was not handed on to the
+/// webhook yet (`NoticeCourier` does that).
 ///
 /// Who has a transaction of their own on `collector.sqlite` raises with `NoticeTable` inside it. Everybody else raises
 /// here, in a transaction of the metadata service's writer. A notice that cannot be written is logged: nothing else

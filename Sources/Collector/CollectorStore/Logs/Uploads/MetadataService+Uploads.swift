@@ -7,8 +7,8 @@ import WireModel
 ///
 /// A chunk's bytes are in the chunk store before its row says that it is stored, and its row loses its word before the
 /// bytes are removed. So a row that says stored has its bytes. Bytes whose row says otherwise are removed at the next
-/// start; those of an upload that is not known at all are left alone and told of, for then it is `collector.sqlite` that
-/// is not the right one.
+/// start; those of an upload that is not known at all are left alone and told of, for then it is `collector.sqlite`
+/// that is not the right one.
 ///
 /// What was deleted must not come again, so its rows stay (`ChunkFate.deleted`): they must outlive every device that
 /// could send it. No time is long enough for that: a device that was switched off in the middle of an upload goes on
