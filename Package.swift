@@ -197,7 +197,8 @@ let package = Package(
             dependencies: [
                 "TelemetryBasics", "WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore",
             ],
-            path: "Tests/Support/TelemetryTestKit", exclude: ["CapturedHost/Machines"], swiftSettings: settings),
+            path: "Tests/Support/TelemetryTestKit", exclude: ["CapturedHost/Machines", "QueueFiles"],
+            swiftSettings: settings),
         .target(
             name: "HTTPTestKit", dependencies: ["TelemetryTestKit", nioCore, nioPosix, nioSSL],
             path: "Tests/Support/HTTPTestKit", swiftSettings: settings),

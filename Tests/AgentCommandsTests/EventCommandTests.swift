@@ -43,8 +43,6 @@ import WireModel
             text(EventPlan(holdSeconds: 0, running: true, obstacle: "the collector is not reachable: refused"))
                 == "event 7: on disk; waits. What stands in the way now: the collector is not reachable: refused")
         #expect(text(nil) == "event 7")
-        #expect(
-            text(EventPlan(holdSeconds: 0, running: true), number: 0) == "event kept apart until consent is decided")
     }
 
     @Test func `A running agent hands the plan over with the number`() throws {

@@ -314,20 +314,60 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test func `Before a profile is at hand events are refused, and once it is they are taken`() async throws {
+    @Test func `Events before the first profile wait for it, over a restart, and go or are dropped as it says`()
+        async throws
+    {
+        for isEnabled in [true, false] {
+            let directory = try TemporaryDirectory()
+            let collector = LoopbackCollector(store: store, profile: nil)
+            var sampler = try sampler(directory.path, collector)
+            try await sampler.start()
+            try await sampler.recordEvent(eventName: "early", eventValue: .integer(1), durability: .durable)
+            #expect(try await sampler.status().streams.first { $0.name == "event" }?.due == 0)
+            await sampler.stop()
+            #expect(try await stored(collector, .event).isEmpty)
+
+            sampler = try self.sampler(directory.path, collector)
+            try await sampler.start()
+            var profile = WireProfile.analyticsOn
+            profile.analytics.enabled = isEnabled
+            collector.setProfile(profile)
+            #expect(try await sampler.reloadProfile())
+            #expect(try await sampler.profile()?.revision == 1)
+            if isEnabled { try await sampler.recordEvent(eventName: "e", eventValue: .integer(1)) }
+            await sampler.stop()
+            let events = try await stored(collector, .event).map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
+            let names = events.map(\.name).filter { !["launch", "enrollment"].contains($0) }
+            #expect(names == (isEnabled ? ["early", "e"] : []))
+            let core = try await SamplerCore.open(
+                SamplerBench.configuration(directory.path), environment: SamplerBench.environment(collector),
+                logger: Logger(label: "test"))
+            let balance = try #require(try await core.balance().streams["event"])
+            #expect(balance.closes && balance.waiting == 0)
+            #expect((balance.dropped["disabled"] ?? 0 > 0) == !isEnabled, "\(balance)")
+            await core.close()
+        }
+    }
+
+    @Test func `More than a thousand events do not wait for the first profile, whoever recorded them`() async throws {
         let directory = try TemporaryDirectory()
         let collector = LoopbackCollector(store: store, profile: nil)
-        let sampler = try sampler(directory.path, collector)
-        try await sampler.start()
-        let early = await #expect(throws: DataSamplerError.self) {
-            try await sampler.recordEvent(eventName: "e", eventValue: .integer(1))
+        for isFirst in [true, false] {
+            let sampler = try sampler(directory.path, collector) { $0.lossWindow = 1 }
+            try await sampler.start()
+            if isFirst {
+                var taken = 0
+                while await SamplerBench.code({ () async throws(DataSamplerError) in
+                    try await sampler.recordEvent(eventName: "e", eventValue: .integer(1))
+                }) == nil { taken += 1 }
+                #expect((990...1_000).contains(taken), "launch and enrollment are among them: \(taken)")
+            }
+            let code = await SamplerBench.code { () async throws(DataSamplerError) in
+                try await sampler.recordEvent(eventName: "late", eventValue: .integer(1))
+            }
+            #expect(code == .profileNotChecked)
+            await sampler.stop()
         }
-        #expect(early?.code == .profileNotChecked)
-        collector.setProfile(.analyticsOn)
-        #expect(try await sampler.reloadProfile())
-        try await sampler.recordEvent(eventName: "e", eventValue: .integer(1))
-        #expect(try await sampler.profile()?.revision == 1)
-        await sampler.stop()
     }
 
     @Test func `A profile is applied at run time, survives a restart, and a bad one leaves the last good one`()

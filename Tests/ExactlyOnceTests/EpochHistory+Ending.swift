@@ -22,7 +22,6 @@ extension EpochHistory {
         }
         try await device.restore(image.directory)
         for (stream, line) in lines {
-            mayDouble.formUnion(image.lines[stream]?.apart.subtracting(line.apart) ?? [])
             droppedElsewhere[stream]?.formUnion(line.dropped.subtracting(image.lines[stream]?.dropped ?? []))
         }
         lines = image.lines
@@ -56,7 +55,6 @@ extension EpochHistory {
         try await device.queue.endEpoch(end)
         for stream in StreamName.allCases {
             lines[stream]?.droppedInEpoch = []
-            if end != .restored { lines[stream]?.apart = [] }
         }
         seen.ends[end, default: 0] += 1
         isRestored = false

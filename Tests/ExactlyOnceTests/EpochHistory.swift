@@ -5,8 +5,8 @@ import TelemetryTestKit
 import WireModel
 
 /// One random history of one device whose epochs end: images of its queue are brought back, it is wiped, unenrolled and
-/// bound elsewhere, copied to other machines, and its records wait for consent - over a network that loses, repeats and
-/// delays, with crashes on both sides.
+/// bound elsewhere, copied to other machines, and its events and samples wait for consent - over a network that loses,
+/// repeats and delays, with crashes on both sides.
 ///
 /// Numbers change when a record is queued anew, so the judge goes by what is in it: every body is stored once, or is
 /// excused (dropped, wiped, refused) and then counted; what both sides count is the same (EpochHistory+Judging.swift).
@@ -17,8 +17,6 @@ final class EpochHistory {
         var certain: Set<UInt64> = []
         /// Perhaps only in memory.
         var uncertain: Set<UInt64> = []
-        /// Of the certain ones, those that wait for consent.
-        var apart: Set<UInt64> = []
         /// Of the certain ones, those dropped at the front: whether they had arrived before may be known to nobody.
         var dropped: Set<UInt64> = []
         /// Of these, those of the current epoch.
@@ -41,9 +39,8 @@ final class EpochHistory {
     var image: Image?
     var network = LossyNetwork()
     var mint = BodyMint()
-    /// Waited for consent in an image that was brought back, and were released since: without a number nothing tells
-    /// that they were sent.
-    var mayDouble: Set<UInt64> = []
+    /// Nobody has decided: events and samples are not asked for.
+    var isPending = false
     /// Dropped at the front of an image that was brought back, and, where its epoch was then given up, before that: the
     /// collector's mark may have stood in the gap, at records of the other branch.
     var mayBeUncounted: Set<UInt64> = []
@@ -85,8 +82,9 @@ final class EpochHistory {
         case ..<0.26: for _ in 0..<Int.random(in: 1...5, using: &random) { try produce(stream) }
         case ..<0.30: try await flush()
         case ..<0.34: try await drop(stream)
-        case ..<0.38: try await produceApart(stream)
-        case ..<0.395: try await decideConsent()
+        case ..<0.345: isPending = true
+        case ..<0.390: isPending = false
+        case ..<0.395: try await denyConsent()
         case ..<0.60: try await send(stream)
         case ..<0.77: try await deliver()
         case ..<0.88: try await answer()
@@ -111,27 +109,33 @@ final class EpochHistory {
         lines[stream]?.uncertain.insert(identity)
     }
 
-    private func produceApart(_ stream: StreamName) async throws {
+    /// What waits of events and samples is dropped, in the current epoch and in those that have ended.
+    private func denyConsent() async throws {
         try await flush()
-        let (identity, record) = mint.record(stream, stamp: clock.now(), using: &random)
-        try await device.queue.enqueueApart(record, account: .consent)
-        lines[stream]?.certain.insert(identity)
-        lines[stream]?.apart.insert(identity)
-    }
-
-    private func decideConsent() async throws {
-        try await flush()
-        if random.chance(0.5) {
-            _ = try await device.queue.releaseApart(.consent)
-        } else {
-            let count = try await device.queue.dropApart(.consent, reason: .consent)
-            let waited = lines.values.reduce(0) { $0 + $1.apart.count }
-            guard count == waited else {
-                throw Violation("\(waited) records waited for consent, \(count) were dropped")
+        seen.denials += 1
+        let hasEnded = try await device.queue.status().streams.values.contains { $0.apart > 0 }
+        for stream in [StreamName.event, .sample] {
+            var dropped = lines[stream]?.certain ?? []
+            // In an ended epoch, or one that has diverged, what waits cannot be told from here.
+            if !hasEnded,
+                let part = try await device.queue.nextPart(
+                    of: stream, maximumBytes: 1 << 30, maximumRecords: 1 << 20, hold: .zero)
+            {
+                dropped = Set(
+                    part.records.compactMap { record in
+                        RecordHeader(scanning: record).map { BodyMint.identity(of: record, $0) }
+                    })
             }
-            for (stream, line) in lines { excused[stream]?.formUnion(line.apart) }
+            let waiting = try await device.queue.balance()[stream]?.waiting
+            guard try await device.queue.dropWaiting(of: [stream], reason: .consent) == waiting else {
+                throw Violation("\(stream): not all that waited was dropped")
+            }
+            excused[stream]?.formUnion(dropped)
+            lines[stream]?.dropped.formUnion(dropped)
+            lines[stream]?.droppedInEpoch.formUnion(dropped)
+            if wasRestored { mayBeUncounted.formUnion(dropped) }
         }
-        for stream in StreamName.allCases { lines[stream]?.apart = [] }
+        isPending = false
     }
 
     func flush() async throws {
@@ -169,8 +173,10 @@ final class EpochHistory {
 
     private func send(_ stream: StreamName) async throws {
         try await flush()
+        let maximum = Int.random(in: 1...30, using: &random)
+        guard !isPending || stream == .status else { return }
         let part = try await device.queue.nextPart(
-            of: stream, maximumBytes: 1 << 20, maximumRecords: Int.random(in: 1...30, using: &random), hold: .zero)
+            of: stream, maximumBytes: 1 << 20, maximumRecords: maximum, hold: .zero)
         if let part { network.send(part, using: &random) }
     }
 

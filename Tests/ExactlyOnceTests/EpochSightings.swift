@@ -8,12 +8,15 @@ struct EpochSightings {
     var givenUpRestored = 0
     /// A kept epoch was given up after its close had been sent.
     var givenUpAfterClose = 0
+    /// Consent was denied.
+    var denials = 0
 
     mutating func add(_ other: EpochSightings) {
         ends.merge(other.ends, uniquingKeysWith: +)
         moved += other.moved
         givenUpRestored += other.givenUpRestored
         givenUpAfterClose += other.givenUpAfterClose
+        denials += other.denials
     }
 
     /// In words, what was never seen.
@@ -23,6 +26,7 @@ struct EpochSightings {
         if moved == 0 { missing.append("moved records") }
         if givenUpRestored == 0 { missing.append("a restored image that is given up") }
         if givenUpAfterClose == 0 { missing.append("a kept epoch that is given up after its close was sent") }
+        if denials == 0 { missing.append("a denial of consent") }
         return missing
     }
 }

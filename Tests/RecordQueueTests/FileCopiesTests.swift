@@ -63,6 +63,22 @@ struct FileCopiesTests {
         }
     }
 
+    @Test(
+        "The copy of a directory that nobody holds can be read, and where somebody does, or there is no queue, it is said"
+    )
+    func unheld() async throws {
+        let fixture = try QueueFixture()
+        #expect(try RecordQueue.copy(of: .consent, inDirectory: fixture.directory) == nil)
+        let queue = try fixture.open()
+        try queue.keepCopy(Data("denied".utf8), of: .consent)
+        #expect(throws: QueueError.self) { try RecordQueue.copy(of: .consent, inDirectory: fixture.directory) }
+        await queue.close()
+        let before = try Data(contentsOf: URL(fileURLWithPath: fixture.database))
+        #expect(try RecordQueue.copy(of: .consent, inDirectory: fixture.directory) == Data("denied".utf8))
+        #expect(try RecordQueue.copy(of: .identity, inDirectory: fixture.directory) == nil)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.database)) == before)
+    }
+
     @Test("A queue of version 3, which had none, is taken over as it is")
     func version3() async throws {
         let fixture = try QueueFixture()
@@ -70,10 +86,10 @@ struct FileCopiesTests {
         let epoch = queue.epoch
         _ = try await queue.enqueueDurably(fixture.record(.event))
         await queue.close()
-        let connection = try Connection(path: fixture.database)
-        try connection.execute("DROP TABLE file_copy")
-        try connection.setUserVersion(3)
-        try connection.close()
+        try fixture.withVersion5 { connection in
+            try connection.execute("DROP TABLE file_copy")
+            try connection.setUserVersion(3)
+        }
         try Data("\(epoch) 1\n".utf8).write(to: URL(fileURLWithPath: "\(fixture.directory)/queue.epoch"))
         queue = try fixture.open()
         #expect(queue.epoch == epoch)
@@ -90,17 +106,17 @@ struct FileCopiesTests {
         let epoch = queue.epoch
         _ = try await queue.enqueueDurably(fixture.record(.event))
         await queue.close()
-        let connection = try Connection(path: fixture.database)
-        for sql in [
-            "DROP TABLE file_copy",
-            """
-            CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, \
-            content BLOB NOT NULL)
-            """,
-            "INSERT INTO identity VALUES (1, 7, CAST('\(identity)' AS BLOB))",
-        ] { try connection.execute(sql) }
-        try connection.setUserVersion(4)
-        try connection.close()
+        try fixture.withVersion5 { connection in
+            for sql in [
+                "DROP TABLE file_copy",
+                """
+                CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, \
+                content BLOB NOT NULL)
+                """,
+                "INSERT INTO identity VALUES (1, 7, CAST('\(identity)' AS BLOB))",
+            ] { try connection.execute(sql) }
+            try connection.setUserVersion(4)
+        }
         return epoch
     }
 

@@ -111,15 +111,15 @@ struct MigrationTests {
         try await queue.flush()
         _ = try await queue.drop(oldest: 1, of: .event, reason: .quarantined, keepAside: true)
         await queue.close()
-        let connection = try Connection(path: fixture.database)
-        let columns = "id, stream, number, reason, wall_time, queue_time, size, key_id, link, body"
-        for sql in [
-            "ALTER TABLE quarantine RENAME TO newer", Self.schema()[6],
-            "INSERT INTO quarantine SELECT \(columns) FROM newer",
-            "DROP TABLE newer", "DROP TABLE file_copy",
-        ] { try connection.execute(sql) }
-        try connection.setUserVersion(2)
-        try connection.close()
+        try fixture.withVersion5 { connection in
+            let columns = "id, stream, number, reason, wall_time, queue_time, size, key_id, link, body"
+            for sql in [
+                "ALTER TABLE quarantine RENAME TO newer", Self.schema()[6],
+                "INSERT INTO quarantine SELECT \(columns) FROM newer",
+                "DROP TABLE newer", "DROP TABLE file_copy",
+            ] { try connection.execute(sql) }
+            try connection.setUserVersion(2)
+        }
         queue = try fixture.open()
         #expect(try await queue.status().ended.isEmpty, "nothing was salvaged")
         #expect(try await queue.verify().isWhole)

@@ -15,12 +15,12 @@ import WireModel
     @Test func offlineIsBelievedOnceAnAttemptConfirmedItAndLookedIntoFromTimeToTime() {
         var gate = GatePolicy()
         let offline = conditions(.offline)
-        #expect(gate.decide(rules: [], paused: [], conditions: offline, now: 0).open.count == 3, "not confirmed yet")
+        #expect(gate.decide(rules: [], held: [:], conditions: offline, now: 0).open.count == 3, "not confirmed yet")
         gate.attempted(offline, reached: false, now: 0)
         var attempts = 0
         for second in 0..<UInt64(7_200) {
             let now = second * Self.second
-            guard gate.decide(rules: [], paused: [], conditions: offline, now: now).open.isEmpty else {
+            guard gate.decide(rules: [], held: [:], conditions: offline, now: now).open.isEmpty else {
                 attempts += 1
                 gate.attempted(offline, reached: false, now: now)
                 continue
@@ -32,11 +32,11 @@ import WireModel
     @Test func aCollectorThatIsReachedAllTheSameProvesTheConditionWrong() {
         var gate = GatePolicy()
         let offline = conditions(.offline)
-        _ = gate.decide(rules: [], paused: [], conditions: offline, now: 0)
+        _ = gate.decide(rules: [], held: [:], conditions: offline, now: 0)
         gate.attempted(offline, reached: true, now: 0)
         for hour in 1..<UInt64(10) {
             #expect(
-                gate.decide(rules: [], paused: [], conditions: offline, now: hour * 3_600 * Self.second).open.count == 3
+                gate.decide(rules: [], held: [:], conditions: offline, now: hour * 3_600 * Self.second).open.count == 3
             )
         }
     }
@@ -45,29 +45,35 @@ import WireModel
         var gate = GatePolicy()
         gate.attempted(conditions(.offline), reached: false, now: 0)
         #expect(
-            gate.decide(rules: [], paused: [], conditions: conditions(.offline), now: 1).closed[.status] == .offline)
-        #expect(gate.decide(rules: [], paused: [], conditions: conditions(.wifi), now: 2).open.count == 3)
+            gate.decide(rules: [], held: [:], conditions: conditions(.offline), now: 1).closed[.status] == .offline)
+        #expect(gate.decide(rules: [], held: [:], conditions: conditions(.wifi), now: 2).open.count == 3)
     }
 
-    @Test func pausedStreamsStayClosedWhateverTheConditionsAre() {
+    @Test func heldStreamsStayClosedWhateverTheConditionsAre() {
         var gate = GatePolicy()
-        let decision = gate.decide(rules: [], paused: [.event, .sample], conditions: conditions(.wifi), now: 0)
+        let decision = gate.decide(
+            rules: [], held: [.event: .firstProfile, .sample: .consent], conditions: conditions(.wifi), now: 0)
         #expect(decision.open == [.status])
-        #expect(decision.closed == [.event: .paused, .sample: .paused])
+        #expect(decision.closed == [.event: .firstProfile, .sample: .consent])
+        #expect(!decision.isLookedAtAgain, "only other settings let them go")
+        let offline = conditions(.offline)
+        gate.attempted(offline, reached: false, now: 0)
+        let both = gate.decide(rules: [], held: [.event: .paused], conditions: offline, now: 1)
+        #expect(both.closed == [.event: .paused, .status: .offline, .sample: .offline] && both.isLookedAtAgain)
     }
 
     @Test func aStallPutsSamplesOffForAMinuteAtMost() {
         var gate = GatePolicy()
         let busy = conditions(.wifi, stalled: true)
-        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 0).closed == [.sample: .stalled])
+        #expect(gate.decide(rules: [], held: [:], conditions: busy, now: 0).closed == [.sample: .stalled])
         #expect(
-            gate.decide(rules: [], paused: [], conditions: busy, now: 59 * Self.second).closed == [.sample: .stalled])
-        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 60 * Self.second).closed == [:])
+            gate.decide(rules: [], held: [:], conditions: busy, now: 59 * Self.second).closed == [.sample: .stalled])
+        #expect(gate.decide(rules: [], held: [:], conditions: busy, now: 60 * Self.second).closed == [:])
         #expect(
-            gate.decide(rules: [], paused: [], conditions: conditions(.wifi, stalled: false), now: 61 * Self.second)
+            gate.decide(rules: [], held: [:], conditions: conditions(.wifi, stalled: false), now: 61 * Self.second)
                 .closed == [:])
         #expect(
-            gate.decide(rules: [], paused: [], conditions: busy, now: 62 * Self.second).closed == [.sample: .stalled],
+            gate.decide(rules: [], held: [:], conditions: busy, now: 62 * Self.second).closed == [.sample: .stalled],
             "a new stall")
     }
 }

@@ -113,7 +113,11 @@ import WireModel
 
     @Test func aClosedGateIsLookedAtOnceAMinuteAndWhatWaitedGoesWhenItOpens() async throws {
         var settings = TransmitterSettings(transmitInterval: .seconds(3600), eventHold: .zero)
-        settings.pausedStreams = [.sample]
+        var rule = WireTransmissionRule()
+        rule.data = "sample"
+        rule.networks = [.wifi]
+        settings.rules = [rule]
+        bench.conditions.set { $0.network = .cellular }
         try await running(settings) { queue, transmitter in
             try await bench.enqueue(1, .sample, to: queue)
             for look in 0..<5 {
@@ -122,12 +126,24 @@ import WireModel
                 await pass(.seconds(60))
             }
             #expect(try await bench.stored(.sample) == [])
-            settings.pausedStreams = []
+            bench.conditions.set { $0.network = .wifi }
+            await pass(.seconds(60))
+            #expect(try await bench.stored(.sample) == [1])
+            #expect(bench.sleeper.nextWake == .seconds(3600))
+        }
+    }
+
+    @Test func aHeldStreamIsNotLookedAtUntilOtherSettingsCome() async throws {
+        var settings = TransmitterSettings(transmitInterval: .seconds(3600), eventHold: .zero)
+        settings.heldStreams = [.sample: .consent]
+        try await running(settings) { queue, transmitter in
+            try await bench.enqueue(1, .sample, to: queue)
+            #expect(bench.sleeper.nextWake == .seconds(3600))
+            settings.heldStreams = [:]
             let sleeps = bench.sleeper.sleeps
             await transmitter.apply(settings)
             await bench.sleeper.waitForSleeper(after: sleeps)
             #expect(try await bench.stored(.sample) == [1])
-            #expect(bench.sleeper.nextWake == .seconds(3600))
         }
     }
 

@@ -40,16 +40,14 @@ extension DataSampler {
 
     /// What the person whose device it is has said; kept on disk, where it holds for every later start.
     ///
-    /// Granted: what waited apart goes into its streams, in order. Denied: what waited is deleted and counted, nothing
-    /// more is recorded. The collector is told by a beacon at once.
+    /// Granted: what waited is sent, in order. Denied: what waited is dropped and counted, nothing more is recorded. The
+    /// collector is told by a beacon at once.
     ///
-    /// - Throws: `storage` where it could not be put on disk: then nothing changed, though a denial may hold from the
-    ///   next start on. `queue`, `queueFull` where records could not be moved yet: then the decision stands, and moving
-    ///   goes on by itself. `notRunning`.
+    /// - Throws: `storage` where it could not be put on disk: then nothing changed, though a stricter decision may hold
+    ///   from the next start on. `queue`, `queueFull` where records could not be dropped yet: then the decision stands,
+    ///   and dropping goes on by itself. `notRunning`.
     public func setConsent(_ consent: DataSamplerConsent) async throws(DataSamplerError) {
-        let running = try running()
-        try await running.core.consent.set(consent, wallTime: running.core.clock.now().wallTime)
-        await running.controller.tellChange()
+        try await (try running()).controller.setConsent(consent)
     }
 
     /// The present consent.

@@ -3,17 +3,19 @@ import Transmitter
 extension DataSampler {
     /// Records an event (ws1: on `AnalyticsHandler.sharedInstance`).
     ///
-    /// It is held for the configured time before it is sent. A restart does not release it early.
+    /// It is held for the configured time before it is sent; a restart does not release it early. Before the first
+    /// profile up to 1,000 events or 1 MiB wait for it: they are sent, or dropped and counted where it switches analytics
+    /// off.
     ///
     /// - Parameters:
     ///   - event: the kind of event.
     ///   - eventName: 1 to 256 bytes of UTF-8.
     ///   - eventValue: its value; text up to 65,536 bytes.
     ///   - attributes: up to 64, each name 1 to 128 bytes; name, value and attributes together up to 240 KiB.
-    ///   - durability: `ordinary` returns at once, and a crash may lose the event within the loss window. `durable`
-    ///     returns when the event is on synced disk.
-    /// - Throws: `invalidEvent`; `profileNotChecked` until a profile is available, fetched now or by an earlier run;
-    ///   `analyticsDisabled`, `telemetryDisabled`, `consentDenied`, `wipePending`, `unenrolled` and `queueFull`, each
+    ///   - durability: `ordinary` returns at once, and a crash may take the event within the loss window; `durable`
+    ///     returns once it is on synced disk.
+    /// - Throws: `invalidEvent`; `profileNotChecked` where more would wait for the first profile, counted nowhere;
+    ///   `analyticsDisabled`, `telemetryDisabled`, `consentDenied`, `wipePending`, `unenrolled` and `queueFull`,
     ///   counted as dropped; `notRunning`, `queue`.
     public func recordEvent(
         _ event: AnalyticsEventType = .customEvent, eventName: String, eventValue: EventValue,

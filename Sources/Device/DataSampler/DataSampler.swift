@@ -278,6 +278,7 @@ public final class DataSampler: Service {
             }, notices: notifier, logger: logger,
             arriving: {
                 core.pins.arrived($0.certificatePins, revision: $0.revision, key: connection.transport.serverKey)
+                await controller.profileArrives($0)
             },
             apply: { await controller.profileChanged($0) })
     }

@@ -33,8 +33,8 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let storage = Code(rawValue: "storage")
         /// Analytics is not enabled.
         public static let analyticsDisabled = Code(rawValue: "analytics-disabled")
-        /// No profile is available yet, so it is unknown whether events may be recorded. Try again after the collector
-        /// was reached.
+        /// No profile is at hand yet, so that nobody knows whether events may be recorded, and as many as may wait for
+        /// one do. Try again once the collector was reached.
         public static let profileNotChecked = Code(rawValue: "profile-not-checked")
         /// The profile or the configuration disabled telemetry.
         public static let telemetryDisabled = Code(rawValue: "telemetry-disabled")

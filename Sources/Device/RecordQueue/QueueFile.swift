@@ -17,8 +17,8 @@ import WireModel
 /// chain goes on. Neighbouring gaps with one reason are one row. So at any commit `1...last` of a stream is tiled by
 /// the mark, gaps from mark + 1 on without a hole, and rows up to `last`. Records that were refused before they had a
 /// number are counted in `tally` as `unnumbered`. Every change keeps `ledger.rows` and `ledger.bytes`, so that opening,
-/// sending and the caps never read the backlog; `balance` and `verify` count the rows and compare. Records that wait
-/// for consent lie in `consent_<stream>` as envelopes without a number (ordinal -1).
+/// sending and the caps never read the backlog; `balance` and `verify` count the rows and compare. A record that may not
+/// be sent yet is a row like any other: the transmitter does not ask for its stream.
 ///
 /// **An epoch.** The file's epochs are numbered 1, 2, 3 ... (`epoch.ordinal`). Ledger, tally, gap and every record's
 /// row carry a `chain`: ordinal x 4 + stream. When an epoch ends, its three tables are renamed to
@@ -74,8 +74,6 @@ import WireModel
 ///   transaction (the `migrate` functions of `QueueStore`).
 ///
 /// **What an image of the disk that is brought back may still count wrongly**, because neither side can tell:
-/// - *Records that waited for consent* in the image and were released on both branches of the history have no common
-///   number. The collector stores them twice.
 /// - *A quarantined record* that was sent again on the branch that is gone is sent again here as well, if a person asks
 ///   for it before the histories are found to have diverged. Afterwards it is uncertain, and `retry` leaves it.
 /// - *An image taken while a close is outstanding* may move records that the other branch has moved and sent in an
@@ -93,7 +91,9 @@ enum QueueFile {
     /// "WS1Q" in `application_id`.
     static let applicationID: Int32 = 0x5753_3151
     /// `user_version`. A file with a greater one is refused.
-    static let schemaVersion: Int32 = 5
+    static let schemaVersion: Int32 = 6
+    /// Up to this version records that waited for consent lay on a shelf, without a number (QueueStore+Shelf.swift).
+    static let shelfVersion: Int32 = 5
     /// A greater number is no version but damage.
     static let greatestVersion: Int32 = 9999
 
@@ -136,12 +136,13 @@ enum QueueFile {
         return options
     }
 
-    /// Name and SQL of every table, as `sqlite_schema` must show them.
-    static func tables(ended: [Int64]) -> [String: String] {
+    /// Name and text of every table, as `sqlite_schema` must show them.
+    /// - Parameter hasShelf: the file is of version 5 as yet.
+    static func tables(ended: [Int64], hasShelf: Bool = false) -> [String: String] {
         var tables = fixedTables
         for stream in StreamName.allCases {
             tables[RecordTable.current(stream).name] = records("\(stream)", stream)
-            tables[RecordTable.consent(stream).name] = records("consent_\(stream)", stream)
+            if hasShelf { tables[shelf(stream)] = records(shelf(stream), stream) }
             // The way SQLite writes the name of a renamed table.
             for ordinal in ended {
                 let name = RecordTable.ended(ordinal, stream).name
@@ -150,6 +151,9 @@ enum QueueFile {
         }
         return tables
     }
+
+    /// The table of what waited for consent, up to version 5.
+    static func shelf(_ stream: StreamName) -> String { "consent_\(stream)" }
 
     /// A table of records. Columns that are read without the body come before it, so walking over a prefix by time
     /// reads no overflow pages. The chain comes last because version 1 received it by ALTER TABLE, with the first

@@ -17,10 +17,7 @@ package struct QueueStatus: Equatable, Sendable {
         /// Dropped records by reason, over all time: up to the mark as the collector counted, above it and without a
         /// number as the device counted.
         package var dropped: [DropReason: UInt64]
-        /// Records that wait for consent.
-        package var consentPending: UInt64
-        /// All records that wait apart from the stream: for consent, for an ended epoch to be closed, on their way into
-        /// this one.
+        /// Records of ended epochs: they wait for the epoch to be closed, or are on their way into this one.
         package var apart: UInt64
     }
 

@@ -34,6 +34,10 @@ package enum TransmissionGate {
         case offline
         /// Switched off by whoever runs the device: do-not-disturb, telemetry disabled.
         case paused
+        /// The person has not decided yet, or what a denial drops is not dropped yet.
+        case consent
+        /// No profile was at hand yet, so that nobody knows whether events may be recorded.
+        case firstProfile
         /// The network is none of those allowed.
         case network(WireNetworkClass)
         case metered
@@ -49,6 +53,8 @@ package enum TransmissionGate {
             switch self {
             case .offline: "offline: no way out of this machine"
             case .paused: "paused"
+            case .consent: "consent is not decided"
+            case .firstProfile: "no profile is at hand yet"
             case .network(let network): "the network is \(network.conditionName), which the profile does not allow"
             case .metered: "the network is metered"
             case .roaming: "roaming"
@@ -59,6 +65,9 @@ package enum TransmissionGate {
             case .stalled: "the machine is busy"
             }
         }
+
+        /// Whether it ends by other settings only, so that nobody needs to look again from time to time.
+        var endsBySettings: Bool { [.paused, .consent, .firstProfile].contains(self) }
     }
 
     package static func decide(
@@ -113,8 +122,8 @@ extension WireNetworkClass {
     }
 }
 
-/// Which data may be sent now, over time: the gate's decisions, and what keeps a wrong condition from closing it for
-/// ever.
+/// Which data may be sent now, over time: what the settings hold back, the gate's decisions, and what keeps a wrong
+/// condition from closing it for ever.
 ///
 /// *Offline* is believed once an attempt has confirmed it, and is checked again from time to time: a collector on this
 /// machine, or behind a route that the conditions do not know, can be reached all the same. A stalled machine delays
@@ -128,6 +137,9 @@ package struct GatePolicy: Sendable {
     package struct Decision: Equatable, Sendable {
         package var open: Set<StreamName>
         package var closed: [StreamName: TransmissionGate.Reason]
+
+        /// Whether conditions may open what is closed. Other settings are told when they come.
+        package var isLookedAtAgain: Bool { closed.values.contains { !$0.endsBySettings } }
     }
 
     /// When an attempt last confirmed that there is no way out.
@@ -137,13 +149,14 @@ package struct GatePolicy: Sendable {
     package init() {}
 
     package mutating func decide(
-        rules: [WireTransmissionRule], paused: Set<StreamName>, conditions: DeviceConditions, now: UInt64
+        rules: [WireTransmissionRule], held: [StreamName: TransmissionGate.Reason], conditions: DeviceConditions,
+        now: UInt64
     ) -> Decision {
         let believed = believe(conditions, now: now)
         var decision = Decision(open: [], closed: [:])
         for stream in StreamName.allCases {
-            if paused.contains(stream) {
-                decision.closed[stream] = .paused
+            if let reason = held[stream] {
+                decision.closed[stream] = reason
                 continue
             }
             switch TransmissionGate.decide(data: .init(stream), rules: rules, conditions: believed) {

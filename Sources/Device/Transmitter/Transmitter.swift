@@ -217,7 +217,7 @@ package actor Transmitter {
             let decision = gates()
             guard !decision.open.isEmpty else {
                 published.withLock { $0.state = .gated }
-                return .over(.waiting(Self.gateLook))
+                return .over(decision.isLookedAtAgain ? .waiting(Self.gateLook) : .finished)
             }
             guard let enrollment else { return try await perform(await enrollIfNeeded()) }
             if await renewCertificateIfDue() { return .goOn }
@@ -226,9 +226,10 @@ package actor Transmitter {
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)
             for planned in machine.plan(at: now).requests {
-                // Settings may have changed during the read. Samples recorded under do-not-disturb are then excluded.
+                // Settings may have changed while they were read: what was recorded under do-not-disturb, or before the
+                // person has decided, is not among them then.
                 let parts = try await nextParts(planned, of: open).filter {
-                    !settings.pausedStreams.contains($0.stream)
+                    settings.heldStreams[$0.stream] == nil
                 }
                 if parts.isEmpty {
                     machine.foundNothing(in: planned.map(\.stream))
@@ -270,7 +271,7 @@ package actor Transmitter {
 
     private func gates() -> GatePolicy.Decision {
         let decision = gate.decide(
-            rules: settings.rules, paused: settings.pausedStreams, conditions: lookAtConditions(),
+            rules: settings.rules, held: settings.heldStreams, conditions: lookAtConditions(),
             now: clock.now().timeSinceBoot)
         openStreams = decision.open
         let reasons = Dictionary(uniqueKeysWithValues: decision.closed.map { ("\($0.key)", "\($0.value)") })
@@ -292,7 +293,7 @@ package actor Transmitter {
             $0.state = probe == nil ? .idle : .backingOff
             $0.reason = probe?.why
         }
-        var waits = decision.closed.isEmpty ? [] : [Self.gateLook]
+        var waits = decision.isLookedAtAgain ? [Self.gateLook] : []
         for due in [probe?.at, closes.next].compactMap({ $0 }) {
             waits.append(.microseconds(Int64(clamping: due > now ? due - now : 0)))
         }

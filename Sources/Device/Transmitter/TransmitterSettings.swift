@@ -18,9 +18,9 @@ package struct TransmitterSettings: Equatable, Sendable {
     package var profileRevision: UInt64 = 0
     /// The profile's transmission rules. The caller has validated them.
     package var rules: [WireTransmissionRule] = []
-    /// Streams that send nothing, because of do-not-disturb or disabled telemetry. If all are paused, no batch is sent
-    /// and the device does not enroll. `Transmitter.request` still works, so the profile can end the pause.
-    package var pausedStreams: Set<StreamName> = []
+    /// Streams that send nothing, and why: what is in them waits in the queue. With all of them held no batch is sent
+    /// and nobody enrolls; `Transmitter.request` still works, so that the profile can lift it.
+    package var heldStreams: [StreamName: TransmissionGate.Reason] = [:]
     /// Logs use only Wi-Fi or wired networks, in addition to the rules.
     package var logsOverWiFiOnly = false
     /// No log is uploaded: do-not-disturb, telemetry disabled, or suspended.

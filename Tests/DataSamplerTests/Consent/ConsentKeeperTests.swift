@@ -21,11 +21,10 @@ import WireModel
         NewRecord(stream: stream, kind: .event, stamp: ManualRecordClock().now(), body: Data(name.utf8))
     }
 
-    private static func record(_ record: NewRecord, _ keeper: ConsentKeeper, _ queue: ScriptedConsentQueue) async throws
+    private static func record(_ record: NewRecord, _ keeper: ConsentKeeper, _ queue: ScriptedConsentQueue)
+        async throws(DataSamplerError)
     {
-        _ = try await keeper.place(in: record.stream) {
-            record
-        } enqueue: { record in
+        _ = try await keeper.admit(to: record.stream) { () throws(DataSamplerError) in
             queue.enqueue(record)
             return nil
         }
@@ -39,35 +38,33 @@ import WireModel
         #expect(!FileManager.default.fileExists(atPath: directory.path + "/consent.json"), "nobody decided anything")
     }
 
-    @Test func whatWaitedForConsentGoesInTheOrderOfItsMakingBeforeWhatIsNewer() async throws {
+    @Test func whileNobodyHasDecidedRecordsAreQueuedAndHeldBack() async throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         let keeper = try keeper(directory.path, queue, initial: .pending)
+        try await keeper.settle()
         for name in ["1", "2", "3"] { try await Self.record(Self.event(name), keeper, queue) }
-        #expect(queue.now.queued.isEmpty)
-        // While the first of them is on its way, another event is recorded.
-        queue.whileReleasing { release in
-            if release == 1 { try? await Self.record(Self.event("4"), keeper, queue) }
-        }
+        #expect(keeper.holdsBack)
         try await keeper.set(.granted, wallTime: 1)
-        try await Self.record(Self.event("5"), keeper, queue)
-        #expect(queue.now.queued == ["1", "2", "3", "4", "5"].map { Self.event($0) })
-        #expect(queue.now.kept.isEmpty)
+        #expect(!keeper.holdsBack)
+        try await Self.record(Self.event("4"), keeper, queue)
+        #expect(queue.now.queued == ["1", "2", "3", "4"].map { Self.event($0) } && queue.now.dropped == 0)
+        try await keeper.set(.pending, wallTime: 2)
+        #expect(keeper.holdsBack && queue.now.queued.count == 4)
     }
 
-    @Test func aDenialDeletesWhatWaitsAndRefusesAndCountsWhatComes() async throws {
+    @Test func aDenialDropsWhatWaitsAndRefusesAndCountsWhatComes() async throws {
         let directory = try TemporaryDirectory()
         let beacon = Self.event("beacon", stream: .status)
         let queue = ScriptedConsentQueue(queued: [Self.event("waiting"), beacon])
         let keeper = try keeper(directory.path, queue, initial: .pending)
-        try await Self.record(Self.event("kept"), keeper, queue)
+        try await Self.record(Self.event("pending"), keeper, queue)
         try await keeper.set(.denied, wallTime: 1)
-        #expect(queue.now.kept.isEmpty && queue.now.queued == [beacon] && queue.now.deleted == 2)
-        await #expect {
-            try await Self.record(Self.event("late"), keeper, queue)
-        } throws: {
-            ($0 as? DataSamplerError)?.code == .consentDenied
-        }
+        #expect(queue.now.queued == [beacon] && queue.now.dropped == 2 && !keeper.holdsBack)
+        #expect(
+            await SamplerBench.code { () async throws(DataSamplerError) in
+                try await Self.record(Self.event("late"), keeper, queue)
+            } == .consentDenied)
         try await Self.record(Self.event("another beacon", stream: .status), keeper, queue)
         #expect(queue.now.refused == [.event: 1])
         #expect(queue.now.queued.count == 2)
@@ -77,17 +74,16 @@ import WireModel
         #expect(queue.now.queued.last == Self.event("again"))
     }
 
-    @Test func aRecordMadeInTheInstantOfADenialIsDeletedAfterIt() async throws {
+    @Test(arguments: [DataSamplerConsent.granted, .pending])
+    func aRecordMadeInTheInstantOfADenialIsDroppedAfterIt(former: DataSamplerConsent) async throws {
         let directory = try TemporaryDirectory()
         let beacon = Self.event("beacon", stream: .status)
         let queue = ScriptedConsentQueue(queued: [Self.event("waiting")])
-        let keeper = try keeper(directory.path, queue)
+        let keeper = try keeper(directory.path, queue, initial: former)
         try await keeper.settle()
         for record in [Self.event("late"), beacon] {
             let code = await SamplerBench.code { () async throws(DataSamplerError) in
-                _ = try await keeper.place(in: record.stream) {
-                    record
-                } enqueue: { (record) async throws(DataSamplerError) in
+                _ = try await keeper.admit(to: record.stream) { () async throws(DataSamplerError) in
                     // The whole denial falls between the record's leave to be queued and its coming there.
                     try await keeper.set(.denied, wallTime: 1)
                     queue.enqueue(record)
@@ -96,65 +92,46 @@ import WireModel
             }
             #expect(code == (record == beacon ? nil : .consentDenied))
         }
-        #expect(queue.now.queued == [beacon] && queue.now.deleted == 2)
-        #expect(queue.now.refused.isEmpty, "counted once, as deleted")
+        #expect(queue.now.queued == [beacon] && queue.now.dropped == 2)
+        #expect(queue.now.refused.isEmpty, "counted once, as dropped")
     }
 
-    @Test func aDecisionSurvivesACrashBeforeAnythingMovedAndIsCarriedOutAtTheNextStart() async throws {
-        for (consent, left) in [(DataSamplerConsent.granted, 2), (.denied, 0)] {
-            let directory = try TemporaryDirectory()
-            let queue = ScriptedConsentQueue()
-            let first = try keeper(directory.path, queue, initial: .pending)
-            for name in ["1", "2"] { try await Self.record(Self.event(name), first, queue) }
-            // The queue fails where a crash would have come.
-            queue.change { $0.failures = 1 }
-            await #expect(throws: DataSamplerError.self) { try await first.set(consent, wallTime: 1) }
-            #expect(queue.now.kept.count == 2)
-
-            let second = try keeper(directory.path, queue, initial: .pending)
-            #expect(second.consent == consent)
-            try await second.settle()
-            #expect(queue.now.kept.isEmpty && queue.now.queued.count == left)
-        }
-    }
-
-    @Test func aFailedMoveIsMadeUpForWithTheNextRecordAndKeepsTheOrder() async throws {
+    @Test func aDenialSurvivesACrashBeforeAnythingWasDroppedAndIsCarriedOutAtTheNextStart() async throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
-        let keeper = try keeper(directory.path, queue, initial: .pending)
-        try await Self.record(Self.event("1"), keeper, queue)
+        let first = try keeper(directory.path, queue, initial: .pending)
+        for name in ["1", "2"] { try await Self.record(Self.event(name), first, queue) }
+        // The queue fails where a crash would have come.
         queue.change { $0.failures = 1 }
-        await #expect(throws: DataSamplerError.self) { try await keeper.set(.granted, wallTime: 1) }
-        try await Self.record(Self.event("2"), keeper, queue)
-        #expect(queue.now.queued == [Self.event("1"), Self.event("2")])
-        #expect(keeper.decision(for: .event) == .queue)
+        await #expect(throws: DataSamplerError.self) { try await first.set(.denied, wallTime: 1) }
+        #expect(queue.now.queued.count == 2 && first.holdsBack, "what waits is not sent against the denial")
+
+        let second = try keeper(directory.path, queue, initial: .pending)
+        #expect(second.consent == .denied && second.holdsBack)
+        try await second.settle()
+        #expect(queue.now.queued.isEmpty && !second.holdsBack)
     }
 
-    @Test func aDenialThatComesWhileRecordsAreReleasedWins() async throws {
+    @Test func aRecordThatComesWhileADenialIsCarriedOutIsDroppedToo() async throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         let keeper = try keeper(directory.path, queue, initial: .pending)
-        for name in ["1", "2", "3"] { try await Self.record(Self.event(name), keeper, queue) }
-        queue.whileReleasing { release in
-            if release == 1 { try? await keeper.set(.denied, wallTime: 2) }
+        queue.whileDropping {
+            // It was let in before the denial.
+            _ = try? await keeper.admit(to: .status) { () throws(DataSamplerError) in
+                queue.enqueue(Self.event("beacon", stream: .status))
+                return nil
+            }
+            #expect(keeper.holdsBack, "a denial that is being carried out")
         }
-        try await keeper.set(.granted, wallTime: 1)
-        #expect(keeper.consent == .denied)
-        #expect(queue.now.kept.isEmpty && queue.now.queued.isEmpty && queue.now.deleted == 3)
-    }
-
-    @Test func aProducerThatNeverPausesDoesNotKeepAReleaseFromEnding() async throws {
-        let directory = try TemporaryDirectory()
-        let queue = ScriptedConsentQueue()
-        let keeper = try keeper(directory.path, queue, initial: .pending)
-        try await Self.record(Self.event("1"), keeper, queue)
-        queue.whileReleasing { release in
-            // During every release comes another record.
-            try? await Self.record(Self.event("\(release)"), keeper, queue)
+        _ = await SamplerBench.code { () async throws(DataSamplerError) in
+            _ = try await keeper.admit(to: .event) { () async throws(DataSamplerError) in
+                try await keeper.set(.denied, wallTime: 1)
+                queue.enqueue(Self.event("late"))
+                return nil
+            }
         }
-        try await keeper.set(.granted, wallTime: 1)
-        #expect(queue.now.kept.isEmpty)
-        #expect(keeper.decision(for: .event) == .queue)
+        #expect(queue.now.queued.map(\.stream) == [.status] && queue.now.dropped == 1)
     }
 
     @Test func aDamagedDecisionWithoutACopyIsNoConsent() async throws {

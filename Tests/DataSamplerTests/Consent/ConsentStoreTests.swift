@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `A denial is copied before its file is written, and anything else after it`() throws {
+    @Test func `A stricter decision is copied before its file is written, and a looser one after it`() throws {
         for consent in DataSamplerConsent.allCases {
             let directory = try TemporaryDirectory()
             let queue = ScriptedConsentQueue()
@@ -112,10 +112,36 @@ import Testing
             let store = ConsentStore(directory: "/proc/nowhere", queue: queue)
             let error = #expect(throws: DataSamplerError.self) { try store.save(consent, wallTime: 1) }
             #expect(error?.code == .storage)
-            #expect((queue.now.copy != nil) == (consent == .denied))
+            #expect((queue.now.copy != nil) == (consent != .granted))
             let next = ConsentStore(directory: directory.path, queue: queue)
             #expect(try next.load(initial: .pending) == (consent == .denied ? .denied : .pending))
         }
+    }
+
+    @Test(arguments: [false, true])
+    func `A kill between the two writes of a decision to wait does not let go what was held`(_ isGone: Bool) throws {
+        let directory = try TemporaryDirectory()
+        let store = ConsentStore(directory: directory.path, queue: ScriptedConsentQueue())
+        try store.save(.granted, wallTime: 500)
+        let before = try Data(contentsOf: file(directory.path))
+        try store.save(.pending, wallTime: 10)
+        // The copy was written, the file was not.
+        try put(isGone ? nil : before, directory.path)
+        #expect(try store.load(initial: .granted) == .pending)
+    }
+
+    @Test func `Without the queue's owner the stricter of file and copy is found, too`() throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        try ConsentStore(directory: directory.path, queue: queue).save(.denied, wallTime: 1)
+        let store = ConsentStore(directory: directory.path)
+        #expect(try store.decided(copy: nil) == .denied)
+        try put(nil, directory.path)
+        #expect(try store.decided(copy: nil) == nil)
+        #expect(try store.decided(copy: queue.now.copy) == .denied)
+        try put(Data("{}".utf8), directory.path)
+        #expect(try store.decided(copy: queue.now.copy) == .denied)
+        #expect(throws: DataSamplerError.self) { try store.decided(copy: nil) }
     }
 
     @Test func `A decision that cannot be copied leaves the file as it was`() throws {

@@ -24,10 +24,8 @@ import WireModel
                 store: ConsentStore(directory: directory.path), queue: QueueForConsent(queue: queue), initial: .pending,
                 logger: quiet)
             func record(_ name: String) async throws(DataSamplerError) {
-                _ = try await keeper.place(in: .event) {
-                    Self.event(name)
-                } enqueue: { (record) async throws(DataSamplerError) in
-                    do throws(QueueError) { return try await queue.enqueueDurably(record) } catch {
+                _ = try await keeper.admit(to: .event) { () async throws(DataSamplerError) in
+                    do throws(QueueError) { return try await queue.enqueueDurably(Self.event(name)) } catch {
                         throw DataSamplerError(error)
                     }
                 }
@@ -35,9 +33,6 @@ import WireModel
             for name in ["1", "2", "3"] { try await record(name) }
             let pending = try #require(try await queue.balance()[.event])
             #expect(pending.produced == 3 && pending.waiting == 3)
-            let part = try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 10, hold: .zero)
-            #expect(part == nil, "nothing of it is sent")
-
             try await keeper.set(consent, wallTime: 1)
             let decided = try #require(try await queue.balance()[.event])
             #expect(decided.produced == 3)

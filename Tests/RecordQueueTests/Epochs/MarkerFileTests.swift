@@ -114,36 +114,6 @@ struct MarkerFileTests {
         await queue.close()
     }
 
-    @Test(
-        "Records that waited for consent and went with the WAL are counted, and none that was released waits again",
-        arguments: [true, false])
-    func consent(released: Bool) async throws {
-        let fixture = try QueueFixture()
-        var former = try fixture.open()
-        for _ in 1...5 { try await former.enqueueApart(fixture.record(.event), account: .consent) }
-        await former.close()
-        former = try fixture.open()
-        if released {
-            #expect(try await former.releaseApart(.consent) == 5)
-        } else {
-            for _ in 1...4 { try await former.enqueueApart(fixture.record(.event), account: .consent) }
-        }
-        let image = try image(of: fixture, as: "image")
-        await former.close()
-        try WALDamage.deleted.inflict(on: image + "/queue.sqlite-wal")
-        let queue = try fixture.open("/image")
-        if released {
-            // Releasing ends with a checkpoint: nothing of it was in the WAL alone.
-            #expect(try await queue.status().streams[.event]?.consentPending == 0)
-            #expect(try await queue.status().streams[.event]?.waiting == 5)
-        } else {
-            #expect(try await queue.status().streams[.event]?.consentPending == 5)
-            #expect(try await queue.balance()[.event]?.dropped == ["salvage": 4])
-        }
-        #expect(try await queue.balance()[.event]?.closes == true)
-        await queue.close()
-    }
-
     @Test("An epoch that has ended does not come back with a WAL that is lost")
     func endedEpoch() async throws {
         let fixture = try QueueFixture()
@@ -197,10 +167,7 @@ struct MarkerFileTests {
 
     private func marker(_ last: UInt64) -> EpochMarker {
         var streams = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, EpochMarker.Stream()) })
-        streams[.event] = EpochMarker.Stream(
-            last: last, link: ChainLink(high: last, low: ~last), consentFront: 1,
-            consentLast: .init(BatchPart.greatestNumber),
-            consentWaiting: 3)
+        streams[.event] = EpochMarker.Stream(last: last, link: ChainLink(high: last, low: ~last))
         return EpochMarker(epoch: .random(), ordinal: .max, streams: streams)
     }
 

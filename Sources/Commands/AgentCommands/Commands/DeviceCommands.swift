@@ -87,8 +87,8 @@ struct ConsentCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "consent", abstract: "Says what the person whose device it is has decided.",
         discussion: """
-            pending: records wait apart. granted: they are moved into their streams and sent. denied: they are deleted, and nothing is recorded; \
-            both are counted. Needs a running agent; it remembers.
+            pending: events and samples wait on the device. granted: they are sent. denied: they are dropped, and nothing is recorded; both are \
+            counted. Needs a running agent; it remembers.
             """)
 
     @Argument(help: "granted, pending or denied.")

@@ -219,7 +219,7 @@ enum QueueText {
         for stream in queue.streams {
             lines.append(
                 "\(padded(stream.stream))\(stream.waiting) waiting (\(stream.waitingBytes) bytes), \(stream.markNumber) of "
-                    + "\(stream.lastNumber) acknowledged, \(stream.consentPending) pending consent, \(stream.apart) apart"
+                    + "\(stream.lastNumber) acknowledged, \(stream.apart) apart"
             )
             for gap in stream.gaps { lines.append("  gap        \(gap.first) to \(gap.last): \(gap.reason)") }
         }

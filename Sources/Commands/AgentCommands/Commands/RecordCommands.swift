@@ -90,6 +90,7 @@ struct EventPlan: Codable, Equatable {
     init(_ status: DataSamplerStatus) {
         holdSeconds = status.eventHold
         running = status.running
+        if status.consent == "pending" { obstacle = "consent is not decided" }
         guard running else { return }
         let collector = status.collector
         if !status.enrollment.enrolled {
@@ -108,10 +109,8 @@ struct EventPlan: Codable, Equatable {
     }
 
     /// What a person reads.
-    /// - Parameter number: the event's in its stream; 0 where it has none yet.
+    /// - Parameter number: the event's in its stream.
     static func text(number: UInt64, _ plan: EventPlan?, now: Date = Date()) -> String {
-        // A record has its number once it is in its stream.
-        guard number > 0 else { return "event kept apart until consent is decided" }
         guard let plan else { return "event \(number)" }
         var words: String
         if plan.holdSeconds > 0 {

@@ -70,8 +70,7 @@ struct StatusText {
             let dropped = stream.dropped.sorted { $0.key < $1.key }.map { ", \($0.value) dropped (\($0.key))" }.joined()
             let apart =
                 (stream.consentPending > 0 ? ", \(stream.consentPending) waiting for consent" : "")
-                + (stream.apart > stream.consentPending
-                    ? ", \(stream.apart - stream.consentPending) apart until an ended epoch is settled" : "")
+                + (stream.apart > 0 ? ", \(stream.apart) apart until an ended epoch is settled" : "")
             line(
                 stream.name,
                 "\(stream.waiting) waiting (\(stream.waitingBytes) bytes\(due))\(oldest), "

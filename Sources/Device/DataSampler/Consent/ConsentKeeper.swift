@@ -4,22 +4,18 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// Knows the consent, keeps records apart while it is pending, and carries a decision out. Safe from any thread.
+/// Knows the consent and carries a denial out: what waits of events and samples is dropped and counted. Safe from any
+/// thread.
 ///
-/// A decision is on disk before any record moves. Moving can be repeated: `settle()` resumes after a crash, one call at
-/// a time. While kept records move into their streams, new ones queue up behind them, so that their order stays.
+/// While consent is pending records are queued as ever, and `StreamHolds` keeps those streams from being sent. A
+/// decision is on disk before a record is dropped because of it. Dropping can be repeated: `settle()` resumes after a
+/// crash, one call at a time.
 final class ConsentKeeper: Sendable {
-    /// Releases after which a producer that never pauses no longer waits behind what was kept apart: its records go
-    /// straight on.
-    static let maximumReleases = 8
-
     private struct State {
         var consent: DataSamplerConsent
-        /// Records may lie where the decision does not want them.
+        /// Consent is denied, and records may wait all the same.
         var isUnsettled: Bool
         var isSettling = false
-        /// Settling was asked for while it ran, so that it may have passed over something.
-        var isAskedAgain = false
     }
 
     private let store: ConsentStore
@@ -39,45 +35,42 @@ final class ConsentKeeper: Sendable {
         self.queue = queue
         self.logger = logger
         let consent = try store.load(initial: initial, tell: tell)
-        state = Mutex(State(consent: consent, isUnsettled: consent != .pending))
+        state = Mutex(State(consent: consent, isUnsettled: consent == .denied))
     }
 
     var consent: DataSamplerConsent { state.withLock { $0.consent } }
 
-    /// What a record of this stream may do now. A lock and a comparison.
-    func decision(for stream: StreamName) -> ConsentGate.Decision {
-        state.withLock { ConsentGate.decide($0.consent, isSettling: $0.isUnsettled, stream: stream) }
-    }
+    /// Whether events and samples may not be sent: nobody has decided, or a denial is not carried out yet.
+    var holdsBack: Bool { state.withLock { $0.consent == .pending || $0.isUnsettled || $0.isSettling } }
 
-    /// Puts a record where consent wants it: into its stream, apart, or nowhere.
+    /// Lets a record into its stream, or refuses it.
     ///
-    /// A decision may fall while the record is on its way. One that is kept apart is then moved after; one that went
-    /// into its stream is deleted after where the decision was a denial, which may have emptied the stream before the
-    /// record was there.
+    /// A denial may fall while the record is on its way, and may have emptied the stream before the record is there. It
+    /// is dropped after, then.
     ///
-    /// - Parameters:
-    ///   - make: called only where the record is wanted.
-    ///   - enqueue: puts it into its stream and gives its number, if it has one yet.
-    /// - Returns: what `enqueue` gave; `nil` for a record kept apart.
-    /// - Throws: `consentDenied`, and then it has been counted; what the queue throws.
-    func place(
-        in stream: StreamName, make: () -> NewRecord, enqueue: (NewRecord) async throws(DataSamplerError) -> UInt64?
+    /// - Parameter enqueue: makes the record, puts it into its stream and gives its number, if it has one yet. Called
+    ///   only where the record is wanted.
+    /// - Throws: `consentDenied`, and then it has been counted; what `enqueue` throws.
+    func admit(
+        to stream: StreamName, enqueue: () async throws(DataSamplerError) -> UInt64?
     ) async throws(DataSamplerError) -> UInt64? {
-        switch decision(for: stream) {
-        case .refuse:
+        guard stream != .status else { return try await enqueue() }
+        guard consent != .denied else {
             queue.countRefused(stream)
             throw Self.denied
-        case .apart:
-            try await keepApart(make())
-            return nil
-        case .queue:
-            let number = try await enqueue(make())
-            if stream != .status, markUnsettled(where: { $0 == .denied }) {
-                await settleLoggingFailure()
-                throw Self.denied
-            }
-            return number
         }
+        let number = try await enqueue()
+        let wasDenied = state.withLock { state in
+            if state.consent == .denied { state.isUnsettled = true }
+            return state.consent == .denied
+        }
+        guard wasDenied else { return number }
+        do { try await settle() } catch {
+            logger.warning(
+                "records could not be dropped yet for want of consent; it is tried again",
+                metadata: ["error": "\(error)"])
+        }
+        throw Self.denied
     }
 
     private static var denied: DataSamplerError {
@@ -87,57 +80,14 @@ final class ConsentKeeper: Sendable {
         )
     }
 
-    /// Keeps a record apart, for the decision to come.
-    private func keepApart(_ record: NewRecord) async throws(DataSamplerError) {
-        try await queue.keepApart(record)
-        // The decision may have fallen, or have been carried out, while the record was on its way; then this one is
-        // left to be moved.
-        if markUnsettled(where: { $0 != .pending }) { await settleLoggingFailure() }
-    }
-
     /// Takes a decision over.
     ///
-    /// Denying also deletes what waits to be sent; a record whose transmission is under way may still arrive.
+    /// Denying also drops what waits to be sent; a record whose transmission is under way may still arrive.
     ///
-    /// - Throws: `storage` where it could not be put on disk: then nothing changed, though a denial may hold from the
-    ///   next start on. `queue`, `queueFull` where records could not be moved yet: then the decision stands, and moving
-    ///   goes on at the next `settle()`.
+    /// - Throws: `storage` where it could not be put on disk: then nothing changed, though a stricter one may hold from
+    ///   the next start on. `queue`, `queueFull` where records could not be dropped yet: then the decision stands, and
+    ///   dropping goes on at the next `settle()`.
     func set(_ consent: DataSamplerConsent, wallTime: Int64) async throws(DataSamplerError) {
-        try decide(consent, wallTime: wallTime)
-        try await settle()
-    }
-
-    /// Moves what lies where the decision does not want it. To be called at start before anything records, and now and
-    /// then after a failure; costs a lock where there is nothing to do.
-    func settle() async throws(DataSamplerError) {
-        var releases = 0
-        while let consent = beginSettling() {
-            do {
-                switch consent {
-                case .pending: break
-                case .granted:
-                    repeat {
-                        releases += 1
-                        if releases >= Self.maximumReleases { letThrough() }
-                    } while try await queue.releaseKept() > 0
-                case .denied:
-                    try await queue.deleteKept()
-                    try await queue.deleteWaiting()
-                }
-            } catch {
-                state.withLock { state in
-                    state.isSettling = false
-                    state.isUnsettled = true
-                }
-                throw error
-            }
-            endSettling(consent)
-        }
-    }
-
-    // MARK: State
-
-    private func decide(_ consent: DataSamplerConsent, wallTime: Int64) throws(DataSamplerError) {
         // Result, because a lock's closure does not pass typed errors on.
         let outcome = deciding.withLock { _ -> Result<Void, DataSamplerError> in
             do throws(DataSamplerError) {
@@ -145,69 +95,48 @@ final class ConsentKeeper: Sendable {
             } catch { return .failure(error) }
             state.withLock { state in
                 state.consent = consent
-                state.isUnsettled = consent != .pending
-                state.isAskedAgain = true
+                state.isUnsettled = consent == .denied
             }
             return .success(())
         }
         try outcome.get()
         logger.info("consent decided", metadata: ["consent": "\(consent.rawValue)"])
+        try await settle()
     }
 
-    /// A record may lie where the decision that holds now does not want it.
-    /// - Returns: whether it does.
-    private func markUnsettled(where isUnwanted: (DataSamplerConsent) -> Bool) -> Bool {
-        state.withLock { state in
-            guard isUnwanted(state.consent) else { return false }
-            state.isUnsettled = true
-            state.isAskedAgain = true
-            return true
+    /// Drops what waits against a denial. To be called at start before anything records, and now and then after a
+    /// failure; costs a lock where there is nothing to do.
+    func settle() async throws(DataSamplerError) {
+        while beginSettling() {
+            do {
+                try await queue.dropWaiting()
+                state.withLock { $0.isSettling = false }
+            } catch {
+                state.withLock { state in
+                    state.isSettling = false
+                    state.isUnsettled = state.consent == .denied
+                }
+                throw error
+            }
         }
     }
 
-    /// `nil`: nothing to do, or somebody does it.
-    private func beginSettling() -> DataSamplerConsent? {
+    /// - Returns: `false` where there is nothing to do, or somebody does it. A record that comes while he does makes it
+    ///   unsettled again.
+    private func beginSettling() -> Bool {
         state.withLock { state in
-            guard state.isUnsettled, !state.isSettling else { return nil }
+            guard state.isUnsettled, !state.isSettling else { return false }
             state.isSettling = true
-            state.isAskedAgain = false
-            return state.consent
-        }
-    }
-
-    /// New records no longer queue up behind those kept apart.
-    private func letThrough() {
-        state.withLock { state in
-            if state.consent == .granted { state.isUnsettled = false }
-        }
-    }
-
-    private func endSettling(_ consent: DataSamplerConsent) {
-        state.withLock { state in
-            state.isSettling = false
-            if state.consent == consent, !state.isAskedAgain { state.isUnsettled = false }
-        }
-    }
-
-    private func settleLoggingFailure() async {
-        do { try await settle() } catch {
-            logger.warning(
-                "records kept apart could not be moved yet; it is tried again", metadata: ["error": "\(error)"])
+            state.isUnsettled = false
+            return true
         }
     }
 }
 
 /// What consent asks of the queue.
 protocol ConsentQueue: Sendable {
-    /// Keeps a record out of its stream, counted as waiting.
-    func keepApart(_ record: NewRecord) async throws(DataSamplerError)
-    /// Moves what is kept apart into its streams, in order. Interrupted, it goes on when called again.
-    /// - Returns: how many were moved.
-    func releaseKept() async throws(DataSamplerError) -> Int
-    /// Deletes what is kept apart, counted under `consent`.
-    func deleteKept() async throws(DataSamplerError)
-    /// Deletes the events and samples that wait to be sent, counted under `consent`.
-    func deleteWaiting() async throws(DataSamplerError)
+    /// Drops the events and samples that wait to be sent, counted under `consent`.
+    func dropWaiting() async throws(DataSamplerError)
     /// Counts a record that was not made under `consent`.
     func countRefused(_ stream: StreamName)
     /// The copy of the file of the decision, as last kept; `nil`: there is none.
@@ -220,26 +149,10 @@ protocol ConsentQueue: Sendable {
 struct QueueForConsent: ConsentQueue {
     let queue: RecordQueue
 
-    func keepApart(_ record: NewRecord) async throws(DataSamplerError) {
-        do { try await queue.enqueueApart(record, account: .consent) } catch { throw DataSamplerError(error) }
-    }
-
-    func releaseKept() async throws(DataSamplerError) -> Int {
-        do { return try await queue.releaseApart(.consent) } catch { throw DataSamplerError(error) }
-    }
-
-    func deleteKept() async throws(DataSamplerError) {
-        do { _ = try await queue.dropApart(.consent, reason: .consent) } catch { throw DataSamplerError(error) }
-    }
-
-    func deleteWaiting() async throws(DataSamplerError) {
-        do {
-            // What is still in the writer's memory waits, too.
-            try await queue.flush()
-            for stream in StreamName.allCases where stream != .status {
-                _ = try await queue.drop(oldest: .max, of: stream, reason: .consent, keepAside: false)
-            }
-        } catch { throw DataSamplerError(error) }
+    func dropWaiting() async throws(DataSamplerError) {
+        do { try await queue.dropWaiting(of: [.event, .sample], reason: .consent) } catch {
+            throw DataSamplerError(error)
+        }
     }
 
     func countRefused(_ stream: StreamName) { queue.countDropped(.consent, of: stream) }

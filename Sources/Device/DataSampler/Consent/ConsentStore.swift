@@ -5,9 +5,9 @@ import FoundationEssentials
 /// The queue holds a copy of the file, so that a file that is damaged or gone does not take a person's word along.
 /// Neither names a machine: a decision that was copied to another machine holds there until somebody decides.
 ///
-/// **How it is written.** A denial goes into the copy first, anything else into the file first. So at no moment is the
-/// copy less strict than the file: after a kill between the two writes a denial is in the copy, whatever becomes of the
-/// file. Each decision has a later time than the one before it, also where the wall clock has gone back.
+/// **How it is written.** A stricter decision goes into the copy first, a looser one into the file first. So at no
+/// moment is the copy less strict than the file: after a kill between the two writes the stricter one is in the copy,
+/// whatever becomes of the file. Each decision has a later time than the one before it, also where the wall clock has gone back.
 ///
 /// **How it is read.** Where file and copy disagree, the later of the two counts, and both say so from then on. But a
 /// denial in the file counts whatever the copy says: an older program, which keeps no copy, may have written it while
@@ -72,19 +72,29 @@ struct ConsentStore: Sendable {
         return decision.consent
     }
 
-    /// What was decided, by the file alone; `nil` where nothing was yet. Changes nothing.
-    func decided() throws(DataSamplerError) -> DataSamplerConsent? { try file.load()?.consent }
+    /// What was decided; `nil` where nothing was yet. Changes nothing.
+    /// - Parameter bytes: the copy, from whoever holds the queue; `nil`: there is none.
+    /// - Throws: `storageDamaged` where the file is damaged and there is no copy.
+    func decided(copy bytes: Data?) throws(DataSamplerError) -> DataSamplerConsent? {
+        let copy = try bytes.map { bytes throws(DataSamplerError) in try content(ofCopy: bytes) }
+        do { return Self.decision(try file.load(), copy)?.consent } catch {
+            guard error.code == .storageDamaged, let copy else { throw error }
+            return copy.consent
+        }
+    }
 
     /// Returns once it is on synced disk, in the file and in the copy.
     ///
-    /// - Throws: `storage`. Then it does not hold, but for a denial that is in the copy already: that holds from the
-    ///   next start on.
+    /// - Throws: `storage`. Then it does not hold, but for a stricter one that is in the copy already: that holds from
+    ///   the next start on.
     func save(_ consent: DataSamplerConsent, wallTime: Int64) throws(DataSamplerError) {
         // One that was damaged meanwhile is replaced.
         let written = try? file.load()
-        let former = [written, try readCopy()].compactMap { $0?.decided }.max()
-        let decision = Content(consent: consent, decided: max(wallTime, former.map { $0 &+ 1 } ?? wallTime))
-        if consent == .denied {
+        let former = [written, try readCopy()].compactMap { $0 }
+        let decision = Content(
+            consent: consent, decided: max(wallTime, former.map { $0.decided &+ 1 }.max() ?? wallTime))
+        let strictest = former.map(\.consent.strictness).max() ?? DataSamplerConsent.granted.strictness
+        if consent == .denied || consent.strictness > strictest {
             try keepCopy(decision)
             return try file.save(decision)
         }
@@ -103,9 +113,14 @@ struct ConsentStore: Sendable {
 
     // MARK: - The copy
 
-    /// `nil` where there is none. A damaged one says only that something was decided.
+    /// `nil` where there is none.
     private func readCopy() throws(DataSamplerError) -> Content? {
         guard let bytes = try queue?.consentCopy() else { return nil }
+        return try content(ofCopy: bytes)
+    }
+
+    /// A damaged copy says only that something was decided.
+    private func content(ofCopy bytes: Data) throws(DataSamplerError) -> Content {
         do { return try file.decoded(bytes, from: "the copy of \(file.file.path) in the queue") } catch
             where error.code == .storageDamaged
         { return Self.undecided }

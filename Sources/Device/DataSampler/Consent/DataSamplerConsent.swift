@@ -5,9 +5,9 @@ import WireModel
 public enum DataSamplerConsent: String, Codable, CaseIterable, Sendable {
     /// Records are made and sent.
     case granted
-    /// Nobody has been asked yet: records are made and kept apart on the device until it is decided.
+    /// Nobody has been asked yet: records are made and wait on the device until it is decided.
     case pending
-    /// No records are made; what was kept apart or waited to be sent is deleted, and counted.
+    /// No records are made; what waited to be sent is dropped, and counted.
     case denied
 }
 
@@ -19,35 +19,24 @@ extension DataSamplerConsent {
         case .denied: .denied
         }
     }
+
+    /// A greater one lets less go.
+    var strictness: Int {
+        switch self {
+        case .granted: 0
+        case .pending: 1
+        case .denied: 2
+        }
+    }
 }
 
-/// What consent lets a record do. Pure.
+/// What of status records goes while consent is not granted. Pure.
 ///
 /// Events and samples tell what a person does: they wait for consent, or are not made without it. Status records go on,
 /// so that the collector can tell a refusal from a dead device, the balance closes and commands end. Until consent is
-/// granted they hold only what the program tells of itself (see ``reduced(_:kind:)``). The analytics and logging
-/// switches do not touch beacons: they are the organization's, consent is the person's.
-enum ConsentGate {
-    enum Decision: Equatable, Sendable {
-        /// Into its stream.
-        case queue
-        /// Kept apart until it is decided.
-        case apart
-        /// Not made; counted under `consent`.
-        case refuse
-    }
-
-    /// - Parameter isSettling: consent was granted, and what was kept apart is still on its way into its streams: newer
-    ///   records wait behind it.
-    static func decide(_ consent: DataSamplerConsent, isSettling: Bool = false, stream: StreamName) -> Decision {
-        guard stream != .status else { return .queue }
-        return switch consent {
-        case .granted: isSettling ? .apart : .queue
-        case .pending: .apart
-        case .denied: .refuse
-        }
-    }
-
+/// granted they hold only what the program tells of itself. The analytics and logging switches do not touch beacons:
+/// they are the organization's, consent is the person's.
+enum StatusReduction {
     /// What of a status record may go while consent is not granted: whose it is, that it lives, its versions, schedule,
     /// accounts and cost, and what was said to consent. Of a command's result, its state.
     ///

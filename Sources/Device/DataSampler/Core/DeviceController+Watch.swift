@@ -45,13 +45,17 @@ extension DeviceController {
         }
     }
 
-    /// Tells metrics and budgets what was used, moves on what consent left behind, and slows down where a budget asks
-    /// for it.
+    /// Tells metrics and budgets what was used, drops what a denial or the first profile left behind, and slows down
+    /// where a budget asks for it.
     private func lookAtFigures() async {
         guard let parts else { return }
+        let held = holds
         do { try await core.consent.settle() } catch {
-            core.logger.warning("records kept apart wait to be moved", metadata: ["reason": "\(error.message)"])
+            core.logger.warning(
+                "what waits could not be dropped for want of consent", metadata: ["reason": "\(error.message)"])
         }
+        await core.decideEarlyEvents()
+        if holds != held { await tellTransmitter() }
         await goOnWithWipe(parts.wipes)
         // A queue that cannot answer shows elsewhere.
         if let status = try? await core.queue.status() {

@@ -34,6 +34,8 @@ actor DeviceController {
     private(set) var custom: [String: any CustomSampleModule]
     private var doNotDisturb = false
     private(set) var isSuspended = false
+    /// Decisions on consent that are being taken over: until then the stricter of two holds.
+    private var consentChanges = 0
     /// The budgets': intervals are so many times longer.
     private(set) var slowdown = 1.0
     let budgets: BudgetKeeper
@@ -66,9 +68,9 @@ actor DeviceController {
     /// What the transmitter begins with, before it is told more.
     nonisolated static func initialSettings(_ core: SamplerCore) -> TransmitterSettings {
         transmitterSettings(
-            core.settings, pins: core.pins.inForce(core.settings.pins), gate: core.gate, isSuspended: false,
-            isDoNotDisturb: false,
-            slowdown: 1)
+            core.settings, pins: core.pins.inForce(core.settings.pins), gate: core.gate,
+            holds: core.holds(isSuspended: false, isDoNotDisturb: false, isDeciding: false), isSuspended: false,
+            isDoNotDisturb: false, slowdown: 1)
     }
 
     /// Takes what it steers and sets it to work.
@@ -83,6 +85,16 @@ actor DeviceController {
     }
 
     // MARK: What changes settings
+
+    /// A good profile came and is not kept yet. The first one decides on the events that waited for it: what it refuses
+    /// is dropped before, so that no kill in between lets it go.
+    func profileArrives(_ profile: WireProfile) async {
+        guard !core.settings.profileChecked else { return }
+        let settings = DeviceSettings.resolve(local: local, profile: profile, calls: calls)
+        guard !settings.analyticsEnabled else { return }
+        core.apply(settings)
+        await core.decideEarlyEvents()
+    }
 
     func profileChanged(_ profile: WireProfile) async {
         self.profile = profile
@@ -140,6 +152,21 @@ actor DeviceController {
         guard doNotDisturb != isOn else { return }
         doNotDisturb = isOn
         await apply()
+        await tellChange()
+    }
+
+    /// Takes a decision of the person over. Events and samples are held meanwhile, so that none that is made under it is
+    /// sent by the former one.
+    func setConsent(_ consent: DataSamplerConsent) async throws(DataSamplerError) {
+        consentChanges += 1
+        await tellTransmitter()
+        var failure: DataSamplerError?
+        do throws(DataSamplerError) { try await core.consent.set(consent, wallTime: core.clock.now().wallTime) } catch {
+            failure = error
+        }
+        consentChanges -= 1
+        await apply()
+        if let failure { throw failure }
         await tellChange()
     }
 
@@ -205,11 +232,8 @@ actor DeviceController {
                 settings.logging, command: calls.logLevel.flatMap { LogLevel($0) }, capture: captureLevel,
                 isStopped: gate.isWiping || gate.isUnenrolled || settings.telemetryDisabled
                     || core.consent.consent == .denied))
-        await parts.transmitter.apply(
-            Self.transmitterSettings(
-                settings, pins: core.pins.inForce(settings.pins), gate: gate, isSuspended: isSuspended,
-                isDoNotDisturb: isDoNotDisturb,
-                slowdown: slowdown))
+        await core.decideEarlyEvents()
+        await tellTransmitter()
         if settings.telemetryDisabled != isDisabled {
             isDisabled = settings.telemetryDisabled
             core.logger.warning("telemetry is switched", metadata: ["disabled": "\(isDisabled)"])
@@ -224,6 +248,19 @@ actor DeviceController {
         parts.commands.settingsChanged()
         parts.uploader.lookAgain()
         wake.signal()
+    }
+
+    /// What holds events and samples back now.
+    var holds: StreamHolds {
+        core.holds(isSuspended: isSuspended, isDoNotDisturb: isDoNotDisturb, isDeciding: consentChanges > 0)
+    }
+
+    func tellTransmitter() async {
+        let settings = core.settings
+        await parts?.transmitter.apply(
+            Self.transmitterSettings(
+                settings, pins: core.pins.inForce(settings.pins), gate: core.gate, holds: holds,
+                isSuspended: isSuspended, isDoNotDisturb: isDoNotDisturb, slowdown: slowdown))
     }
 
     /// Says that the pins of the profile are not in force, or are again.
@@ -250,8 +287,8 @@ actor DeviceController {
     }
 
     private static func transmitterSettings(
-        _ settings: DeviceSettings, pins: [Data], gate: RecordGate, isSuspended: Bool, isDoNotDisturb: Bool,
-        slowdown: Double
+        _ settings: DeviceSettings, pins: [Data], gate: RecordGate, holds: StreamHolds, isSuspended: Bool,
+        isDoNotDisturb: Bool, slowdown: Double
     ) -> TransmitterSettings {
         var result = TransmitterSettings(
             transmitInterval: settings.transmitInterval, eventHold: settings.eventHold,
@@ -266,11 +303,7 @@ actor DeviceController {
         result.areLogsPaused =
             settings.telemetryDisabled || isSuspended || isDoNotDisturb || gate.isUnenrolled || gate.isLeaving
             || gate.isWiping
-        if settings.telemetryDisabled || isSuspended || gate.isUnenrolled {
-            result.pausedStreams = Set(StreamName.allCases)
-        } else if isDoNotDisturb || gate.isLeaving {
-            result.pausedStreams = [.event, .sample]
-        }
+        result.heldStreams = holds.reasons
         return result
     }
 }

@@ -27,8 +27,18 @@ struct RecordGate: Equatable, Sendable {
     var isTelemetryDisabled = false
     var isProfileChecked = false
     var isAnalyticsEnabled = true
+    /// While no profile was checked.
+    var earlyEvents = EarlyEvents()
 
-    func decide(_ content: Content) -> Decision {
+    /// As `decide`, and counts an event that will wait for the first profile.
+    mutating func admit(_ content: Content, bytes: Int) -> Decision {
+        let decision = decide(content, bytes: bytes)
+        if decision == .record, content == .event, !isProfileChecked { earlyEvents.add(bytes) }
+        return decision
+    }
+
+    /// - Parameter bytes: of the record's body.
+    func decide(_ content: Content, bytes: Int = 0) -> Decision {
         if isUnenrolled {
             return .refuse(
                 .unenrolled, "this device was unenrolled: nothing is recorded any more", counted: .unenrolled)
@@ -54,10 +64,12 @@ struct RecordGate: Equatable, Sendable {
                 return .refuse(
                     .analyticsDisabled, "analytics is not enabled: the event was not recorded", counted: .disabled)
             }
-            guard isProfileChecked else {
+            guard isProfileChecked || earlyEvents.hasRoom(for: bytes) else {
                 return .refuse(
                     .profileNotChecked,
-                    "no profile is at hand yet, so that nobody knows whether events may be recorded: try again once the collector was reached",
+                    "no profile is at hand yet, so that nobody knows whether events may be recorded, and \(earlyEvents.records) "
+                        + "events of \(earlyEvents.bytes) bytes wait for it, of \(EarlyEvents.maximumRecords) and "
+                        + "\(EarlyEvents.maximumBytes) at most: try again once the collector was reached",
                     counted: nil)
             }
         }

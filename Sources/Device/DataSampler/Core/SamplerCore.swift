@@ -30,6 +30,8 @@ final class SamplerCore: Sendable {
         var slowdown: WireSlowdown?
         /// How many replaced files of the queue were told.
         var toldReplacements = 0
+        /// A profile has said what becomes of the events that waited for the first one.
+        var areEarlyEventsDecided: Bool
         /// The queue's clock when it was asked, to be carried on by our own.
         var queueClock: QueueClock
     }
@@ -77,7 +79,11 @@ final class SamplerCore: Sendable {
                 configuration, queue: queue, queueClock: clock, consent: consent, pins: pins, profile: profile,
                 environment: environment,
                 notices: notices, logger: logger)
-            core.tellReplacedQueue(try await queue.status())
+            let status = try await queue.status()
+            if let events = status.streams[.event] {
+                core.changeGate { $0.earlyEvents = EarlyEvents(records: events.waiting, bytes: events.waitingBytes) }
+            }
+            core.tellReplacedQueue(status)
             return core
         } catch {
             await queue.close()
@@ -153,7 +159,9 @@ final class SamplerCore: Sendable {
             logger.warning("identity", metadata: ["reason": "\(notice.message)"])
             notices.post(notice)
         }
-        var state = State(settings: settings, filter: filter, gate: RecordGate(), facts: facts, queueClock: queueClock)
+        var state = State(
+            settings: settings, filter: filter, gate: RecordGate(), facts: facts,
+            areEarlyEventsDecided: settings.profileChecked, queueClock: queueClock)
         state.gate.take(settings)
         self.state = Mutex(state)
     }
@@ -220,8 +228,7 @@ final class SamplerCore: Sendable {
     // MARK: Making records
 
     /// - Parameter stamp: when it was; `nil`: now.
-    /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later, and for one that
-    ///   waits for consent.
+    /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later.
     func record(
         _ event: AnalyticsEvent, durability: Durability, at stamp: RecordStamp? = nil
     ) async throws(DataSamplerError) -> UInt64? {
@@ -313,7 +320,7 @@ final class SamplerCore: Sendable {
                 slowdown: state.slowdown, profileFindings: pins.finding(state.settings.pins).map { [$0.name] } ?? [])
         }
         let made = await beacons.make(moment)
-        // A durable record that does not wait for consent has a number.
+        // A durable record has a number.
         let number =
             try await make(
                 trigger == .unenroll ? .lastBeacon : .beacon, .status, .beacon, at: stamp, body: made.beacon.encoded,
@@ -348,19 +355,20 @@ final class SamplerCore: Sendable {
         at stamp: RecordStamp, body: Data,
         durability: Durability
     ) async throws(DataSamplerError) -> UInt64? {
-        let (decision, filter, isTest) = state.withLock { ($0.gate.decide(content), $0.filter, $0.settings.test) }
+        let (decision, filter, isTest, isEarly) = state.withLock {
+            ($0.gate.admit(content, bytes: body.count), $0.filter, $0.settings.test, !$0.settings.profileChecked)
+        }
         if case .refuse(let code, let why, let counted) = decision {
             if let counted { queue.countDropped(counted, of: stream) }
             throw DataSamplerError(code, why)
         }
-        return try await consent.place(in: stream) {
+        let number = try await consent.admit(to: stream) { () throws(DataSamplerError) in
             metrics.recordMade(stream)
             let isReduced = stream == .status && consent.consent != .granted
-            return NewRecord(
+            let record = NewRecord(
                 stream: stream, kind: kind, module: module, stamp: stamp,
                 application: configuration.applicationIdentifier, test: isTest,
-                body: filter.filtered(isReduced ? ConsentGate.reduced(body, kind: kind) : body, kind: kind))
-        } enqueue: { record throws(DataSamplerError) in
+                body: filter.filtered(isReduced ? StatusReduction.reduced(body, kind: kind) : body, kind: kind))
             do throws(QueueError) {
                 var number: UInt64?
                 switch durability {
@@ -373,6 +381,47 @@ final class SamplerCore: Sendable {
                 throw DataSamplerError(error)
             }
         }
+        if content == .event, isEarly, case .refuse(let code, let why, _) = gate.decide(.event),
+            code == .analyticsDisabled
+        {
+            // The first profile came while the event was on its way, and what it refuses may have been dropped before
+            // the event was there.
+            state.withLock { $0.areEarlyEventsDecided = false }
+            await decideEarlyEvents()
+            throw DataSamplerError(code, why)
+        }
+        return number
+    }
+
+    // MARK: Before the first profile
+
+    /// What holds events and samples back, as far as the core knows.
+    func holds(isSuspended: Bool, isDoNotDisturb: Bool, isDeciding: Bool) -> StreamHolds {
+        let awaitsConsent = consent.holdsBack || isDeciding
+        return state.withLock { state in
+            StreamHolds(
+                isPaused: state.settings.telemetryDisabled || isSuspended || state.gate.isUnenrolled,
+                isQuiet: isDoNotDisturb || state.gate.isLeaving, awaitsConsent: awaitsConsent,
+                awaitsFirstProfile: !state.areEarlyEventsDecided)
+        }
+    }
+
+    /// Once a profile is at hand: lets the events go that waited for the first one or, where it switches analytics off,
+    /// drops and counts them. To be called now and then after a failure; costs a lock where there is nothing to do.
+    func decideEarlyEvents() async {
+        let (isDue, isEnabled) = state.withLock {
+            ($0.settings.profileChecked && !$0.areEarlyEventsDecided, $0.settings.analyticsEnabled)
+        }
+        guard isDue else { return }
+        if !isEnabled {
+            do { try await queue.dropWaiting(of: [.event], reason: .disabled) } catch {
+                logger.warning(
+                    "events that the first profile refuses could not be dropped yet; it is tried again",
+                    metadata: ["error": "\(error)"])
+                return
+            }
+        }
+        state.withLock { $0.areEarlyEventsDecided = true }
     }
 
     /// What this process has used since it started, for the budgets.

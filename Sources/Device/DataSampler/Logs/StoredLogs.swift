@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import LogStore
+import RecordQueue
 import Transmitter
 import WireModel
 
@@ -185,7 +186,10 @@ package struct OfflineLogs {
     private static func isStopped(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) -> Bool {
         let directory = configuration.directory
         do { if try WipeNote.file(in: directory).load() != nil { return true } } catch { return true }
-        if try ConsentStore(directory: directory).decided() ?? configuration.initialConsent == .denied { return true }
+        // Where somebody holds the queue, or it cannot be read, the file alone tells.
+        let copy = (try? RecordQueue.copy(of: .consent, inDirectory: directory)) ?? nil
+        let decided = try ConsentStore(directory: directory).decided(copy: copy)
+        if decided ?? configuration.initialConsent == .denied { return true }
         let identity = IdentityStore(
             directory: directory, machineHash: nil, enrollmentToken: configuration.enrollmentToken,
             request: WireEnrollRequest())

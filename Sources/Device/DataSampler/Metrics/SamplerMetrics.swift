@@ -19,7 +19,7 @@ enum SamplerMetrics {
     static let failures = "ws1_sampler_failures_total"
     /// Seconds until the next attempt after a failure; 0 if none is waiting. Gauge.
     static let backoffSeconds = "ws1_sampler_backoff_seconds"
-    /// Records that wait, those kept apart included. Gauge; stream.
+    /// Records that wait. Gauge; stream.
     static let queueRecords = "ws1_sampler_queue_records"
     /// Bytes of waiting records. Gauge; stream.
     static let queueBytes = "ws1_sampler_queue_bytes"

@@ -38,7 +38,7 @@ actor ProfileKeeper {
     private let roll: @Sendable () -> Double
     private let audience: @Sendable () -> String
     private let request: Request
-    private let arriving: @Sendable (WireProfile) -> Void
+    private let arriving: @Sendable (WireProfile) async -> Void
     private let apply: @Sendable (WireProfile) async -> Void
     private let notices: NoticeBoard
     private let logger: Logger
@@ -61,7 +61,7 @@ actor ProfileKeeper {
         sleeper: any Clock<Duration>,
         roll: @escaping @Sendable () -> Double, audience: @escaping @Sendable () -> String, request: @escaping Request,
         notices: NoticeBoard,
-        logger: Logger, arriving: @escaping @Sendable (WireProfile) -> Void = { _ in },
+        logger: Logger, arriving: @escaping @Sendable (WireProfile) async -> Void = { _ in },
         apply: @escaping @Sendable (WireProfile) async -> Void
     ) {
         self.file = file
@@ -210,7 +210,7 @@ actor ProfileKeeper {
             }
             return (.refused(why), .refused(revision: profile.revision))
         }
-        arriving(profile)
+        await arriving(profile)
         let new = StoredProfile(
             revision: profile.revision, etag: etag, audience: audience, fetched: clock.now().wallTime, profile: body)
         do throws(DataSamplerError) { try file.save(new) } catch {

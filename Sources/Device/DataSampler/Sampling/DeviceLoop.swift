@@ -42,8 +42,7 @@ actor DeviceLoop {
 
     /// - Parameters:
     ///   - makeModule: a module to be sampled from now on; `nil` for one that this platform does not have.
-    ///   - sampleRecorded: called with the module's name after each sample that is queued, or kept apart until consent
-    ///     is decided; must not block.
+    ///   - sampleRecorded: called with the module's name after each sample that is queued; must not block.
     ///   - beaconRecorded: called after each beacon that is on disk; must not block.
     init(
         core: SamplerCore, sleeper: any Clock<Duration>,

@@ -119,9 +119,9 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var lastNumber: UInt64
         /// The collector's mark: it decided about everything up to this number.
         public var acknowledged: UInt64
-        /// Records that wait for the person's consent.
+        /// Of those that wait, the ones that wait for the person's consent.
         public var consentPending: UInt64
-        /// Records that wait apart from the stream for whatever reason.
+        /// Records of ended epochs: they wait apart until that is settled with the collector.
         public var apart: UInt64
         /// Dropped records by reason.
         public var dropped: [String: UInt64]

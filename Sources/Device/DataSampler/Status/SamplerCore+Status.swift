@@ -13,6 +13,7 @@ extension SamplerCore {
             throw DataSamplerError(error)
         }
         let transmitter = run?.transmitter
+        let holds = holds(isSuspended: false, isDoNotDisturb: false, isDeciding: false)
         let profile =
             run?.profile
             ?? ProfileKeeper.Report(revision: settings.profileRevision, fetched: storedProfile?.stored.fetched)
@@ -33,7 +34,8 @@ extension SamplerCore {
             leaving: gate.isLeaving, commands: run?.commands.entries.map(Self.command) ?? [],
             commandFailure: run?.commands.failure,
             modules: run?.modules ?? [], unavailableModules: settings.unavailable,
-            streams: queue.streams.sorted { $0.key < $1.key }.map(Self.stream), holding: [],
+            streams: queue.streams.sorted { $0.key < $1.key }.map { Self.stream($0, $1, holds.reason($0)) },
+            holding: [],
             parting: queue.divergence.map {
                 DataSamplerStatus.Divergence(reason: $0.reason.rawValue, stream: "\($0.stream)", time: $0.wallTime)
             },
@@ -104,11 +106,14 @@ extension SamplerCore {
             sentBytes: transmitter.sentBytes, gates: transmitter.gates, clockOffset: transmitter.clockOffset)
     }
 
-    private static func stream(_ name: StreamName, _ stream: QueueStatus.Stream) -> DataSamplerStatus.Stream {
+    private static func stream(
+        _ name: StreamName, _ stream: QueueStatus.Stream, _ hold: TransmissionGate.Reason?
+    ) -> DataSamplerStatus.Stream {
         DataSamplerStatus.Stream(
-            name: "\(name)", waiting: stream.waiting, waitingBytes: stream.waitingBytes, due: stream.due,
+            name: "\(name)", waiting: stream.waiting, waitingBytes: stream.waitingBytes,
+            due: hold == .consent || hold == .firstProfile ? 0 : stream.due,
             oldestAgeSeconds: stream.oldestAgeSeconds, lastNumber: stream.lastNumber, acknowledged: stream.mark.number,
-            consentPending: stream.consentPending, apart: stream.apart,
+            consentPending: hold == .consent ? stream.waiting : 0, apart: stream.apart,
             dropped: Dictionary(
                 uniqueKeysWithValues: stream.dropped.filter { $0.value > 0 }.map { ("\($0.key)", $0.value) }))
     }
@@ -132,7 +137,7 @@ extension SamplerCore {
         }
         if status.profile.revision == 0 {
             reasons.append(
-                "no profile is at hand yet, so that no events are taken\(status.profile.failure.map { ": \($0)" } ?? "")"
+                "no profile is at hand yet, so that events wait for it\(status.profile.failure.map { ": \($0)" } ?? "")"
             )
         }
         if status.consent != "granted" { reasons.append("consent is \(status.consent)") }
@@ -152,7 +157,9 @@ extension SamplerCore {
         {
             reasons.append(reason)
         }
-        if let event = status.streams.first(where: { $0.name == "event" }), event.waiting > event.due {
+        if let event = status.streams.first(where: { $0.name == "event" }), event.waiting > event.due,
+            event.consentPending == 0, status.profile.revision > 0
+        {
             reasons.append(
                 "\(event.waiting - event.due) events are held for \(Int(status.eventHold)) s after they were recorded")
         }

@@ -12,12 +12,12 @@ import WireModel
 ///
 /// **Layout.** Two slots of 512 bytes. Each is one line of text, padded with spaces and ended by a line feed:
 ///
-///     ws1-queue 2 <sequence> <epoch> <ordinal> <status> <event> <sample> <checksum>
+///     ws1-queue 3 <sequence> <epoch> <ordinal> <status> <event> <sample> <checksum>
 ///
-/// A stream is `last/link/front/end/waiting`: the last number and its link, and of the records that wait for consent
-/// the place up to which they have left, the last place, and how many wait. The checksum is the first 16 bytes of
-/// SHA-256 over 16 zero bytes and the line before it. Version 1 had no slots, only `<epoch> <ordinal>`; it is read, and
-/// replaced by the next write.
+/// A stream is `last/link`: the last number and its link. The checksum is the first 16 bytes of SHA-256 over 16 zero
+/// bytes and the line before it. Version 2 had three more words for each stream, `/front/end/waiting`: of the shelf of
+/// records that waited for consent, the place up to which they had left, the last place, and how many waited. Version 1
+/// had no slots, only `<epoch> <ordinal>`. Both are read, and replaced by the next writes.
 ///
 /// **How it is written.** After a commit that gave a number, in place, over the older slot. The WAL is synced by then,
 /// so the marker is never ahead of a whole database. The file's block is taken once, so a full disk does not hinder it.
@@ -39,7 +39,8 @@ import WireModel
 final class MarkerFile {
     static let slotBytes = 512
     private static let magic = "ws1-queue"
-    private static let version = "2"
+    private static let version = "3"
+    private static let shelfVersion = "2"
 
     /// The content of the file, or what it would be if writing had not failed.
     private(set) var marker: EpochMarker?
@@ -104,8 +105,7 @@ final class MarkerFile {
         var words = [magic, version, "\(sequence)", "\(marker.epoch)", "\(marker.ordinal)"]
         for stream in StreamName.allCases {
             let known = marker.streams?[stream] ?? EpochMarker.Stream()
-            words.append(
-                "\(known.last)/\(known.link)/\(known.consentFront)/\(known.consentLast)/\(known.consentWaiting)")
+            words.append("\(known.last)/\(known.link)")
         }
         let text = words.joined(separator: " ")
         var bytes = Array("\(text) \(checksum(text))".utf8)
@@ -118,7 +118,8 @@ final class MarkerFile {
     private static func parse(_ slot: ArraySlice<UInt8>) -> (sequence: UInt64, marker: EpochMarker)? {
         guard slot.count == slotBytes else { return nil }
         let words = String(decoding: slot, as: UTF8.self).split(whereSeparator: \.isWhitespace)
-        guard words.count == 6 + StreamName.allCases.count, words[0] == magic, words[1] == version,
+        guard words.count == 6 + StreamName.allCases.count, words[0] == magic,
+            words[1] == version || words[1] == shelfVersion,
             words.last.map(String.init) == checksum(words.dropLast().joined(separator: " ")).description,
             let sequence = UInt64(words[2]), sequence < .max, let epoch = EpochID(String(words[3])),
             let ordinal = Int64(words[4]),
@@ -126,7 +127,7 @@ final class MarkerFile {
         else { return nil }
         var streams: [StreamName: EpochMarker.Stream] = [:]
         for (stream, word) in zip(StreamName.allCases, words[5...]) {
-            guard let known = EpochMarker.Stream(word) else { return nil }
+            guard let known = EpochMarker.Stream(word, hasShelf: words[1] == shelfVersion) else { return nil }
             streams[stream] = known
         }
         return (sequence, EpochMarker(epoch: epoch, ordinal: ordinal, streams: streams))
@@ -142,15 +143,17 @@ final class MarkerFile {
 }
 
 extension EpochMarker.Stream {
-    fileprivate init?(_ word: Substring) {
+    fileprivate init?(_ word: Substring, hasShelf: Bool) {
         let parts = word.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 5, let last = UInt64(parts[0]), last <= BatchPart.greatestNumber,
-            let link = Identifier<Never>(String(parts[1])).flatMap({ ChainLink($0.data) }),
-            let front = UInt64(parts[2]),
-            let end = UInt64(parts[3]), let waiting = UInt64(parts[4]), front <= end, end <= BatchPart.greatestNumber,
-            waiting <= end - front
+        guard parts.count == (hasShelf ? 5 : 2), let last = UInt64(parts[0]), last <= BatchPart.greatestNumber,
+            let link = Identifier<Never>(String(parts[1])).flatMap({ ChainLink($0.data) })
         else { return nil }
-        self.init(last: last, link: link, consentFront: front, consentLast: end, consentWaiting: waiting)
+        self.init(last: last, link: link)
+        guard hasShelf else { return }
+        guard let front = UInt64(parts[2]), let end = UInt64(parts[3]), let waiting = UInt64(parts[4]), front <= end,
+            end <= BatchPart.greatestNumber, waiting <= end - front
+        else { return nil }
+        shelf = EpochMarker.Shelf(front: front, last: end, waiting: waiting)
     }
 }
 
@@ -163,10 +166,15 @@ struct EpochMarker: Equatable, Sendable {
         var last: UInt64 = 0
         /// Its link.
         var link = ChainLink.zero
-        /// Of the records that wait for consent: up to which place they have left, the last place, and how many wait.
-        var consentFront: UInt64 = 0
-        var consentLast: UInt64 = 0
-        var consentWaiting: UInt64 = 0
+        /// Of a file of version 5 or before.
+        var shelf = Shelf()
+    }
+
+    /// Of the records that waited for consent: up to which place they had left, the last place, and how many waited.
+    struct Shelf: Equatable, Sendable {
+        var front: UInt64 = 0
+        var last: UInt64 = 0
+        var waiting: UInt64 = 0
     }
 
     var epoch: EpochID
@@ -179,11 +187,7 @@ extension EpochMarker {
     init(_ state: QueueState) {
         var streams: [StreamName: Stream] = [:]
         for stream in StreamName.allCases {
-            let ledger = state[stream]
-            let consent = state.consent[stream]
-            streams[stream] = Stream(
-                last: ledger.last, link: ledger.lastLink, consentFront: consent.front, consentLast: consent.last,
-                consentWaiting: consent.rowCount)
+            streams[stream] = Stream(last: state[stream].last, link: state[stream].lastLink)
         }
         self.init(epoch: state.epoch, ordinal: state.ordinal, streams: streams)
     }
@@ -196,23 +200,24 @@ extension EpochMarker {
 
     /// Describes what the marker knows to have been on synced disk and the database lacks; `nil` if nothing is missing.
     ///
-    /// The marker is written after the commit it refers to, so it is never ahead of an intact database.
-    func finding(against state: QueueState) -> String? {
-        if ordinal > state.ordinal {
+    /// The marker is written after the commit it tells of, so it is never ahead of a database that is whole.
+    /// - Parameter found: what the database says.
+    func finding(against found: EpochMarker) -> String? {
+        if ordinal > found.ordinal {
             return
                 "\(QueueFile.markerName) names epoch \(epoch), the file's epoch number \(ordinal), and "
                 + "the file knows only "
-                + "\(state.ordinal); what was committed last is missing: \(Self.cause)"
+                + "\(found.ordinal); what was committed last is missing: \(Self.cause)"
         }
         // A marker of an earlier epoch is only late. One of another history says nothing about this file.
-        guard ordinal == state.ordinal, epoch == state.epoch, let streams else { return nil }
+        guard ordinal == found.ordinal, epoch == found.epoch, let streams else { return nil }
         let missing = streams.sorted { $0.key < $1.key }.compactMap { stream, known -> String? in
-            let (last, apart) = (state[stream].last, state.consent[stream].last)
+            let (last, shelved) = (found.streams?[stream]?.last ?? 0, found.streams?[stream]?.shelf.last ?? 0)
             if known.last > last {
                 return "\(known.last - last) of stream \(stream) (its last number was \(known.last) and is \(last))"
             }
-            return known.consentLast > apart
-                ? "\(known.consentLast - apart) of stream \(stream) that waited for consent" : nil
+            return known.shelf.last > shelved
+                ? "\(known.shelf.last - shelved) of stream \(stream) that waited for consent" : nil
         }
         guard !missing.isEmpty else { return nil }
         return

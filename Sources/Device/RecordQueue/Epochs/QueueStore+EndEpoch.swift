@@ -49,11 +49,11 @@ extension QueueStore {
         return try settleFinished()
     }
 
-    /// Erases rows that are done with: those of ended and consent tables at or below their front. Where an epoch's end
-    /// gave them up and its close is not settled, their content goes at once, and number and link stay.
+    /// Erases rows that are done with: those of ended epochs at or below their front. Where an epoch's end gave them up
+    /// and its close is not settled, their content goes at once, and number and link stay.
     /// - Returns: `false` where there are none.
     func eraseSome() throws -> Bool {
-        for table in state.tables where table.name != RecordTable.current(table.stream).name {
+        for table in state.tables where table != .current(table.stream) {
             // The sizes include rows that only wait to be erased. Emptied rows have size 0.
             let ledger = state[table]
             if state.isChained(table), ledger.abandoned != nil {
@@ -82,7 +82,7 @@ extension QueueStore {
     }
 
     /// Overwrites the content of wiped records while some of it may remain.
-    private func erasing(_ body: () throws -> Void) throws {
+    func erasing(_ body: () throws -> Void) throws {
         let isWiped = hasWipedEpoch
         if isWiped { try connection.setPragma("secure_delete", to: 1) }
         defer { if isWiped { try? connection.setPragma("secure_delete", to: 0) } }
@@ -200,7 +200,7 @@ extension QueueState {
         }
         if !end.keepsRecords {
             for stream in StreamName.allCases { over.streams[stream].abandon(end.reason) }
-            abandonApart(end)
+            abandonEarlier(end)
         }
         ended.append(over)
         giveUpOldest()
@@ -208,11 +208,10 @@ extension QueueState {
         if end == .reboundSend { moveUnasked(ended.count - 1) }
     }
 
-    /// What waits apart goes with the epoch; it never had a number in this one. What an ended epoch keeps goes, too:
-    /// the collector may have been told that it is moved, so that stays what the close says.
-    private mutating func abandonApart(_ end: EpochEnd) {
+    /// What earlier epochs keep goes, too. It never had a number in this one. The collector may have been told that it
+    /// is moved, so that stays what the close says.
+    private mutating func abandonEarlier(_ end: EpochEnd) {
         for stream in StreamName.allCases {
-            abandon(.consent(stream), end.reason)
             for index in ended.indices where ended[index].phase == .moving {
                 abandon(.ended(ended[index].ordinal, stream), end.reason)
             }

@@ -2,14 +2,14 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Bringing rows into the current epoch: those of a closed epoch, and those for which consent was given.
+/// Bringing the rows of a closed epoch into the current one.
 extension QueueStore {
     /// Moves some rows of a closed epoch.
     /// - Returns: `false` if there are none.
     func moveSome() throws -> Bool {
         for epoch in state.ended where epoch.phase == .moving {
             for stream in StreamName.allCases where epoch.streams[stream].rowCount > 0 {
-                _ = try moveSome(from: .ended(epoch.ordinal, stream))
+                try moveSome(from: .ended(epoch.ordinal, stream))
                 return true
             }
         }
@@ -21,8 +21,7 @@ extension QueueStore {
     ///
     /// They are deleted before they are inserted, so that it needs no room. A row that cannot be what was queued is
     /// dropped, counted as unreadable.
-    /// - Returns: how many rows left the table.
-    func moveSome(from table: RecordTable) throws -> Int {
+    private func moveSome(from table: RecordTable) throws {
         let ledger = state[table]
         let rows = try movable(of: table)
         guard let last = rows.last else {
@@ -33,7 +32,7 @@ extension QueueStore {
                     ledger.last, link: ledger.lastLink,
                     removed: RemovedRows(count: ledger.rowCount, bytes: ledger.bytes))
             }
-            return 0
+            return
         }
         let bytes = rows.reduce(UInt64(0)) { $0 + $1.size }
         checkpointBefore(removing: bytes)
@@ -49,7 +48,6 @@ extension QueueStore {
             }
         }
         checkpointIfDue()
-        return rows.count
     }
 
     private struct MovableRow {
@@ -63,7 +61,6 @@ extension QueueStore {
 
     private func movable(of table: RecordTable) throws -> [MovableRow] {
         let ledger = state[table]
-        let isNumbered = table != .consent(table.stream)
         let statement = try connection.cached(
             "SELECT number, queue_time, size, link, body FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?")
         try statement.bind(ledger.front, QueueFile.transactionRecords / 4)
@@ -72,20 +69,16 @@ extension QueueStore {
         var bytes = 0
         // The link before the next row, if known.
         var running: (number: UInt64, link: ChainLink)? =
-            isNumbered && ledger.frontLink != .zero ? (ledger.front, ledger.frontLink) : nil
+            ledger.frontLink != .zero ? (ledger.front, ledger.frontLink) : nil
         while try statement.step() {
             let body = statement.data(4)
             var row = MovableRow(
                 number: try statement.uint64(0), queueTime: statement.int64(1),
                 size: UInt64(max(0, statement.int64(2))),
                 link: ChainLink(statement.data(3)))
-            if isNumbered {
-                let prior = running.flatMap { $0.number + 1 == row.number ? $0.link : nil }
-                let fits = prior.map { $0.appending(body) == row.link } ?? true
-                row.record = fits ? NewRecord(requeueing: body, stream: table.stream, number: row.number) : nil
-            } else {
-                row.record = NewRecord(envelope: body, stream: table.stream)
-            }
+            let prior = running.flatMap { $0.number + 1 == row.number ? $0.link : nil }
+            let fits = prior.map { $0.appending(body) == row.link } ?? true
+            row.record = fits ? NewRecord(requeueing: body, stream: table.stream, number: row.number) : nil
             running = row.link.map { (row.number, $0) }
             rows.append(row)
             bytes += body.count

@@ -24,7 +24,6 @@ package struct QueueInspection: Codable, Equatable, Sendable {
         package var lastNumber: UInt64
         package var markNumber: UInt64
         package var gaps: [Gap]
-        package var consentPending: UInt64
         package var apart: UInt64
     }
 
@@ -111,7 +110,7 @@ extension QueueStore {
                 gaps: ledger.gaps.map {
                     QueueInspection.Gap(first: $0.first, last: $0.last, reason: $0.reason.description)
                 },
-                consentPending: state.consent[stream].rowCount, apart: state.apart(stream))
+                apart: state.apart(stream))
         }
         let ended = state.ended.map {
             QueueInspection.Ended(
@@ -167,7 +166,6 @@ extension QueueStore {
         let rows = try connection.prepare("SELECT number, size, link, body FROM \(table.name) ORDER BY number")
         var running = (number: ledger.front, link: ledger.frontLink)
         var removed = RemovedRows()
-        let isChained = table != .consent(table.stream)
         while try rows.step() {
             let number = try rows.uint64(0)
             removed.bytes += try rows.uint64(1)
@@ -178,17 +176,15 @@ extension QueueStore {
             if size != rows.int(1) {
                 result.findings.append("\(table.name) \(number): \(size) bytes where \(rows.int(1)) are noted")
             }
-            if isChained {
-                let isNext = number == running.number + 1
-                if !isNext, state.ended.allSatisfy({ $0.salvage == nil }) {
-                    result.findings.append("\(table.name): numbers \(running.number + 1)...\(number - 1) are missing")
-                }
-                let isKnown = isNext && running.link != .zero || number == 1
-                if isKnown, rows.withBlob(3, { running.link.appending($0) }) != link {
-                    result.findings.append("\(table.name) \(number) does not follow from the record before it")
-                }
-                running = (number, link)
+            let isNext = number == running.number + 1
+            if !isNext, state.ended.allSatisfy({ $0.salvage == nil }) {
+                result.findings.append("\(table.name): numbers \(running.number + 1)...\(number - 1) are missing")
             }
+            let isKnown = isNext && running.link != .zero || number == 1
+            if isKnown, rows.withBlob(3, { running.link.appending($0) }) != link {
+                result.findings.append("\(table.name) \(number) does not follow from the record before it")
+            }
+            running = (number, link)
             if result.findings.count > 100 { break }
         }
         rows.reset()
@@ -199,8 +195,7 @@ extension QueueStore {
         if removed.bytes != ledger.bytes {
             result.findings.append("\(table.name): \(removed.bytes) bytes where the ledger says \(ledger.bytes)")
         }
-        if isChained, table == .current(table.stream), running.number != ledger.last || running.link != ledger.lastLink
-        {
+        if table == .current(table.stream), running.number != ledger.last || running.link != ledger.lastLink {
             result.findings.append("\(table.name) ends at \(running.number) where the ledger says \(ledger.last)")
         }
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import SQLite
 import SwiftProtobuf
 import WireModel
@@ -48,8 +49,7 @@ extension QueueStore {
     private struct Line: Encodable {
         var stream: String
         var epoch: String?
-        /// Absent for a record that waits for consent.
-        var number: UInt64?
+        var number: UInt64
         var kind: String
         var module: String?
         /// Microseconds since 1970.
@@ -65,17 +65,13 @@ extension QueueStore {
     }
 
     private func line(_ table: RecordTable, number: UInt64, record: Data) throws -> String {
-        let isNumbered = table != .consent(table.stream)
-        let record = isNumbered ? record : Data([8, 1]) + record
         let epoch: EpochID? =
             switch table {
             case .current: state.epoch
             case .ended(let ordinal, _): state.ended.first { $0.ordinal == ordinal }?.id
-            case .consent: nil
             }
         var line = Line(
-            stream: table.stream.description, epoch: epoch?.description, number: isNumbered ? number : nil,
-            kind: "unknown")
+            stream: table.stream.description, epoch: epoch?.description, number: number, kind: "unknown")
         guard let header = RecordHeader(scanning: record) else {
             line.isDamaged = true
             line.body = record.base64EncodedString()
@@ -148,6 +144,25 @@ extension RecordQueue {
     /// The stored copy; `nil` if there is none. Waits for the writer.
     package func copy(of file: CopiedFile) throws(QueueError) -> Data? {
         try writer.runWaiting { $0.state.copies[file]?.content }
+    }
+
+    /// The copy as last kept in a directory that nobody holds; `nil`: there is none. Changes nothing.
+    /// - Throws: `.inUse` while somebody holds it, `.corrupt` and others where the file cannot be read.
+    package static func copy(of file: CopiedFile, inDirectory directory: String) throws(QueueError) -> Data? {
+        guard access("\(directory)/\(QueueFile.databaseName)", F_OK) == 0 else { return nil }
+        let lock = try DirectoryLock(directory: directory)
+        defer { withExtendedLifetime(lock) {} }
+        do {
+            var options = QueueFile.options()
+            options.mode = .readWrite
+            let connection = try Connection(path: "\(directory)/\(QueueFile.databaseName)", options: options)
+            try connection.setCheckpointOnClose(false)
+            let row = try connection.prepare("SELECT content FROM file_copy WHERE id = ?")
+            try row.bind(file.rawValue, at: 1)
+            return try row.step() ? row.data(0) : nil
+        } catch {
+            throw QueueError(error)
+        }
     }
 
     /// Replaces the copy. It is on synced disk when this returns, and the former one is overwritten in the file. WAL

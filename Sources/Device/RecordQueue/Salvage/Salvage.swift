@@ -100,6 +100,7 @@ extension QueueStore {
         -> SalvageNote
     {
         var unknown: [StreamName: UInt64] = [:]
+        var shelf: [StreamName: [UInt64: SalvageRow.Record]] = [:]
         var batch: [SalvageRow.Record] = []
         var bytes = 0
         var isFull = false
@@ -117,19 +118,58 @@ extension QueueStore {
         var rows = RawRows(pages, greatestPayload: QueueFile.greatestPayload)
         try rows.forEach { id, row in
             guard case .record(var record)? = SalvageRow(id: id, row) else { return }
+            // Nothing confirms this column. A time that is far ahead would make all other records look old.
+            record.queueTime = min(record.queueTime, found.greatestQueueTime ?? .max)
+            if record.chain.ordinal == ChainCode.shelf {
+                shelf[record.chain.stream, default: [:]][record.number] = record
+                return
+            }
             guard let table = state.table(of: record.chain) else {
                 if !found.isStale(record.chain, marker: marker) { unknown[record.chain.stream, default: 0] += 1 }
                 return
             }
             guard record.number > state[table].front else { return }
-            // Nothing confirms this column. A time that is far ahead would make all other records look old.
-            record.queueTime = min(record.queueTime, found.greatestQueueTime ?? .max)
             batch.append(record)
             bytes += record.body.count
             if bytes >= configuration.transactionBytes || batch.count >= QueueFile.transactionRecords { try flush() }
         }
         try flush()
+        var note = note
+        for stream in StreamName.allCases {
+            let (front, waiting) = found.shelf(stream, marker: marker)
+            let rows = (shelf[stream] ?? [:]).values.filter { $0.number > front }.sorted { $0.number < $1.number }
+            try takeIn(shelf: rows, waiting: waiting, of: stream, &note)
+        }
         return try count(unknown, note)
+    }
+
+    /// Records that waited for consent in a file of version 5 or before go into the new epoch, in their order.
+    private func takeIn(
+        shelf rows: [SalvageRow.Record], waiting: UInt64, of stream: StreamName, _ note: inout SalvageNote
+    ) throws {
+        var taken: UInt64 = 0
+        do {
+            for chunk in rows.chunked(64) {
+                let pages = try growIfAllowed(records: chunk.count, bytes: chunk.reduce(0) { $0 + $1.body.count })
+                taken += try change { next in
+                    var count: UInt64 = 0
+                    for row in chunk {
+                        guard let record = NewRecord(envelope: row.body, stream: stream) else { continue }
+                        _ = try insert(record, queuedAt: row.queueTime, into: &next)
+                        count += 1
+                    }
+                    if try availablePages() < QueueFile.reservePages { throw outOfPages(pages) }
+                    return count
+                }
+                checkpointIfDue()
+            }
+        } catch  where QueueError(error).code == .diskFull {
+            logger.error("no room for all records of a corrupt queue", metadata: ["queue.error": "\(error)"])
+        }
+        let lost = max(waiting, UInt64(rows.count)) - taken
+        if lost > 0 { try change { $0[stream].unnumbered.add(lost, .salvage) } }
+        note.salvaged += taken
+        note.lost += lost
     }
 
     /// Inserts records, in halves if they do not fit into one transaction.
@@ -149,8 +189,8 @@ extension QueueStore {
     }
 
     private func insert(salvaged records: ArraySlice<SalvageRow.Record>) throws {
-        let pages = RoomPlan.pages(records: records.count, bytes: records.reduce(0) { $0 + $1.body.count }) * 2
-        if case .grow(let target) = try roomPlan().step(needed: pages) { try grow(toPages: target) }
+        let bytes = records.reduce(0) { $0 + $1.body.count }
+        let pages = try growIfAllowed(records: records.count, bytes: bytes)
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
             for record in records {
                 guard let table = state.table(of: record.chain) else { continue }
@@ -226,7 +266,6 @@ extension QueueStore {
 
     /// Numbers of rows whose link does not follow from that of the row before.
     private func unchained(_ table: RecordTable) throws -> [UInt64] {
-        guard table != .consent(table.stream) else { return [] }
         let rows = try connection.cached("SELECT number, link, body FROM \(table.name) ORDER BY number")
         defer { rows.reset() }
         var running = (number: state[table].front, link: state[table].frontLink)
@@ -284,8 +323,7 @@ extension StreamLedger {
 extension QueueState {
     /// The table of a row found in a corrupt file; `nil` if it belongs nowhere any more.
     fileprivate func table(of chain: ChainCode) -> RecordTable? {
-        if chain.ordinal == ChainCode.consent { return .consent(chain.stream) }
-        return ended.contains { $0.ordinal == chain.ordinal && $0.phase != .settled }
+        ended.contains { $0.ordinal == chain.ordinal && $0.phase != .settled }
             ? .ended(chain.ordinal, chain.stream) : nil
     }
 }

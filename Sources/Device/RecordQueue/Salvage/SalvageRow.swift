@@ -81,7 +81,7 @@ enum SalvageRow {
         guard let chain else { return nil }
         // The envelope repeats these facts.
         let header: RecordHeader?
-        if chain.ordinal == ChainCode.consent {
+        if chain.ordinal == ChainCode.shelf {
             header = link.isEmpty ? RecordHeader(scanning: Data([8, 1]) + data) : nil
         } else {
             header =

@@ -86,10 +86,17 @@ struct SalvagedState {
         }
         for stream in StreamName.allCases {
             state.past[stream] = ledger(ChainCode(ordinal: ChainCode.past, stream: stream))
-            state.consent[stream] = ledger(ChainCode(ordinal: ChainCode.consent, stream: stream))
-            if let known = marker?.streams?[stream] { state.consent[stream].raiseConsent(to: known) }
         }
         return state
+    }
+
+    /// Of the shelf of a file of version 5 or before: up to which place records had left, and how many waited.
+    func shelf(_ stream: StreamName, marker: EpochMarker?) -> (front: UInt64, waiting: UInt64) {
+        let ledger = ledger(ChainCode(ordinal: ChainCode.shelf, stream: stream))
+        // Records have come or gone that only the marker knows of.
+        guard let known = marker?.streams?[stream]?.shelf, (known.last, known.front) > (ledger.last, ledger.front)
+        else { return (ledger.front, ledger.rowCount) }
+        return (known.front, known.waiting)
     }
 
     /// A ledger without contradictions. Contradictory rows are left out and then count as lost.
@@ -130,13 +137,5 @@ extension StreamLedger {
         guard known.last > last else { return }
         last = known.last
         lastLink = known.link
-    }
-
-    /// Records that wait for consent have come or gone that only the marker knows of.
-    fileprivate mutating func raiseConsent(to known: EpochMarker.Stream) {
-        guard (known.consentLast, known.consentFront) > (last, front) else { return }
-        last = known.consentLast
-        mark = StreamMark(number: known.consentFront, link: .zero, stored: known.consentFront)
-        rowCount = known.consentWaiting
     }
 }

@@ -19,8 +19,6 @@ struct QueueState: Equatable, Sendable {
     var streams = StreamLedgers()
     /// Ascending. The number of settled ones is limited.
     var ended: [EndedEpoch] = []
-    /// Records that wait for consent. Their numbers are places only.
-    var consent = StreamLedgers()
     /// The sum of all settled epochs.
     var past = StreamLedgers()
 
@@ -36,11 +34,11 @@ struct QueueState: Equatable, Sendable {
     }
 
     /// Bytes of all rows in the file, whatever they wait for.
-    var bytes: UInt64 { streams.bytes + consent.bytes + ended.reduce(0) { $0 + $1.streams.bytes } }
+    var bytes: UInt64 { streams.bytes + ended.reduce(0) { $0 + $1.streams.bytes } }
 
-    /// Records without a number that wait: for consent, and on their way from a closed epoch into this one.
+    /// Records without a number in this epoch that wait: they are on their way here from a closed one.
     func apart(_ stream: StreamName) -> UInt64 {
-        ended.reduce(consent[stream].rowCount) { $0 + ($1.phase == .moving ? $1.streams[stream].rowCount : 0) }
+        ended.reduce(0) { $0 + ($1.phase == .moving ? $1.streams[stream].rowCount : 0) }
     }
 
     /// The totals sent with a part.
@@ -55,7 +53,7 @@ struct QueueState: Equatable, Sendable {
 
     /// Every ledger that has a row on disk, by ordinal.
     var chains: [Int64: StreamLedgers] {
-        var chains = [ordinal: streams, ChainCode.past: past, ChainCode.consent: consent]
+        var chains = [ordinal: streams, ChainCode.past: past]
         for epoch in ended where epoch.phase != .settled { chains[epoch.ordinal] = epoch.streams }
         return chains
     }
@@ -63,9 +61,7 @@ struct QueueState: Equatable, Sendable {
     /// Tables with rows that wait or must be erased, the least important and oldest first.
     var tables: [RecordTable] {
         StreamName.allCases.reversed().flatMap { stream in
-            ended.filter { $0.phase != .settled }.map { RecordTable.ended($0.ordinal, stream) } + [
-                .consent(stream), .current(stream),
-            ]
+            ended.filter { $0.phase != .settled }.map { RecordTable.ended($0.ordinal, stream) } + [.current(stream)]
         }
     }
 
@@ -73,7 +69,6 @@ struct QueueState: Equatable, Sendable {
         get {
             switch table {
             case .current(let stream): streams[stream]
-            case .consent(let stream): consent[stream]
             case .ended(let ordinal, let stream):
                 ended.first { $0.ordinal == ordinal }?.streams[stream] ?? StreamLedger()
             }
@@ -81,7 +76,6 @@ struct QueueState: Equatable, Sendable {
         set {
             switch table {
             case .current(let stream): streams[stream] = newValue
-            case .consent(let stream): consent[stream] = newValue
             case .ended(let ordinal, let stream):
                 if let index = ended.firstIndex(where: { $0.ordinal == ordinal }) {
                     ended[index].streams[stream] = newValue
@@ -101,7 +95,6 @@ struct QueueState: Equatable, Sendable {
     func isChained(_ table: RecordTable) -> Bool {
         switch table {
         case .current: true
-        case .consent: false
         case .ended(let ordinal, _): ended.first { $0.ordinal == ordinal }?.phase == .closing
         }
     }
@@ -112,11 +105,10 @@ enum RecordTable: Hashable, Sendable {
     case current(StreamName)
     /// A table of the ended epoch with this ordinal.
     case ended(Int64, StreamName)
-    case consent(StreamName)
 
     var stream: StreamName {
         switch self {
-        case .current(let stream), .ended(_, let stream), .consent(let stream): stream
+        case .current(let stream), .ended(_, let stream): stream
         }
     }
 
@@ -124,7 +116,6 @@ enum RecordTable: Hashable, Sendable {
         switch self {
         case .current(let stream): stream.description
         case .ended(let ordinal, let stream): "ended_\(ordinal)_\(stream)"
-        case .consent(let stream): "consent_\(stream)"
         }
     }
 }

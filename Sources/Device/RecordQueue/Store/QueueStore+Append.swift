@@ -6,8 +6,6 @@ import WireModel
 /// The result for a record passed to the store.
 enum AppendOutcome: Equatable, Sendable {
     case number(UInt64)
-    /// It waits apart.
-    case apart
     /// The limit is reached and nothing may be dropped in its favour. It was counted.
     case refused
 }
@@ -16,11 +14,10 @@ enum AppendOutcome: Equatable, Sendable {
 extension QueueStore {
     /// Commits records in one transaction, and the counts of those refused before it.
     ///
-    /// - Parameter apart: those are not numbered, they wait for consent.
     /// - Returns: an outcome for each record, in order.
     /// - Throws: `.diskFull` where neither the file nor the disk has room: nothing is committed then.
     func append(
-        _ records: [NewRecord], apart: Set<Int> = [], unnumbered: [StreamName: [DropReason: UInt64]] = [:]
+        _ records: [NewRecord], unnumbered: [StreamName: [DropReason: UInt64]] = [:]
     ) throws -> [AppendOutcome] {
         var needed = 0
         for attempt in 0... {
@@ -35,9 +32,6 @@ extension QueueStore {
                         if room.refused.contains(index) {
                             next[record.stream].unnumbered[.byteCap, default: 0] += 1
                             outcomes.append(.refused)
-                        } else if apart.contains(index) {
-                            try insertApart(record, into: &next)
-                            outcomes.append(.apart)
                         } else {
                             outcomes.append(.number(try insert(record, into: &next)))
                         }
@@ -74,44 +68,24 @@ extension QueueStore {
         let bytes = record.serialized(number: number)
         let link = next[stream].lastLink.appending(bytes)
         let queueTime = max(next[stream].lastQueueTime, queuedAt ?? next.clock.time(of: record.stamp))
-        try insertRow(
-            .current(stream), number: number, record: record, queueTime: queueTime, link: link.data, body: bytes,
-            chain: ChainCode(ordinal: next.ordinal, stream: stream))
-        next[stream].append(link: link, bytes: bytes.count, queueTime: queueTime)
-        return number
-    }
-
-    /// Sets a record apart until the person has decided: its envelope, which has no number yet.
-    private func insertApart(_ record: NewRecord, into next: inout QueueState) throws {
-        let stream = record.stream
-        let place = next.consent[stream].last + 1
-        let queueTime = max(next.consent[stream].lastQueueTime, next.clock.time(of: record.stamp))
-        try insertRow(
-            .consent(stream), number: place, record: record, queueTime: queueTime, link: Data(), body: record.envelope,
-            chain: ChainCode(ordinal: ChainCode.consent, stream: stream))
-        next.consent[stream].append(link: .zero, bytes: record.envelope.count, queueTime: queueTime)
-    }
-
-    private func insertRow(
-        _ table: RecordTable, number: UInt64, record: NewRecord, queueTime: Int64, link: Data, body: Data,
-        chain: ChainCode
-    ) throws {
-        let statement = try connection.cached(Self.insertText[table] ?? "")
+        let statement = try connection.cached(Self.insertText[stream] ?? "")
         try statement.bind(number, at: 1)
         try statement.bind(record.kind.rawValue, at: 2)
         try statement.bind(record.stamp.wallTime, at: 3)
         try statement.bind(queueTime, at: 4)
-        try statement.bind(body.count, at: 5)
-        try statement.bind(link, at: 6)
-        try statement.bind(chain.rawValue, at: 8)
-        try body.withUnsafeBytes { (bytes) throws in try statement.run(bindingUncopied: bytes, at: 7) }
+        try statement.bind(bytes.count, at: 5)
+        try statement.bind(link.data, at: 6)
+        try statement.bind(ChainCode(ordinal: next.ordinal, stream: stream).rawValue, at: 8)
+        try bytes.withUnsafeBytes { (bytes) throws in try statement.run(bindingUncopied: bytes, at: 7) }
+        next[stream].append(link: link, bytes: bytes.count, queueTime: queueTime)
+        return number
     }
 
     private static let insertText = Dictionary(
-        uniqueKeysWithValues: StreamName.allCases.flatMap { [RecordTable.current($0), .consent($0)] }.map {
+        uniqueKeysWithValues: StreamName.allCases.map {
             (
                 $0,
-                "INSERT INTO \($0.name) (number, kind, wall_time, queue_time, size, link, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO \($0) (number, kind, wall_time, queue_time, size, link, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             )
         })
 

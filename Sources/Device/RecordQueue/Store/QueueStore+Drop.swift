@@ -11,11 +11,19 @@ extension QueueStore {
         try drop(oldest: count, bytes: bytes, from: .current(stream), reason: reason, keepAside: keepAside)
     }
 
+    /// Drops about so much as fits into one transaction.
+    /// - Returns: what was dropped; `nil`: nothing waits there.
+    func dropSome(from table: RecordTable, reason: DropReason) throws -> Gap? {
+        defer { checkpointIfDue() }
+        return try drop(
+            oldest: QueueFile.transactionRecords, bytes: QueueFile.transactionBytes, from: table, reason: reason,
+            keepAside: false)
+    }
+
     /// Drops the oldest records, at least one where there is one: up to `count`, and no more than about `bytes` of
     /// them.
     ///
-    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap, and its numbers are places only
-    ///   where records wait apart. `nil`: the table is empty.
+    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap. `nil`: the table is empty.
     func drop(oldest count: Int, bytes: Int, from table: RecordTable, reason: DropReason, keepAside: Bool) throws
         -> Gap?
     {
@@ -112,8 +120,7 @@ extension QueueStore {
         defer { statement.reset() }
         var prefix: Prefix?
         while try statement.step() {
-            // Records apart have no link.
-            guard let link = ChainLink(statement.data(2)) ?? (state.isChained(table) ? nil : .zero) else {
+            guard let link = ChainLink(statement.data(2)) else {
                 throw corrupt("a row of \(table.name) has no link")
             }
             let number = try statement.uint64(0)
@@ -174,6 +181,15 @@ extension QueueStore {
     private func fixAllocation() throws {
         try connection.setChunkSize(bytes: allocatedPages * QueueFile.pageBytes)
         try connection.setPragma("max_page_count", to: allocatedPages)
+    }
+
+    /// Allocates room for records where the file's own cap allows it; keeping space free does not count here.
+    /// - Returns: the pages they may take.
+    @discardableResult
+    func growIfAllowed(records: Int, bytes: Int) throws -> Int {
+        let pages = RoomPlan.pages(records: records, bytes: bytes) * 2
+        if case .grow(let target) = try roomPlan().step(needed: pages) { try grow(toPages: target) }
+        return pages
     }
 
     /// Pages available without growth, within the present transaction.

@@ -13,7 +13,6 @@ extension QueueStore {
             sum.waiting += try countRows(of: .current(stream))
             sum.add(state.past[stream])
             sum.produced += state.apart(stream)
-            sum.waiting += try countRows(of: .consent(stream))
             for epoch in state.ended where epoch.phase != .settled {
                 sum.waiting += try countRows(of: .ended(epoch.ordinal, stream))
                 guard epoch.phase == .closing else { continue }
@@ -58,7 +57,6 @@ extension QueueStore {
                 },
                 due: try dueCount(of: stream, hold: holds[stream] ?? .zero, now: now), lastNumber: ledger.last,
                 mark: ledger.mark, gaps: ledger.gaps, dropped: ledger.dropped,
-                consentPending: state.consent[stream].rowCount,
                 apart: state.tables.reduce(0) {
                     $1.stream == stream && $1 != .current(stream) ? $0 + state[$1].rowCount : $0
                 })

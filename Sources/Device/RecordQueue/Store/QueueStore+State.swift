@@ -53,7 +53,6 @@ extension QueueStore {
         state.copies = try loadCopies()
         state.streams = try loadLedgers(state.ordinal, clock: state.clock)
         state.past = try loadLedgers(ChainCode.past, clock: state.clock)
-        state.consent = try loadLedgers(ChainCode.consent, clock: state.clock)
         return state
     }
 

@@ -61,16 +61,18 @@ final class QueueStore {
             }
             try create(state)
         }
-        if version == 1 { try migrateFromVersion1() }
-        if version == 2 { try migrateFromVersion2() }
-        if version == 3 { try migrateFromVersion3() }
-        if version == 4 { try migrateFromVersion4() }
-        try checkSchema(ended: try endedOrdinals())
+        // Before anything is written to the file or its WAL: what is lost for SQLite may still be readable there. A file
+        // of which this cannot be read is found wanting below.
+        if let found = try? storedMarker(version: version), let finding = marker?.marker?.finding(against: found) {
+            throw corrupt(finding)
+        }
+        try migrate(from: version)
+        let hasShelf = try connection.userVersion == QueueFile.shelfVersion
+        try checkSchema(ended: try endedOrdinals(), hasShelf: hasShelf)
         state = try load()
-        // Nothing was written to the file or its WAL yet, so what SQLite cannot see may still be readable.
-        if let finding = marker?.marker?.finding(against: state) { throw corrupt(finding) }
         if version != 0 { try allocate() }
         state.clock = state.clock.resumed(at: now)
+        if hasShelf { try emptyShelf() }
         writeMarker(syncing: true)
     }
 
@@ -220,9 +222,9 @@ extension QueueStore {
         }
     }
 
-    func checkSchema(ended: [Int64]) throws {
+    func checkSchema(ended: [Int64], hasShelf: Bool) throws {
         let found = try tables()
-        let expected = QueueFile.tables(ended: ended)
+        let expected = QueueFile.tables(ended: ended, hasShelf: hasShelf)
         for (name, sql) in expected where found[name] != sql {
             throw corrupt("table \(name) is \(found[name] == nil ? "missing" : "not the one this version makes")")
         }
@@ -251,110 +253,5 @@ extension QueueStore {
         var tables: [String: String] = [:]
         while try statement.step() { tables[statement.string(0)] = statement.string(1) }
         return tables
-    }
-}
-
-/// From version 1, which had one epoch and counted its rows when asked; from version 2, which did not know what became
-/// of records quarantined; from version 3, which had no copy of any file; and from version 4, which had one of the
-/// identity alone.
-///
-/// One transaction, small however much waits: the tables of records get a column with a default, which touches no row;
-/// the small tables are copied. Only the rows are counted, once.
-extension QueueStore {
-    func migrateFromVersion1() throws {
-        let found = try tables()
-        let expected = [
-            "status", "event", "sample", "ledger", "tally", "gap", "quarantine", "meta",
-        ]
-        guard Set(found.keys) == Set(expected) else { throw corrupt("it is not a queue of version 1") }
-        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
-            for stream in StreamName.allCases {
-                try connection.execute("ALTER TABLE \(stream) ADD COLUMN \(QueueFile.chainColumn(stream))")
-            }
-            try addFates()
-            for table in ["ledger", "tally", "gap", "meta"] {
-                try connection.execute("ALTER TABLE \(table) RENAME TO former_\(table)")
-            }
-            for (name, sql) in QueueFile.tables(ended: []).sorted(by: { $0.key < $1.key })
-            where try tables()[name] == nil {
-                try connection.execute(sql)
-            }
-            try copyFromVersion1()
-            for table in ["ledger", "tally", "gap", "meta"] { try connection.execute("DROP TABLE former_\(table)") }
-            try connection.setUserVersion(QueueFile.schemaVersion)
-        }
-    }
-
-    func migrateFromVersion2() throws {
-        guard try tables()["quarantine"] != nil else { throw corrupt("table quarantine is missing") }
-        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
-            try addFates()
-            try addCopies()
-            try connection.setUserVersion(QueueFile.schemaVersion)
-        }
-    }
-
-    func migrateFromVersion3() throws {
-        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
-            try addCopies()
-            try connection.setUserVersion(QueueFile.schemaVersion)
-        }
-    }
-
-    func migrateFromVersion4() throws {
-        guard try tables()["identity"] != nil else { throw corrupt("table identity is missing") }
-        // The credential in the former table must not stay on a free page.
-        try connection.setPragma("secure_delete", to: 1)
-        defer { try? connection.setPragma("secure_delete", to: 0) }
-        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
-            let identity = try identityOfVersion4()
-            // The new table uses its page, so a full disk does not prevent an update.
-            try connection.execute("DROP TABLE identity")
-            try addCopies()
-            if let identity {
-                let statement = try connection.prepare("INSERT INTO file_copy VALUES (?, ?, ?)")
-                try statement.bind(CopiedFile.identity.rawValue, identity.sequence, identity.content)
-                try statement.run()
-            }
-            try connection.setUserVersion(QueueFile.schemaVersion)
-        }
-    }
-
-    private func identityOfVersion4() throws -> QueueState.FileCopy? {
-        let row = try connection.prepare("SELECT sequence, content FROM identity WHERE id = 1")
-        defer { row.reset() }
-        return try row.step() ? QueueState.FileCopy(sequence: row.int64(0), content: row.data(1)) : nil
-    }
-
-    private func addFates() throws {
-        try connection.execute("ALTER TABLE quarantine ADD COLUMN \(QueueFile.fateColumn)")
-    }
-
-    private func addCopies() throws {
-        guard try tables()["file_copy"] == nil, let sql = QueueFile.tables(ended: [])["file_copy"] else {
-            throw corrupt("it has a table that its version does not have")
-        }
-        try connection.execute(sql)
-    }
-
-    private func copyFromVersion1() throws {
-        for stream in StreamName.allCases {
-            let raw = stream.rawValue
-            try connection.execute(
-                """
-                INSERT INTO ledger SELECT 4 + stream, last_number, last_link, last_queue_time, (SELECT count(*) FROM \(stream)), bytes,
-                mark_number, mark_link, stored, lost_at_collector, NULL, NULL, 0 FROM former_ledger WHERE stream = \(raw);
-                INSERT INTO ledger SELECT \(raw), 0, zeroblob(16), 0, 0, 0, 0, zeroblob(16), 0, 0, NULL, NULL, 0;
-                INSERT INTO ledger SELECT \(raw) - 4, 0, zeroblob(16), 0, 0, 0, 0, zeroblob(16), 0, 0, NULL, NULL, 0;
-                """)
-        }
-        try connection.execute(
-            """
-            INSERT INTO tally SELECT 4 + stream, account, reason, count FROM former_tally;
-            INSERT INTO gap SELECT 4 + stream, first, last, reason, link FROM former_gap;
-            INSERT INTO epoch SELECT 1, epoch, NULL, 1, 0, NULL, NULL, 0, 0 FROM former_meta;
-            INSERT INTO meta SELECT 1, queue_time, wall_time, boot_id, since_boot, parting, parted_stream, parted_wall_time, collector,
-            organization, device, quarantine_queue_time, NULL FROM former_meta;
-            """)
     }
 }

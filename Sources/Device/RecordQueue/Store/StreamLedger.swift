@@ -83,8 +83,7 @@ struct StreamLedger: Equatable, Sendable {
         remove(removed)
     }
 
-    /// Where numbers are places only (consent, rows on their way to a new epoch): everything up to `number` is done
-    /// with.
+    /// For rows on their way to a new epoch: everything up to `number` is done with.
     mutating func passed(_ number: UInt64, link: ChainLink = .zero, removed: RemovedRows) {
         mark = StreamMark(number: number, link: link, stored: number)
         if number == last { lastLink = link }
@@ -156,14 +155,14 @@ struct StreamLedgers: Equatable, Sendable {
 /// The epoch and stream of a row as one small number. It is in `ledger`, `tally` and `gap` and in every record's row,
 /// so a row found in a damaged file tells where it belongs.
 struct ChainCode: Hashable, Sendable {
-    /// 1, 2, 3 ... as the file's epochs began; `past` and `consent` are not epochs.
+    /// 1, 2, 3 ... as the file's epochs began; `past` and `shelf` are not epochs.
     var ordinal: Int64
     var stream: StreamName
 
     /// The sum of settled epochs.
     static let past: Int64 = 0
-    /// Records that wait for consent.
-    static let consent: Int64 = -1
+    /// Up to version 5: records that waited for consent.
+    static let shelf: Int64 = -1
 
     /// Used on disk; never changes.
     var rawValue: Int64 { ordinal * 4 + Int64(stream.rawValue) }
@@ -172,7 +171,7 @@ struct ChainCode: Hashable, Sendable {
 
 extension ChainCode {
     init?(rawValue: Int64) {
-        guard rawValue >= Self.consent * 4, rawValue < 1 << 40, let stream = StreamName(rawValue: Int(rawValue & 3))
+        guard rawValue >= Self.shelf * 4, rawValue < 1 << 40, let stream = StreamName(rawValue: Int(rawValue & 3))
         else { return nil }
         self.init(ordinal: rawValue >> 2, stream: stream)
     }

@@ -77,10 +77,6 @@ final class QueueWriter: @unchecked Sendable {
         perform(buffer.withLock { $0.countDropped(reason, of: stream, count) })
     }
 
-    func enqueueApart(_ record: NewRecord) async throws(QueueError) {
-        _ = try await enqueueDurably(record, isApart: true)
-    }
-
     func enqueue(_ record: NewRecord) throws(QueueError) {
         guard lossWindow == .zero else { return perform(try add(WriteBuffer.Entry(record: record, waiter: nil))) }
         let outcome = Outcome()
@@ -93,10 +89,10 @@ final class QueueWriter: @unchecked Sendable {
         let result = Mutex<Result<UInt64, QueueError>?>(nil)
     }
 
-    func enqueueDurably(_ record: NewRecord, isApart: Bool = false) async throws(QueueError) -> UInt64 {
+    func enqueueDurably(_ record: NewRecord) async throws(QueueError) -> UInt64 {
         let result: Result<UInt64, QueueError> = await withCheckedContinuation { waiter in
             do throws(QueueError) {
-                perform(try add(WriteBuffer.Entry(record: record, isApart: isApart) { waiter.resume(returning: $0) }))
+                perform(try add(WriteBuffer.Entry(record: record) { waiter.resume(returning: $0) }))
             } catch {
                 waiter.resume(returning: .failure(error))
             }
@@ -250,9 +246,7 @@ final class QueueWriter: @unchecked Sendable {
     private func commit(
         _ entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], into store: QueueStore
     ) throws {
-        var apart: Set<Int> = []
-        for (index, entry) in entries.enumerated() where entry.isApart { apart.insert(index) }
-        let outcomes = try store.append(entries.map(\.record), apart: apart, unnumbered: unnumbered)
+        let outcomes = try store.append(entries.map(\.record), unnumbered: unnumbered)
         buffer.withLock { $0.settle(entries) }
         for (entry, outcome) in zip(entries, outcomes) { entry.waiter?(outcome.result(for: entry.record)) }
         store.checkpointIfDue()
@@ -300,7 +294,6 @@ extension AppendOutcome {
     fileprivate func result(for record: NewRecord) -> Result<UInt64, QueueError> {
         switch self {
         case .number(let number): .success(number)
-        case .apart: .success(0)
         case .refused:
             .failure(
                 QueueError(

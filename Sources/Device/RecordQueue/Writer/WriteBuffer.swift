@@ -4,8 +4,6 @@ import WireModel
 struct WriteBuffer {
     struct Entry {
         let record: NewRecord
-        /// It is not numbered but waits for consent.
-        var isApart = false
         /// Told the number after the commit; `nil` for an ordinary record.
         let waiter: (@Sendable (Result<UInt64, QueueError>) -> Void)?
     }

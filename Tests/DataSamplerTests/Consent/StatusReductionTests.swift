@@ -5,20 +5,7 @@ import WireModel
 
 @testable import DataSampler
 
-@Suite struct ConsentGateTests {
-    @Test(
-        arguments: [
-            (.granted, false, .event, .queue), (.granted, false, .sample, .queue), (.granted, true, .event, .apart),
-            (.pending, false, .event, .apart), (.pending, false, .sample, .apart), (.denied, false, .event, .refuse),
-            (.denied, true, .sample, .refuse), (.granted, true, .status, .queue), (.pending, false, .status, .queue),
-            (.denied, true, .status, .queue),
-        ] as [(DataSamplerConsent, Bool, StreamName, ConsentGate.Decision)])
-    func whatPeopleDoWaitsForConsentAndThatTheDeviceLivesDoesNot(
-        consent: DataSamplerConsent, isSettling: Bool, stream: StreamName, decision: ConsentGate.Decision
-    ) {
-        #expect(ConsentGate.decide(consent, isSettling: isSettling, stream: stream) == decision)
-    }
-
+@Suite struct StatusReductionTests {
     @Test func aBeaconWithoutConsentTellsOfTheProgramOnly() throws {
         var expected = WireBeacon()
         expected.trigger = .schedule
@@ -59,7 +46,7 @@ import WireModel
         beacon.metered = true
         beacon.roaming = true
         beacon.modules = ["system"]
-        #expect(try WireBeacon.decode(ConsentGate.reduced(beacon.encoded, kind: .beacon)) == expected)
+        #expect(try WireBeacon.decode(StatusReduction.reduced(beacon.encoded, kind: .beacon)) == expected)
     }
 
     @Test func aCommandsResultWithoutConsentTellsItsStateOnly() throws {
@@ -70,7 +57,7 @@ import WireModel
             $0.detail = "logs of anna"
             $0.deviceInformation.identity.hostName = "annas-laptop"
         }
-        let reduced = try WireCommandResult.decode(ConsentGate.reduced(result.encoded, kind: .commandResult))
+        let reduced = try WireCommandResult.decode(StatusReduction.reduced(result.encoded, kind: .commandResult))
         #expect(
             reduced
                 == WireCommandResult.with {
@@ -81,7 +68,7 @@ import WireModel
     }
 
     @Test func whatIsNoStatusRecordOrNoMessageIsReducedToNothing() {
-        #expect(ConsentGate.reduced(Data([1, 2, 3]), kind: .sampleSystem).isEmpty)
-        #expect(ConsentGate.reduced(Data([0xFF]), kind: .beacon).isEmpty)
+        #expect(StatusReduction.reduced(Data([1, 2, 3]), kind: .sampleSystem).isEmpty)
+        #expect(StatusReduction.reduced(Data([0xFF]), kind: .beacon).isEmpty)
     }
 }

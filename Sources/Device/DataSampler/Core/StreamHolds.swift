@@ -1,0 +1,49 @@
+import RecordQueue
+import Transmitter
+import WireModel
+
+/// What keeps records on the device although they were made, stream by stream. Pure.
+///
+/// The transmitter does not ask the queue for a held stream: its records have their numbers, wait under the queue's own
+/// caps, and go in their order once nothing holds them. Network, battery and the rules of the profile come after
+/// (`TransmissionGate`), and the hold of events, which counts from when each was made, comes last.
+struct StreamHolds: Equatable, Sendable {
+    /// Telemetry is switched off, the application has suspended it, or the device was unenrolled.
+    var isPaused = false
+    /// Do-not-disturb, or the device is being unenrolled.
+    var isQuiet = false
+    /// The person has not decided, a decision is being taken over, or a denial is not carried out yet.
+    var awaitsConsent = false
+    /// No profile has said yet whether events may be recorded, or what it refuses is not dropped yet.
+    var awaitsFirstProfile = false
+
+    /// - Returns: `nil`: nothing holds it.
+    func reason(_ stream: StreamName) -> TransmissionGate.Reason? {
+        if isPaused { return .paused }
+        // Status tells that the device lives, and a refusal from a dead device.
+        guard stream != .status else { return nil }
+        if isQuiet { return .paused }
+        if awaitsConsent { return .consent }
+        return stream == .event && awaitsFirstProfile ? .firstProfile : nil
+    }
+
+    var reasons: [StreamName: TransmissionGate.Reason] {
+        StreamName.allCases.reduce(into: [:]) { $0[$1] = reason($1) }
+    }
+}
+
+/// Events that wait for the first profile, which says whether they may be recorded at all. Pure.
+struct EarlyEvents: Equatable, Sendable {
+    static let maximumRecords: UInt64 = 1_000
+    static let maximumBytes: UInt64 = 1 << 20
+
+    var records: UInt64 = 0
+    var bytes: UInt64 = 0
+
+    func hasRoom(for size: Int) -> Bool { records < Self.maximumRecords && bytes + UInt64(size) <= Self.maximumBytes }
+
+    mutating func add(_ size: Int) {
+        records += 1
+        bytes += UInt64(size)
+    }
+}
