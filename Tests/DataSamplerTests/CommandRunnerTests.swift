@@ -15,6 +15,7 @@ import WireModel
     private final class CountingActions: CommandActions {
         let beacons = Atomic<Int>(0)
         let wipes = Atomic<Int>(0)
+        let questions = Atomic<Int>(0)
         private let pending = Mutex<Data?>(nil)
 
         func sendBeacon() async throws(DataSamplerError) { beacons.add(1, ordering: .relaxed) }
@@ -29,6 +30,7 @@ import WireModel
         }
         func wipeUnderWay() async -> Data? { pending.withLock { $0 } }
         func wipeWasReported() async throws(DataSamplerError) { pending.withLock { $0 = nil } }
+        func askForNews() async { questions.add(1, ordering: .relaxed) }
         func transmitNow() {}
     }
 
@@ -81,11 +83,10 @@ import WireModel
 
     private func runner(
         _ core: SamplerCore, _ actions: CountingActions, ledger: CommandLedger = CommandLedger(),
-        poll: @escaping CommandRunner.Poll = {}, save: @escaping CommandRunner.Save
+        save: @escaping CommandRunner.Save
     ) -> CommandRunner {
         CommandRunner(
-            save: save, ledger: ledger, core: core, actions: actions, poll: poll, sleeper: ContinuousClock(),
-            logger: logger)
+            save: save, ledger: ledger, core: core, actions: actions, events: DeviceEvents(), logger: logger)
     }
 
     private func results(_ core: SamplerCore) async throws -> [WireCommandResult] {
@@ -181,12 +182,12 @@ import WireModel
         let directory = try TemporaryDirectory()
         let (clock, conditions) = (ManualRecordClock(), SetConditions())
         let core = try await core(directory.path, clock: clock, conditions: conditions)
-        let asked = Atomic<Int>(0)
-        let runner = runner(core, CountingActions(), poll: { asked.add(1, ordering: .relaxed) }) { _ in }
+        let actions = CountingActions()
+        let runner = runner(core, actions) { _ in }
         func look(after duration: Duration) async -> Int {
             clock.advance(by: duration)
             await runner.pollIfSilent()
-            return asked.load(ordering: .relaxed)
+            return actions.questions.load(ordering: .relaxed)
         }
         #expect(await look(after: .seconds(900)) == 0, "it has no enrollment")
         try core.identity.save(

@@ -81,18 +81,23 @@ import WireModel
         #expect(await monitor.examineIfDue()?.findings.first?.finding.verdict == .unknown)
     }
 
-    @Test func `Its loop tells a change and ends when its task is cancelled`() async {
+    @Test func `A running sampler tells another verdict with a beacon, ten minutes later at the latest`() async throws {
         let detector = ScriptedDetector("d", .no)
-        let monitor = monitor([detector])
-        _ = await monitor.report()
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        var environment = SamplerBench.environment(bench.collector)
+        environment.clock = clock
+        environment.detectors = { _, _ in [detector] }
+        let sampler = try DataSampler(
+            configuration: SamplerBench.configuration(directory.path), environment: environment,
+            logger: Logger(label: "test"))
+        try await sampler.start()
+        try await sampler.sendBeacon()
         detector.set(.yes)
         clock.advance(by: CompromiseMonitor.interval)
-        let (changes, continuation) = AsyncStream.makeStream(of: CompromiseReport.self)
-        let task = Task { await monitor.run(sleeper: ContinuousClock()) { continuation.yield($0) } }
-        let report = await changes.first { _ in true }
-        #expect(report?.verdict == .yes)
-        task.cancel()
-        await task.value
+        try sampler.running().events.wake(.compromise)
+        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .change } }
+        await sampler.stop()
     }
 
     @Test(

@@ -34,7 +34,7 @@ import WireModel
     }
 
     @Test func `What is left of an unenrollment is tried again soon, and rarely where nobody answers`() {
-        let pauses = (0...9).map { DeviceController.leavingPause(after: $0) / 1_000_000 }
+        let pauses = (0...9).map { LeaveKeeper.pause(after: $0).components.seconds }
         #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60, 60])
     }
 
@@ -63,7 +63,7 @@ import WireModel
         let environment = SamplerBench.environment(bench.collector)
         let core = try await SamplerCore.open(
             SamplerBench.configuration(directory.path), environment: environment, logger: Logger(label: "test"))
-        let wipes = WipeKeeper(core: core) {}
+        let wipes = WipeKeeper(core: core, events: DeviceEvents()) {}
         // A directory under the temporary file's name keeps the note from being written.
         let obstacle = "\(directory.path)/\(WipeNote.fileName).new"
         try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: true)
@@ -117,7 +117,7 @@ import WireModel
                 NewRecord(stream: .event, kind: .event, stamp: core.clock.now(), body: secret))
         }
         let former = core.queue.epoch
-        var wipes = WipeKeeper(core: core) {}
+        var wipes = WipeKeeper(core: core, events: DeviceEvents()) {}
         try await wipes.begin(command: nil, reason: "test")
         let obstacle = Obstacle()
         try await core.queue.run { try obstacle.begin($0) }
@@ -130,7 +130,7 @@ import WireModel
         } else {
             await core.close()
             core = try await open()
-            wipes = WipeKeeper(core: core) {}
+            wipes = WipeKeeper(core: core, events: DeviceEvents()) {}
             try await wipes.resume { _ in true }
         }
         #expect(try core.queue.epoch == epoch && isErased(), "erased, and no epoch more")

@@ -38,8 +38,9 @@ import WireModel
     @Test func `Each combination holds what it is to hold, and status goes wherever it may`() {
         var seen: Set<String> = []
         for row in Self.rows {
-            let holds = StreamHolds(
-                isPaused: row.paused, isQuiet: row.quiet, awaitsConsent: row.consent, awaitsFirstProfile: row.profile)
+            var awaits: AwaitedDecisions = row.consent ? .consent : []
+            if row.profile { awaits.insert(.firstProfile) }
+            let holds = StreamHolds(isPaused: row.paused, isQuiet: row.quiet, awaits: awaits)
             seen.insert("\(holds)")
             #expect(holds.reason(.status) == row.status, "\(holds)")
             #expect(holds.reason(.event) == row.event, "\(holds)")

@@ -69,8 +69,10 @@ import WireModel
             save: { uploads in
                 if saves.take() { throw DiskFull() }
                 self.kept.withLock { $0 = uploads }
-            }, changed: { upload in self.heard.withLock { $0.append(upload.phase) } },
-            now: { [clock = bench.clock] in Int64(clock.now().timeSinceBoot) }, sleeper: bench.sleeper, roll: { 1 },
+            },
+            events: EventSink { event in
+                if case .changed(let upload) = event { self.heard.withLock { $0.append(upload.phase) } }
+            }, now: { [clock = bench.clock] in Int64(clock.now().timeSinceBoot) }, roll: { 1 },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 

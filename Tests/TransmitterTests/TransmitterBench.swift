@@ -14,7 +14,7 @@ final class TransmitterBench: Sendable {
     let store = InMemoryRecordStore()
     let collector: LoopbackCollector
     let conditions = SetConditions()
-    let delegate = RecordingDelegate()
+    let events = RecordingEvents()
     let sleeper = ManualSleeper()
 
     init() { collector = LoopbackCollector(store: store) }
@@ -39,7 +39,7 @@ final class TransmitterBench: Sendable {
             configuration: Transmitter.Configuration(
                 settings: settings ?? TransmitterSettings(eventHold: hold), partBytes: partBytes, agentVersion: "test/1"
             ),
-            conditions: conditions, delegate: delegate, clock: clock, sleeper: sleeper, roll: { 1 }, logger: logger)
+            conditions: conditions, events: events.sink, clock: clock, sleeper: sleeper, roll: { 1 }, logger: logger)
         do {
             try await body(queue, transmitter)
         } catch {
@@ -84,13 +84,11 @@ final class TransmitterBench: Sendable {
     }
 }
 
-/// Keeps what it is told.
-final class RecordingDelegate: TransmitterDelegate {
-    private let heard = Mutex((news: [CollectorNews](), changes: [TransmitterChange]()))
+/// Keeps what was reported.
+final class RecordingEvents: Sendable {
+    private let heard = Mutex<[TransmitterEvent]>([])
 
-    var news: [CollectorNews] { heard.withLock { $0.news } }
-    var changes: [TransmitterChange] { heard.withLock { $0.changes } }
-
-    func received(_ news: CollectorNews) async { heard.withLock { $0.news.append(news) } }
-    func stateChanged(_ change: TransmitterChange) async { heard.withLock { $0.changes.append(change) } }
+    var all: [TransmitterEvent] { heard.withLock { $0 } }
+    var news: [CollectorNews] { all.compactMap { if case .heard(let news) = $0 { news } else { nil } } }
+    var sink: EventSink<TransmitterEvent> { EventSink { event in self.heard.withLock { $0.append(event) } } }
 }

@@ -68,7 +68,7 @@ import WireModel
             for (stream, balance) in try await queue.balance() {
                 #expect(balance.closes && balance.waiting == 0, "\(stream): \(balance)")
             }
-            #expect(bench.delegate.changes.contains(.epochSettled(former)))
+            #expect(bench.events.all.contains(.epochSettled(former)))
             #expect(bench.collector.enrollments == 1, "the same device")
             try await record(names("z", 2), to: queue)
             await settle(transmitter)
@@ -141,7 +141,7 @@ import WireModel
             // All eight of the inherited epoch, the three that the original has stored too: this device has never
             // stored any of them.
             #expect(balance.dropped["clone"] == 8 && balance.stored == 3 && balance.closes, "\(balance)")
-            #expect(bench.delegate.changes.contains(.cloned(former: former.deviceID)))
+            #expect(bench.events.all.contains(.cloned(former: former.deviceID)))
         }
         // The original goes on as if nothing had been.
         try await bench.run(enrollments: enrollments) { _, transmitter in

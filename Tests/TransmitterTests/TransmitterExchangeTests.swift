@@ -6,7 +6,7 @@ import Testing
 import Transmitter
 import WireModel
 
-/// Requests of others, what the delegate hears, gates, and who the device is.
+/// Requests of others, what is reported, gates, and who the device is.
 @Suite struct TransmitterExchangeTests {
     let bench = TransmitterBench()
 
@@ -81,10 +81,10 @@ import WireModel
             try await bench.enqueue(1, to: queue)
             _ = await transmitter.request(.get, WireNames.profilePath)
             _ = await transmitter.pass()
-            #expect(bench.collector.batches == 0 && bench.delegate.news.isEmpty)
+            #expect(bench.collector.batches == 0 && bench.events.news.isEmpty)
             await transmitter.askForNews()
-            let news = try #require(bench.delegate.news.first)
-            #expect(bench.delegate.news.count == 1)
+            let news = try #require(bench.events.news.first)
+            #expect(bench.events.news.count == 1)
             #expect(
                 news.newestProfileRevision == 7 && news.commands == [command]
                     && news.serverTime == 1_800_000_000_000_000)
@@ -93,7 +93,7 @@ import WireModel
             // A collector that says no time, of an earlier version: the device's own counts.
             bench.collector.setNews(revision: 7, commands: [command])
             await transmitter.askForNews()
-            #expect(bench.delegate.news.last?.serverTime == bench.clock.now().wallTime)
+            #expect(bench.events.news.last?.serverTime == bench.clock.now().wallTime)
         }
     }
 
@@ -118,7 +118,7 @@ import WireModel
             }
             #expect(transmitter.status.state == .holding)
             #expect(bench.collector.enrollments == 1)
-            let told = bench.delegate.changes.filter { if case .forbidden = $0 { true } else { false } }
+            let told = bench.events.all.filter { if case .forbidden = $0 { true } else { false } }
             #expect(told.count == 1)
             #expect(
                 transmitter.status.reason?.contains("HTTP 403") == true
@@ -144,7 +144,7 @@ import WireModel
         try await bench.run(enrollments: enrollments, settings: settings) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
             #expect(await transmitter.pass() == .finished)
-            let news = try #require(bench.delegate.news.first)
+            let news = try #require(bench.events.news.first)
             #expect(news.newestProfileRevision == 12)
             #expect(news.commands == [command])
             #expect(news.enrollmentID.count == 16)
@@ -169,7 +169,7 @@ import WireModel
             bench.collector.setFaults { _, _ in nil }
             #expect(await transmitter.pass() == .finished)
             #expect(transmitter.status.unreachableSince == nil)
-            let changes = bench.delegate.changes.filter {
+            let changes = bench.events.all.filter {
                 switch $0 {
                 case .reached, .unreachable: true
                 default: false
@@ -189,7 +189,7 @@ import WireModel
             try await bench.enqueue(1, to: queue)
             #expect(await transmitter.pass() == .finished)
             #expect(
-                bench.delegate.changes.contains(.collectorRestored(former: former, now: bench.collector.incarnationID)))
+                bench.events.all.contains(.collectorRestored(former: former, now: bench.collector.incarnationID)))
             #expect(enrollments.load()?.incarnationID == bench.collector.incarnationID)
             #expect(try await bench.stored() == [1, 2])
             #expect(bench.collector.enrollments == 1)
@@ -378,7 +378,7 @@ import WireModel
             #expect(await transmitter.pass() == .finished)
             #expect(await transmitter.unenroll() == .empty)
             #expect(enrollments.state() == .unenrolled(bench.collector.device))
-            #expect(bench.delegate.changes.contains(.unenrolled(bench.collector.device)))
+            #expect(bench.events.all.contains(.unenrolled(bench.collector.device)))
             try await bench.enqueue(1, to: queue)
             guard case .paused = await transmitter.pass() else { Issue.record("sent"); return }
             #expect(bench.collector.enrollments == 1)

@@ -10,12 +10,12 @@ extension DataSampler {
     /// background. Records made meanwhile wait on disk. Idempotent.
     ///
     /// - Throws: `notRunning`.
-    public func suspend() async throws(DataSamplerError) { await (try running()).controller.setSuspended(true) }
+    public func suspend() async throws(DataSamplerError) { await (try running()).events.report(.suspended(true)) }
 
     /// Continues after ``suspend()``. Modules are due at once, and a beacon is sent if there is a schedule. Idempotent.
     ///
     /// - Throws: `notRunning`.
-    public func resume() async throws(DataSamplerError) { await (try running()).controller.setSuspended(false) }
+    public func resume() async throws(DataSamplerError) { await (try running()).events.report(.suspended(false)) }
 
     /// Switches do-not-disturb on or off. While it is on, samples, events and logs pause, and beacons contain only
     /// device, enrollment and this state. Events recorded meanwhile wait on disk. It ends with the program, or when the
@@ -23,7 +23,14 @@ extension DataSampler {
     ///
     /// - Throws: `notAllowed` if the profile does not allow it, `notRunning`.
     public func setDoNotDisturb(_ isOn: Bool) async throws(DataSamplerError) {
-        try await (try running()).controller.setDoNotDisturb(isOn)
+        let running = try running()
+        guard running.core.settings.doNotDisturbAllowed || !isOn else {
+            throw DataSamplerError(
+                .notAllowed, "do-not-disturb is not allowed by the profile: its doNotDisturbAllowed is off")
+        }
+        guard await running.supervisor.isDoNotDisturbAsked != isOn else { return }
+        await running.events.report(.doNotDisturbSwitched(isOn))
+        await running.tellChange()
     }
 
     /// Tells that the device was unlocked. A beacon is sent (ws1).
@@ -47,7 +54,19 @@ extension DataSampler {
     ///   from the next start on. `queue`, `queueFull` where records could not be dropped yet: then the decision stands,
     ///   and dropping goes on by itself. `notRunning`.
     public func setConsent(_ consent: DataSamplerConsent) async throws(DataSamplerError) {
-        try await (try running()).controller.setConsent(consent)
+        let running = try running()
+        // Events and samples are held meanwhile, so that none that is made under it is sent by the former one.
+        await running.events.report(.consentChanging)
+        let result: Result<Void, DataSamplerError>
+        do throws(DataSamplerError) {
+            try await running.core.consent.set(consent, wallTime: running.core.clock.now().wallTime)
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        await running.events.report(.consentChanged)
+        try result.get()
+        await running.tellChange()
     }
 
     /// The present consent.
@@ -114,9 +133,9 @@ extension DataSampler {
     /// - Throws: `storage`, `queue`, `queueFull`, `notRunning`. After an error, a wipe that has begun continues by
     ///   itself.
     public func wipe(reason: String = "") async throws(DataSamplerError) {
-        let controller = try running().controller
-        try await controller.erase(command: nil, reason: reason)
-        try await controller.wipeWasReported()
+        let wipes = try running().parts.wipes
+        try await wipes.wipe(command: nil, reason: reason)
+        try await wipes.wasReported()
     }
 
     /// Ends this device's enrollment. A last beacon is sent, other waiting records are counted as unenrolled, and the
@@ -126,7 +145,9 @@ extension DataSampler {
     /// - Returns: whether it is complete. `false` means that the collector could not be told within ten seconds; it
     ///   continues by itself, also after a restart.
     /// - Throws: `notAllowed` if the device is not enrolled, `storage`, `notRunning`.
-    public func unenroll() async throws(DataSamplerError) -> Bool { try await (try running()).controller.unenroll() }
+    public func unenroll() async throws(DataSamplerError) -> Bool {
+        try await (try running()).parts.leaving.unenroll(within: .seconds(10))
+    }
 }
 
 /// The profile that the collector assigned to a device.
@@ -276,12 +297,12 @@ extension DataSampler {
     ///   than 86,400 becomes 86,400.
     /// - Throws: `notRunning`.
     public func startSendingDeviceStatusBeacon(transmitFrequency: Double = 60) async throws(DataSamplerError) {
-        await (try running()).controller.scheduleBeacons(every: transmitFrequency)
+        await (try running()).events.report(.beaconScheduleAsked(every: transmitFrequency))
     }
 
     /// Ends the schedule. Idempotent; does nothing while the sampler is stopped.
     public func stopSendingDeviceStatusBeacon() async {
-        await (try? running())?.controller.scheduleBeacons(every: nil)
+        await (try? running())?.events.report(.beaconScheduleAsked(every: nil))
     }
 
     /// - Returns: the beacon's number in the status stream.

@@ -78,34 +78,29 @@ extension DataSampler {
 
     // MARK: Putting together
 
-    /// Requests for logs and what carries them, which tell each other how an upload does.
+    /// Requests for logs and what carries them.
     func logCarriers(
-        _ core: SamplerCore, _ transmitter: Transmitter, _ controller: DeviceController, _ logs: LogKeeper
+        _ core: SamplerCore, _ transmitter: Transmitter, _ events: DeviceEvents, _ logs: LogKeeper,
+        _ keepAsDamaged: (String) -> (DataSamplerError) -> Void
     ) throws(DataSamplerError) -> (LogRequests, LogUploader) {
         let directory = configuration.directory
-        let keepAsDamaged = { (name: String) in
-            { (error: DataSamplerError) in
-                self.notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": name]))
-            }
-        }
         let stored = StoredLogs(store: logs.store) { (try? core.identity.load())?.map { "\($0.deviceID)" } ?? "device" }
         let uploadsFile = StateFile<[LogUpload]>(directory: directory, name: Self.uploadsName, maximumBytes: 16 << 20)
         let uploads = try uploadsFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(Self.uploadsName)) ?? []
         let uploader = LogUploader(
             transmitter: transmitter, source: stored, uploads: uploads, save: { try uploadsFile.save($0) },
-            changed: { await controller.uploadChanged($0) }, now: { core.queueTime },
-            sleeper: environment.sleeper, roll: environment.roll, logger: core.logger)
+            events: EventSink { event in
+                switch event {
+                case .due: events.wake(.uploads)
+                case .changed(let upload): events.post(.uploadChanged(upload))
+                }
+            }, now: { core.queueTime }, roll: environment.roll, logger: core.logger)
         let requestsFile = LogRequestLedger.file(in: directory)
         let ledger =
             try requestsFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(LogRequestLedger.fileName))
             ?? LogRequestLedger()
         let requests = LogRequests(
-            file: requestsFile, ledger: ledger, planner: stored, uploader: uploader,
-            applicationIdentifier: core.configuration.applicationIdentifier,
-            clock: { (core.queueTime, core.clock.now().wallTime) },
-            changeCapture: { await controller.changeCapture($0) },
-            tell: { course, command in controller.commands.withLock { $0 }?.heard(course, of: command) },
-            sleeper: environment.sleeper, logger: core.logger)
+            file: requestsFile, ledger: ledger, planner: stored, uploader: uploader, core: core, events: events)
         return (requests, uploader)
     }
 

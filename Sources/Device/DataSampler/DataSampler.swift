@@ -25,12 +25,21 @@ public final class DataSampler: Service {
 
     /// What exists while the sampler runs.
     struct Running: Sendable {
-        let core: SamplerCore
-        let controller: DeviceController
-        let parts: DeviceController.Parts
+        let supervisor: DeviceSupervisor
         let connection: SamplerEnvironment.Connection
         /// The parent task of everything that runs.
         let work: Task<Void, Never>
+        /// Hears what happens, also while the last records are sent.
+        let hearing: Task<Void, Never>
+
+        var core: SamplerCore { supervisor.core }
+        var parts: DeviceSupervisor.Parts { supervisor.parts }
+        var events: DeviceEvents { supervisor.events }
+
+        /// Tells the collector that something a beacon tells has changed; what stands in the way is logged there.
+        func tellChange() async {
+            if !core.settings.telemetryDisabled { await parts.loop.tellChange() }
+        }
     }
 
     private enum State {
@@ -133,9 +142,11 @@ public final class DataSampler: Service {
         }
         running.work.cancel()
         await running.work.value
-        running.controller.budgets.save()
+        running.parts.budgets.save()
         try? await running.core.queue.flush()
         let sent = await running.parts.transmitter.drain(within: environment.drainTime)
+        running.events.finish()
+        await running.hearing.value
         await running.core.close()
         await running.parts.logs.close()
         await running.connection.shutdown()
@@ -160,7 +171,7 @@ public final class DataSampler: Service {
     /// - Throws: `invalidConfiguration` if a value is not valid; then nothing has changed. `notRunning`.
     package func reconfigure(_ configuration: DataSamplerConfiguration) async throws(DataSamplerError) {
         try configuration.validate()
-        await (try running()).controller.configurationChanged(configuration)
+        await (try running()).events.report(.configurationRead(configuration))
     }
 
     // MARK: Putting together
@@ -174,9 +185,10 @@ public final class DataSampler: Service {
             try core.honourUnenrollment()
             // The last step that can fail, except for files, because a connection would have to be shut down again.
             var connection = try environment.connect(transport)
-            connection.transport = PinWatchingTransport(base: connection.transport, pins: core.pins) { core.queueTime }
+            let events = DeviceEvents()
+            connection.transport = PinWatchingTransport(base: connection.transport, core: core, events: events)
             do {
-                return try await compose(core, connection)
+                return try await compose(core, connection, events)
             } catch {
                 await connection.shutdown()
                 throw error
@@ -187,100 +199,65 @@ public final class DataSampler: Service {
         }
     }
 
-    private func compose(_ core: SamplerCore, _ connection: SamplerEnvironment.Connection)
-        async throws(DataSamplerError) -> Running
-    {
+    private func compose(
+        _ core: SamplerCore, _ connection: SamplerEnvironment.Connection, _ events: DeviceEvents
+    ) async throws(DataSamplerError) -> Running {
         let environment = environment
         let logger = logger
-        let budgets = try BudgetKeeper(directory: configuration.directory, now: environment.clock.now(), logger: logger)
-        { error in
-            notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": BudgetKeeper.name]))
+        func keepAsDamaged(_ name: String) -> (DataSamplerError) -> Void {
+            { self.notifier.post(DataSamplerNotice(.fileSetAside, $0.message, ["file": name])) }
         }
-        let controller = DeviceController(
-            core: core, budgets: budgets, custom: custom.withLock { $0 }, traces: traces, sleeper: environment.sleeper)
+        let budgets = try BudgetKeeper(
+            directory: configuration.directory, now: environment.clock.now(), logger: logger,
+            damaged: keepAsDamaged(BudgetKeeper.name))
+        let custom = custom.withLock { $0 }
+        // What it begins with, before it is told more.
+        let plan = DevicePolicy(local: configuration, profile: core.storedProfile?.profile)
+            .plan(gate: core.gate, isConsentDenied: false, awaits: core.awaitedDecisions, pins: core.pins.inForce)
         let transmitter = Transmitter(
             queue: core.queue, transport: connection.transport, enrollments: core.identity,
             configuration: Transmitter.Configuration(
-                settings: DeviceController.initialSettings(core), agentVersion: "ws1-telemetry/\(Self.version)"),
-            conditions: core.conditions, delegate: controller, clock: environment.clock, sleeper: environment.sleeper,
-            roll: environment.roll, logger: logger)
-        let loop = DeviceLoop(core: core, sleeper: environment.sleeper) { name in
+                settings: plan.transmission, agentVersion: "ws1-telemetry/\(Self.version)"),
+            conditions: core.conditions, events: events.sink { .transmitter($0) }, clock: environment.clock,
+            sleeper: environment.sleeper, roll: environment.roll, logger: logger)
+        let loop = DeviceLoop(core: core, transmitter: transmitter, sleeper: environment.sleeper) { name in
             Self.makeModule(name, core: core, host: environment.host, logger: logger)
-        } sampleRecorded: { module in
-            transmitter.recorded(module: module)
-        } beaconRecorded: {
-            transmitter.transmitNow()
         }
         let ledgerFile = CommandLedger.file(in: configuration.directory)
         let ledger =
-            try ledgerFile.loadOrKeepAsDamaged { error in
-                notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": CommandLedger.fileName]))
-            } ?? CommandLedger()
+            try ledgerFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(CommandLedger.fileName)) ?? CommandLedger()
         let logs = try LogKeeper(configuration, logger: logger)
-        let (logRequests, uploader) = try logCarriers(core, transmitter, controller, logs)
-        let parts = DeviceController.Parts(
-            loop: loop, transmitter: transmitter, profiles: profiles(core, connection, transmitter, controller),
-            commands: CommandRunner(
-                save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core,
-                actions: controller,
-                poll: { await transmitter.askForNews() }, sleeper: environment.sleeper, logger: logger),
-            wipes: WipeKeeper(core: core) { () async throws(DataSamplerError) in
-                await uploader.cancelAll()
-                try await logs.erase()
-            },
-            leaving: LeaveKeeper(core: core) { () async throws(DataSamplerError) in
-                _ = try await core.recordBeacon(.unenroll, nextBeaconSeconds: 0)
-            } tellCollector: {
-                await transmitter.unenroll()
-            } transmitNow: {
-                transmitter.transmitNow()
-            }, logs: logs, logRequests: logRequests, uploader: uploader)
-        try await parts.leaving.resume()
-        try await parts.wipes.resume { command in ledger.machine.isOpen(command) }
+        let (logRequests, uploader) = try logCarriers(core, transmitter, events, logs, keepAsDamaged)
+        let profiles = ProfileKeeper(core: core, transmitter: transmitter, events: events, roll: environment.roll)
+        let wipes = WipeKeeper(core: core, events: events) { () async throws(DataSamplerError) in
+            await uploader.cancelAll()
+            try await logs.erase()
+        }
+        let commands = CommandRunner(
+            save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core,
+            actions: DeviceActions(
+                core: core, events: events, loop: loop, transmitter: transmitter, profiles: profiles, wipes: wipes,
+                logRequests: logRequests, traces: traces), events: events, logger: logger)
+        let leaving = LeaveKeeper(core: core, transmitter: transmitter, events: events, sleeper: environment.sleeper)
+        try await leaving.resume()
+        try await wipes.resume { command in ledger.machine.isOpen(command) }
         core.analytics.launched()
         await core.observeEvents()
-        await controller.begin(parts)
-        let sleeper = environment.sleeper
+        let supervisor = DeviceSupervisor(
+            core: core, events: events,
+            parts: DeviceSupervisor.Parts(
+                loop: loop, transmitter: transmitter, profiles: profiles, commands: commands, wipes: wipes,
+                leaving: leaving, logs: logs, logRequests: logRequests, uploader: uploader, budgets: budgets,
+                traces: traces), custom: custom)
+        let hearing = Task { await supervisor.handleEvents() }
+        await events.report(.started)
         let work = Task {
             await withTaskGroup { group in
-                group.addTask { await loop.run() }
-                group.addTask { await transmitter.run() }
-                group.addTask { await parts.profiles.run() }
-                group.addTask { await parts.commands.run() }
-                group.addTask { await controller.run() }
-                group.addTask { await parts.uploader.run() }
-                group.addTask {
-                    await parts.logs.store.crashesReported()
-                    await parts.logRequests.run()
-                }
+                group.addTask { await supervisor.run(clock: environment.clock, sleeper: environment.sleeper) }
                 group.addTask { await self.tellDelegate() }
-                group.addTask { await core.beacons.compromise.run(sleeper: sleeper) { _ in await loop.tellChange() } }
             }
         }
-        return Running(core: core, controller: controller, parts: parts, connection: connection, work: work)
-    }
-
-    private func profiles(
-        _ core: SamplerCore, _ connection: SamplerEnvironment.Connection, _ transmitter: Transmitter,
-        _ controller: DeviceController
-    ) -> ProfileKeeper {
-        ProfileKeeper(
-            file: StoredProfile.file(in: configuration.directory), stored: core.storedProfile?.stored,
-            isDisabled: core.settings.telemetryDisabled, clock: environment.clock, sleeper: environment.sleeper,
-            roll: environment.roll,
-            audience: {
-                guard let enrollment = try? core.identity.load() else { return "" }
-                return "\(enrollment.collectorID)/\(enrollment.organization)/\(enrollment.deviceID)"
-            },
-            request: { etag in
-                await transmitter.request(
-                    .get, WireNames.profilePath, headers: etag.map { [("If-None-Match", $0)] } ?? [])
-            }, notices: notifier, logger: logger,
-            arriving: {
-                core.pins.arrived($0.certificatePins, revision: $0.revision, key: connection.transport.serverKey)
-                await controller.profileArrives($0)
-            },
-            apply: { await controller.profileChanged($0) })
+        return Running(supervisor: supervisor, connection: connection, work: work, hearing: hearing)
     }
 
     private static func makeModule(
@@ -316,22 +293,25 @@ public final class DataSampler: Service {
                 .invalidModule,
                 "the sample interval of '\(module.name)' is \(interval): it must be \(SecondsRange.interval)")
         }
-        let fits = custom.withLock { custom in
-            guard custom.count < Self.maximumCustomModules || custom[module.name] != nil else { return false }
+        let modules = custom.withLock { custom -> [String: any CustomSampleModule]? in
+            guard custom.count < Self.maximumCustomModules || custom[module.name] != nil else { return nil }
             custom[module.name] = module
-            return true
+            return custom
         }
-        guard fits else {
+        guard let modules else {
             throw DataSamplerError(
                 .invalidModule, "\(Self.maximumCustomModules) custom modules are registered already: unregister one")
         }
-        await (try? running())?.controller.register(module)
+        await (try? running())?.events.report(.customModulesChanged(modules))
     }
 
     /// Stops sampling a custom module. Does nothing if no module has the name.
     public func unregister(module name: String) async {
-        custom.withLock { $0[name] = nil }
-        await (try? running())?.controller.unregister(name)
+        let modules = custom.withLock { custom in
+            custom[name] = nil
+            return custom
+        }
+        await (try? running())?.events.report(.customModulesChanged(modules))
     }
 
     private static let maximumCustomModules = 64
@@ -352,7 +332,7 @@ extension DataSampler {
     /// - Throws: `notRunning`, `queue`.
     public func status() async throws(DataSamplerError) -> DataSamplerStatus {
         let running = try running()
-        return try await running.core.status(await running.controller.report())
+        return try await running.core.status(await running.supervisor.report())
     }
 
     /// Where every record is. Records in memory are written first.

@@ -97,7 +97,7 @@ struct ToldFailures {
 
 extension Duration {
     /// In whole microseconds, from 0 to 30 years, so adding it to a clock's time cannot overflow.
-    var wholeMicroseconds: UInt64 {
+    package var wholeMicroseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard self > .zero else { return 0 }
         guard seconds < 1_000_000_000 else { return 1_000_000_000 * 1_000_000 }

@@ -96,7 +96,7 @@ extension Transmitter {
                         "stream": "\(part.stream)", "epoch": "\(part.epoch)", "divergence": "\(divergence.rawValue)",
                     ])
                 mayHaveDiverged = true
-                note(.change(.diverged(divergence)))
+                events.post(.diverged(divergence))
                 verdicts[part.stream] = .diverged(
                     "histories diverged (\(divergence.rawValue)) in stream \(part.stream) of epoch \(part.epoch)")
             case .old, .insideGap:

@@ -122,7 +122,7 @@ extension Transmitter {
         let succeeded = if case .success = answer { true } else { false }
         let now = clock.now().timeSinceBoot
         let taken = now > began.timeSinceBoot ? now - began.timeSinceBoot : 0
-        note(.change(.enrollmentAnswered(succeeded: succeeded, duration: .microseconds(Int64(clamping: taken)))))
+        events.post(.enrollmentAnswered(succeeded: succeeded, duration: .microseconds(Int64(clamping: taken))))
     }
 
     private static func tokenMissing(_ role: EnrollmentRole, _ clonedFrom: DeviceID?) -> String {
@@ -162,8 +162,8 @@ extension Transmitter {
         logger.info(
             "enrolled",
             metadata: ["device": "\(grant.enrollment.deviceID)", "organization": "\(grant.enrollment.organization)"])
-        note(.change(.enrolled(grant.enrollment)))
-        if let former = grant.clonedFrom { note(.change(.cloned(former: former))) }
+        events.post(.enrolled(grant.enrollment))
+        if let former = grant.clonedFrom { events.post(.cloned(former: former)) }
         return await adopt(grant.enrollment)
     }
 
@@ -213,9 +213,7 @@ extension Transmitter {
     /// Requests a new credential. It is on synced disk before its first use, and until then the collector accepts the
     /// former one. So a kill at any point leaves a device that can speak.
     package func rotateCredential() async -> CollectorAnswer {
-        let answer = await inTurn { await self.rotate(signing: nil) }
-        await deliver()
-        return answer
+        await inTurn { await self.rotate(signing: nil) }
     }
 
     /// - Parameter request: a request for a client certificate, which is renewed with the credential. `nil` keeps the
@@ -250,7 +248,7 @@ extension Transmitter {
         if rotated.certificate != rotated.formerCertificate { placeCertificate() }
         machine.credentialChanged()
         logger.info("credential rotated", metadata: ["device": "\(rotated.deviceID)"])
-        note(.change(.credentialRotated))
+        events.post(.credentialRotated)
         return answer
     }
 
@@ -259,9 +257,7 @@ extension Transmitter {
     /// - Returns: `.empty` or `.success` when done, also if the collector no longer knew this device. After any other
     ///   answer nothing has changed.
     package func unenroll() async -> CollectorAnswer {
-        let answer = await inTurn { await self.leave() }
-        await deliver()
-        return answer
+        await inTurn { await self.leave() }
     }
 
     private func leave() async -> CollectorAnswer {
@@ -284,7 +280,7 @@ extension Transmitter {
             $0.organization = nil
         }
         logger.info("unenrolled", metadata: ["device": "\(leaving.deviceID)"])
-        note(.change(.unenrolled(leaving.deviceID)))
+        events.post(.unenrolled(leaving.deviceID))
         return .empty
     }
 }

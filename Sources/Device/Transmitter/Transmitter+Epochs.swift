@@ -41,7 +41,7 @@ extension Transmitter {
             ])
         machine.epochBegan()
         closes.passBegan()
-        note(.change(.newEpoch(queue.epoch)))
+        events.post(.newEpoch(queue.epoch))
         return nil
     }
 
@@ -58,7 +58,7 @@ extension Transmitter {
                 case .again: closes.narrowed(now: now, roll: roll())
                 case .settled:
                     credentialWorked()
-                    EpochID(request.epoch).map { note(.change(.epochSettled($0))) }
+                    EpochID(request.epoch).map { events.post(.epochSettled($0)) }
                 }
                 return .goOn
             } catch let error as QueueError where error.code != .invalid {

@@ -76,7 +76,7 @@ extension Transmitter {
     func forbidden(_ why: String) {
         guard !isForbidden else { return }
         isForbidden = true
-        note(.change(.forbidden(why)))
+        events.post(.forbidden(why))
     }
 
     /// Reports once since when nobody answers.
@@ -85,11 +85,11 @@ extension Transmitter {
         let since = clock.now()
         unreachableSince = since
         published.withLock { $0.unreachableSince = since.wallTime }
-        note(.change(.unreachable(since: since, why: why)))
+        events.post(.unreachable(since: since, why: why))
     }
 
     private func reached(_ source: TransportResponse.Source) {
-        if unreachableSince != nil || !wasReached { note(.change(.reached)) }
+        if unreachableSince != nil || !wasReached { events.post(.reached) }
         wasReached = true
         unreachableSince = nil
         published.withLock {
@@ -102,7 +102,7 @@ extension Transmitter {
         logger.warning(
             "the collector was restored from a backup; what it lost since then shows in its balance",
             metadata: ["former": "\(former)", "now": "\(source.incarnation)"])
-        note(.change(.collectorRestored(former: former, now: source.incarnation)))
+        events.post(.collectorRestored(former: former, now: source.incarnation))
         enrollment.incarnationID = source.incarnation
         if enrollment.formerCredential == nil, let spare = enrollment.spareCredential {
             enrollment.formerCredential = spare
@@ -138,7 +138,7 @@ extension TransportRequest {
     }
 }
 
-/// Requests of other parts, and news for the delegate.
+/// Requests of others.
 extension Transmitter {
     /// Sends one request with the device's credential, and enrolls first if needed: for profiles, commands and the
     /// like. Never throws; the answer tells the result. A refused credential is renewed once. Waits for the exchange
@@ -151,13 +151,11 @@ extension Transmitter {
         _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [],
         body: RequestBody? = nil
     ) async -> CollectorAnswer {
-        let answer = await inTurn { await self.enrolledExchange(method, path, headers, body) }
-        await deliver()
-        return answer
+        await inTurn { await self.enrolledExchange(method, path, headers, body) }
     }
 
-    /// Asks for what the answer to a batch would also bring, if no batch may be sent: commands, and the newest revision
-    /// of the profile. The delegate receives them as usual; other results appear in the status. Gates do not hold it
+    /// Asks for what rides on the answer to a batch, for when none may be sent: commands, and the newest revision of
+    /// the profile. Both are heard as an event; what came of it otherwise shows in the status. Gates do not hold it
     /// back.
     package func askForNews() async {
         _ = await inTurn {
@@ -166,7 +164,6 @@ extension Transmitter {
             if case .success(let body, _) = answer { self.take(news: body, askedAt: began) }
             return answer
         }
-        await deliver()
     }
 
     private func take(news body: Data, askedAt began: RecordStamp) {
@@ -182,8 +179,8 @@ extension Transmitter {
     /// Evaluates what every answer brings beside its own subject.
     func note(revision: UInt64, commands: [WireCommand], serverTime: Int64, under enrollment: Enrollment) {
         published.withLock { $0.newestProfileRevision = revision }
-        note(
-            .news(
+        events.post(
+            .heard(
                 CollectorNews(
                     newestProfileRevision: revision, commands: commands, serverTime: serverTime,
                     enrollmentID: enrollment.enrollmentID)))
@@ -218,21 +215,6 @@ extension Transmitter {
             guard action == .enrollAgain, await enrollAgain() == .goOn else { return answer }
         }
         return .notEnrolled("the device is not enrolled")
-    }
-
-    func note(_ message: Message) { if delegate != nil { outbox.append(message) } }
-
-    /// Passes news to the delegate, in order and outside of any turn, because the delegate may send requests itself.
-    func deliver() async {
-        guard let delegate, !isDelivering else { return }
-        isDelivering = true
-        defer { isDelivering = false }
-        while !outbox.isEmpty {
-            switch outbox.removeFirst() {
-            case .news(let news): await delegate.received(news)
-            case .change(let change): await delegate.stateChanged(change)
-            }
-        }
     }
 }
 

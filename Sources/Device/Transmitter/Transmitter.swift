@@ -42,7 +42,7 @@ package actor Transmitter {
     nonisolated let published = Mutex(TransmitterStatus())
     private let sleeper: any Clock<Duration>
     private let conditions: any ConditionsSource
-    let delegate: (any TransmitterDelegate)?
+    let events: EventSink<TransmitterEvent>
     let timer: TransmitTimer
     let turnstile = AsyncMutex()
 
@@ -70,23 +70,16 @@ package actor Transmitter {
     var closes = CloseRounds()
     private var announcedBlocked: Set<StreamName> = []
     private var toldFailures = ToldFailures()
-    var outbox: [Message] = []
-    var isDelivering = false
-
-    enum Message {
-        case news(CollectorNews)
-        case change(TransmitterChange)
-    }
 
     /// - Parameters:
-    ///   - conditions: what gates decide by.
-    ///   - delegate: receives what the collector says; may be `nil`.
-    ///   - sleeper: the clock for waits. It must count suspend, as ContinuousClock does: on Linux it sleeps with timers
-    ///     of CLOCK_BOOTTIME, so an overdue pass is made right after a resume. Tests inject their own.
+    ///   - conditions: what the gates are decided by.
+    ///   - events: hears what the collector says.
+    ///   - sleeper: what waits are measured with. It has to count suspend, as ContinuousClock does: on Linux its sleeps
+    ///     are timers of CLOCK_BOOTTIME, so that a pass overdue after a resume is made at once. Tests inject their own.
     ///   - roll: random numbers, 0 up to 1, for the jitter.
     package init(
         queue: RecordQueue, transport: any Transport, enrollments: any EnrollmentStore, configuration: Configuration,
-        conditions: any ConditionsSource = UnknownConditions(), delegate: (any TransmitterDelegate)? = nil,
+        conditions: any ConditionsSource = UnknownConditions(), events: EventSink<TransmitterEvent> = .none,
         clock: any RecordClock = SystemRecordClock(), sleeper: any Clock<Duration> = ContinuousClock(),
         roll: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }, logger: Logger
     ) {
@@ -94,7 +87,7 @@ package actor Transmitter {
         self.transport = transport
         self.enrollments = enrollments
         self.conditions = conditions
-        self.delegate = delegate
+        self.events = events
         self.clock = clock
         self.sleeper = sleeper
         self.roll = roll
@@ -132,6 +125,9 @@ package actor Transmitter {
         if settings.pins != pins { transport.pin(to: settings.pins) }
         timer.apply(settings)
     }
+
+    /// What the collector showed on the last connection; `nil`: none was made, or there is no TLS.
+    nonisolated package var serverKey: Data? { transport.serverKey }
 
     // MARK: The loop
 
@@ -191,7 +187,6 @@ package actor Transmitter {
             guard await turnstile.enter() else { break }
             let step = await step(streams)
             turnstile.leave()
-            await deliver()
             if case .over(let over) = step { result = over }
         }
         if takesSamples, leavesSamples(result) { timer.passWasCut() }
@@ -317,7 +312,7 @@ package actor Transmitter {
     }
 }
 
-// MARK: - What status and delegate are told
+// MARK: - What status and events tell
 
 extension Transmitter {
     private func announceBlocked() {
@@ -327,7 +322,7 @@ extension Transmitter {
         // A single refusal may have any cause.
         let lasting = blocked.filter { $0.value.refusals > 1 }
         for (stream, blocked) in lasting where !announcedBlocked.contains(stream) {
-            note(.change(.blocked(stream, why: blocked.why)))
+            events.post(.blocked(stream, why: blocked.why))
         }
         announcedBlocked = Set(lasting.keys)
     }

@@ -69,8 +69,10 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     package init() {}
 }
 
-/// Something changed between this device and its collector.
-package enum TransmitterChange: Equatable, Sendable {
+/// What happened between this device and its collector.
+package enum TransmitterEvent: Equatable, Sendable {
+    /// What rode on a decided answer.
+    case heard(CollectorNews)
     /// Enrolled for the first time or again.
     case enrolled(Enrollment)
     /// An enrollment request was answered, with any result.
@@ -123,12 +125,4 @@ package struct CollectorNews: Equatable, Sendable {
         self.serverTime = serverTime
         self.enrollmentID = enrollmentID
     }
-}
-
-/// Receives what the transmitter learns. Calls come one after the other, from any task.
-package protocol TransmitterDelegate: Sendable {
-    /// News from an answer. The pass waits for the call to return, so only note it and wake somebody.
-    func received(_ news: CollectorNews) async
-    /// The pass waits for the call to return, so only note it and wake somebody.
-    func stateChanged(_ change: TransmitterChange) async
 }

@@ -139,7 +139,7 @@ import WireModel
         // before.
         base.setProfile(Self.profile(2, pins: [Self.key(2)], offline: 3600))
         running.core.pins.arrived([Self.key(2)], revision: 2, key: Self.key(2))
-        await running.controller.profileChanged(Self.profile(2, pins: [Self.key(2)], offline: 3600))
+        await running.events.report(.profileArrived(Self.profile(2, pins: [Self.key(2)], offline: 3600)))
         #expect(collector.pins == [Self.key(2)])
         _ = try? await sampler.reloadProfile()
         #expect(collector.pins == [Self.key(2)], "one failure is none yet")

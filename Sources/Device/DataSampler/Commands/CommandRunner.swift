@@ -11,9 +11,6 @@ import WireModel
 /// The shell around `CommandLedgerStateMachine`. If the ledger cannot be written nothing is run, and it tries again a
 /// minute later.
 actor CommandRunner {
-    /// Asks the collector for news if no batch is sent whose answer would bring them. They arrive like other news.
-    typealias Poll = @Sendable () async -> Void
-
     /// The part for a status.
     struct Report: Equatable, Sendable {
         var entries: [CommandLedgerStateMachine.Entry] = []
@@ -30,10 +27,8 @@ actor CommandRunner {
     private let save: Save
     private let core: SamplerCore
     private let actions: any CommandActions
-    private let poll: Poll
-    private let sleeper: any Clock<Duration>
+    private let events: DeviceEvents
     private let logger: Logger
-    private let wake = AsyncEvent()
     /// Commands that are not in the ledger yet. The collector repeats those beyond the limit.
     private let arrived = Mutex<[(commands: [WireCommand], enrollment: Data, serverTime: Int64)]>([])
     /// Reports of commands that continue by themselves.
@@ -41,21 +36,20 @@ actor CommandRunner {
     private let news: Mutex<NewsPoll>
     private var ledger: CommandLedger
     private var failure: String?
+    private var hasBegun = false
 
     /// - Parameters:
     ///   - save: stores the ledger.
     ///   - ledger: the stored ledger.
     init(
         save: @escaping Save, ledger: CommandLedger, core: SamplerCore, actions: any CommandActions,
-        poll: @escaping Poll,
-        sleeper: any Clock<Duration>, logger: Logger
+        events: DeviceEvents, logger: Logger
     ) {
         self.save = save
         self.ledger = ledger
         self.core = core
         self.actions = actions
-        self.poll = poll
-        self.sleeper = sleeper
+        self.events = events
         self.logger = logger
         news = Mutex(NewsPoll(now: core.clock.now().timeSinceBoot))
     }
@@ -73,7 +67,7 @@ actor CommandRunner {
             guard arrived.count < 16 else { return }
             arrived.append((commands, enrollment, serverTime))
         }
-        wake.signal()
+        events.wake(.commands)
     }
 
     /// Notes the progress of a command that continues by itself. Safe from any thread; never blocks.
@@ -83,26 +77,28 @@ actor CommandRunner {
             courses.removeAll { $0.command == command && !$0.course.isEnd }
             if !courses.contains(where: { $0.command == command }) { courses.append((command, course)) }
         }
-        wake.signal()
+        events.wake(.commands)
     }
 
-    /// Runs until its task is cancelled. The next start repeats a command that was interrupted.
-    func run() async {
-        await actions.changeLogLevel(level)
-        ledger.machine.restarted()
-        while !Task.isCancelled {
-            do throws(DataSamplerError) {
-                try await step()
-                failure = nil
-            } catch {
-                if failure != error.message { logger.error("commands wait", metadata: ["reason": "\(error.message)"]) }
-                failure = error.message
-                await wake.wait(for: Self.lookAgain, clock: sleeper)
-                continue
-            }
-            await pollIfSilent()
-            await wake.wait(for: pause, clock: sleeper)
+    /// One round: what can be done now. What is being carried out when the program ends is carried out again by the next
+    /// start.
+    /// - Returns: how long nothing is to be done, unless something wakes it.
+    func round() async -> Duration {
+        if !hasBegun {
+            hasBegun = true
+            await actions.changeLogLevel(level)
+            ledger.machine.restarted()
         }
+        do throws(DataSamplerError) {
+            try await step()
+            failure = nil
+        } catch {
+            if failure != error.message { logger.error("commands wait", metadata: ["reason": "\(error.message)"]) }
+            failure = error.message
+            return Self.lookAgain
+        }
+        await pollIfSilent()
+        return pause
     }
 
     /// Does everything that can be done now. A failure ends it between two steps, and the disk tells where to continue.
@@ -254,9 +250,6 @@ actor CommandRunner {
 
     // MARK: Asking
 
-    /// Settings changed, so waits are computed again. Safe from any thread.
-    nonisolated func settingsChanged() { wake.signal() }
-
     /// Asks for news if none came for the time that `NewsPoll` defines.
     func pollIfSilent() async {
         let (now, interval) = (core.clock.now().timeSinceBoot, pollInterval)
@@ -266,7 +259,7 @@ actor CommandRunner {
             // If the identity cannot be read nothing is known here; `status` reports why.
             isEnrolled: (try? core.identity.load()) != nil, isLeaving: gate.isLeaving || gate.isUnenrolled,
             isTelemetryDisabled: gate.isTelemetryDisabled, isOffline: core.conditions.current().network == .offline)
-        if news.withLock({ $0.reached(now, interval: interval, circumstances) }) { await poll() }
+        if news.withLock({ $0.reached(now, interval: interval, circumstances) }) { await actions.askForNews() }
     }
 
     private var pollInterval: UInt64 {
@@ -308,6 +301,8 @@ protocol CommandActions: Sendable {
     /// The command of an unfinished wipe that is noted on disk; `nil` for none.
     func wipeUnderWay() async -> Data?
     func wipeWasReported() async throws(DataSamplerError)
+    /// Asks the collector for news if no batch is sent whose answer would bring them. They arrive like other news.
+    func askForNews() async
     /// A record was made that should be sent soon.
     func transmitNow()
 }

@@ -395,15 +395,10 @@ final class SamplerCore: Sendable {
 
     // MARK: Before the first profile
 
-    /// What holds events and samples back, as far as the core knows.
-    func holds(isSuspended: Bool, isDoNotDisturb: Bool, isDeciding: Bool) -> StreamHolds {
-        let awaitsConsent = consent.holdsBack || isDeciding
-        return state.withLock { state in
-            StreamHolds(
-                isPaused: state.settings.telemetryDisabled || isSuspended || state.gate.isUnenrolled,
-                isQuiet: isDoNotDisturb || state.gate.isLeaving, awaitsConsent: awaitsConsent,
-                awaitsFirstProfile: !state.areEarlyEventsDecided)
-        }
+    var awaitedDecisions: AwaitedDecisions {
+        var result: AwaitedDecisions = consent.holdsBack ? .consent : []
+        if state.withLock({ !$0.areEarlyEventsDecided }) { result.insert(.firstProfile) }
+        return result
     }
 
     /// Once a profile is at hand: lets the events go that waited for the first one or, where it switches analytics off,

@@ -12,10 +12,7 @@ struct StreamHolds: Equatable, Sendable {
     var isPaused = false
     /// Do-not-disturb, or the device is being unenrolled.
     var isQuiet = false
-    /// The person has not decided, a decision is being taken over, or a denial is not carried out yet.
-    var awaitsConsent = false
-    /// No profile has said yet whether events may be recorded, or what it refuses is not dropped yet.
-    var awaitsFirstProfile = false
+    var awaits: AwaitedDecisions = []
 
     /// - Returns: `nil`: nothing holds it.
     func reason(_ stream: StreamName) -> TransmissionGate.Reason? {
@@ -23,13 +20,23 @@ struct StreamHolds: Equatable, Sendable {
         // Status tells that the device lives, and a refusal from a dead device.
         guard stream != .status else { return nil }
         if isQuiet { return .paused }
-        if awaitsConsent { return .consent }
-        return stream == .event && awaitsFirstProfile ? .firstProfile : nil
+        if awaits.contains(.consent) { return .consent }
+        return stream == .event && awaits.contains(.firstProfile) ? .firstProfile : nil
     }
 
     var reasons: [StreamName: TransmissionGate.Reason] {
         StreamName.allCases.reduce(into: [:]) { $0[$1] = reason($1) }
     }
+}
+
+/// Decisions that records wait for.
+struct AwaitedDecisions: OptionSet, Sendable {
+    let rawValue: Int
+
+    /// The person has not decided, a decision is being carried out, or a denial is not carried out yet.
+    static let consent = Self(rawValue: 1)
+    /// No profile has said yet whether events may be recorded, or what it refuses is not dropped yet.
+    static let firstProfile = Self(rawValue: 2)
 }
 
 /// Events that wait for the first profile, which says whether they may be recorded at all. Pure.

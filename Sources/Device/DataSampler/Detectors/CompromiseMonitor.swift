@@ -31,17 +31,6 @@ actor CompromiseMonitor {
         return await firstReport()
     }
 
-    /// Examines repeatedly until its task is cancelled.
-    ///
-    /// - Parameter changed: called when a verdict changed.
-    func run(sleeper: any Clock<Duration>, changed: @Sendable (CompromiseReport) async -> Void) async {
-        while !Task.isCancelled {
-            if let report = examineIfDue() { await changed(report) }
-            // If cancelled, the loop ends.
-            try? await sleeper.sleep(for: Self.interval)
-        }
-    }
-
     /// Examines if the stored report is too old.
     /// - Returns: the new report if a verdict changed.
     func examineIfDue() -> CompromiseReport? {

@@ -16,28 +16,21 @@ actor LeaveKeeper {
 
     private let file: StateFile<LeaveNote>
     private let core: SamplerCore
-    private let lastBeacon: @Sendable () async throws(DataSamplerError) -> Void
-    private let tellCollector: @Sendable () async -> CollectorAnswer
-    private let transmitNow: @Sendable () -> Void
+    private let transmitter: Transmitter
+    private let events: DeviceEvents
+    private let sleeper: any Clock<Duration>
     private var note: LeaveNote?
     /// A step awaits, and an actor admits other calls meanwhile. Two steps at once would record two last beacons.
     private let turnstile = AsyncMutex()
+    private var attempts = 0
 
-    /// - Parameters:
-    ///   - lastBeacon: returns when the beacon is on synced disk.
-    ///   - tellCollector: ends the enrollment at the collector and in the identity file.
-    init(
-        core: SamplerCore, lastBeacon: @escaping @Sendable () async throws(DataSamplerError) -> Void,
-        tellCollector: @escaping @Sendable () async -> CollectorAnswer, transmitNow: @escaping @Sendable () -> Void
-    ) {
+    init(core: SamplerCore, transmitter: Transmitter, events: DeviceEvents, sleeper: any Clock<Duration>) {
         file = LeaveNote.file(in: core.configuration.directory)
         self.core = core
-        self.lastBeacon = lastBeacon
-        self.tellCollector = tellCollector
-        self.transmitNow = transmitNow
+        self.transmitter = transmitter
+        self.events = events
+        self.sleeper = sleeper
     }
-
-    var isLeaving: Bool { note != nil }
 
     /// Finds what an earlier run began. A damaged note still shows that somebody decided it. Then each step is
     /// repeated, which costs at most a second last beacon.
@@ -51,30 +44,65 @@ actor LeaveKeeper {
         if note != nil { core.changeGate { $0.isLeaving = true } }
     }
 
-    /// Decides it. From now on nothing else is recorded.
-    func begin() throws(DataSamplerError) {
-        guard note == nil else { return }
-        let new = LeaveNote(noted: core.clock.now().wallTime)
-        try file.save(new)
-        note = new
+    /// What is left of an unenrollment is mostly two answers of the collector away; one that does not answer is asked
+    /// less and less often.
+    static func pause(after attempts: Int) -> Duration { .seconds(min(60, 1 << min(attempts, 6))) }
+
+    /// Goes on with what has begun.
+    /// - Returns: how long nothing is to be done, unless something wakes it.
+    func round() async -> Duration {
+        guard note != nil, await tryStep() != .done else { return .seconds(86_400) }
+        attempts += 1
+        return Self.pause(after: attempts - 1)
+    }
+
+    /// Unenrolls this device; from now on nothing else is recorded, whatever happens.
+    /// - Returns: whether it is over; `false`: it was not within the limit, and goes on by itself.
+    func unenroll(within limit: Duration) async throws(DataSamplerError) -> Bool {
+        guard (try? core.identity.load()) != nil else {
+            throw DataSamplerError(.notAllowed, "this device is not enrolled: there is nothing to end")
+        }
+        if note == nil {
+            let new = LeaveNote(noted: core.clock.now().wallTime)
+            try file.save(new)
+            note = new
+        }
         core.changeGate { $0.isLeaving = true }
+        await events.report(.gateChanged)
+        events.wake(.unenrollment)
+        let deadline = core.clock.now().timeSinceBoot + limit.wholeMicroseconds
+        while await tryStep() != .done {
+            guard core.clock.now().timeSinceBoot < deadline, !Task.isCancelled else { return false }
+            // The transmitter says nothing when a stream has run empty; a few looks are cheap, this once.
+            try? await sleeper.sleep(for: .milliseconds(200))
+        }
+        return true
+    }
+
+    private func tryStep() async -> Progress {
+        do throws(DataSamplerError) {
+            return try await step()
+        } catch {
+            core.logger.error("unenrolling waits", metadata: ["reason": "\(error.message)"])
+            return .waiting(error.message)
+        }
     }
 
     /// Does everything that can be done now.
-    func step() async throws(DataSamplerError) -> Progress {
+    private func step() async throws(DataSamplerError) -> Progress {
         guard await turnstile.enter() else { return .waiting("the attempt was cancelled") }
         defer { turnstile.leave() }
         guard var note else { return .done }
         do {
             if !note.beaconRecorded {
-                try await lastBeacon()
+                _ = try await core.recordBeacon(.unenroll, nextBeaconSeconds: 0)
                 note.beaconRecorded = true
                 try keep(note)
             }
             if !note.epochEnded {
                 let waiting = try await core.queue.status().streams[.status]?.waiting ?? 0
                 guard waiting == 0 else {
-                    transmitNow()
+                    transmitter.transmitNow()
                     return .waiting("\(waiting) status records, the last beacon among them, are to be sent")
                 }
                 try await core.queue.endEpoch(.unenrolled)
@@ -82,7 +110,7 @@ actor LeaveKeeper {
                 try keep(note)
             }
             guard !core.queue.hasEpochToClose else {
-                transmitNow()
+                transmitter.transmitNow()
                 return .waiting("the collector is to be told how the epoch ended")
             }
         } catch let error as QueueError {
@@ -92,7 +120,7 @@ actor LeaveKeeper {
         } catch {
             throw DataSamplerError(.queue, "\(error)", cause: error)
         }
-        switch await tellCollector() {
+        switch await transmitter.unenroll() {
         case .success, .empty, .notEnrolled: break
         case let answer: return .waiting("the collector could not be told: \(answer)")
         }
@@ -104,6 +132,7 @@ actor LeaveKeeper {
         }
         core.notices.post(
             DataSamplerNotice(.unenrolled, "this device was unenrolled; nothing is recorded or sent any more"))
+        await events.report(.gateChanged)
         return .done
     }
 

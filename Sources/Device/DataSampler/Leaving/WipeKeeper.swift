@@ -12,6 +12,7 @@ import WireModel
 actor WipeKeeper {
     private let file: StateFile<WipeNote>
     private let core: SamplerCore
+    private let events: DeviceEvents
     private let eraseLogs: EraseLogs
     private var note: WipeNote?
     /// Everything was erased since the note was written or found.
@@ -22,8 +23,9 @@ actor WipeKeeper {
     /// Ends uploads and erases the log store. May be repeated.
     typealias EraseLogs = @Sendable () async throws(DataSamplerError) -> Void
 
-    init(core: SamplerCore, eraseLogs: @escaping EraseLogs) {
+    init(core: SamplerCore, events: DeviceEvents, eraseLogs: @escaping EraseLogs) {
         self.eraseLogs = eraseLogs
+        self.events = events
         file = WipeNote.file(in: core.configuration.directory)
         self.core = core
     }
@@ -48,6 +50,31 @@ actor WipeKeeper {
         note = found
         try await erase()
         if found.command.map({ !isOpen($0) }) ?? true { try finish() }
+    }
+
+    /// Erases everything; after an error it goes on by itself.
+    /// - Parameter command: `nil`: asked for here.
+    func wipe(command: Data?, reason: String) async throws(DataSamplerError) {
+        try begin(command: command, reason: reason)
+        await events.report(.gateChanged)
+        try await erase()
+    }
+
+    /// Goes on with one that has begun and met an error. Where a command is to be told of the end, its runner ends it.
+    func goOn() async {
+        guard let note else { return }
+        do throws(DataSamplerError) {
+            try await erase()
+            if note.command == nil { try await wasReported() }
+        } catch {
+            core.logger.error("the wipe waits", metadata: ["reason": "\(error.message)"])
+        }
+    }
+
+    /// Whoever asked was told: producers go on.
+    func wasReported() async throws(DataSamplerError) {
+        try finish()
+        if note == nil { await events.report(.wipeEnded) }
     }
 
     /// Decides it: stores the note on synced disk, then stops recording until `finish`. After an error nothing has

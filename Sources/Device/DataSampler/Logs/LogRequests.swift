@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import Logging
+import RecordQueue
 import Transmitter
 import WireModel
 
@@ -8,61 +9,43 @@ import WireModel
 /// time, finds the lines, cuts them into chunks, and passes them to the uploader. What has begun continues after a
 /// restart.
 ///
-/// The shell around `LogRequestLedger`. It reports the progress of each request to the requester.
+/// The shell around `LogRequestLedger`. It reports how each request does, for the command that asked.
 actor LogRequests {
-    /// Reports the progress of a request to its command.
-    typealias Tell = @Sendable (CommandCourse, _ command: Data) -> Void
-    /// Receives the least severe level that captures request; `nil` if none runs.
-    typealias ChangeCapture = @Sendable (LogLevel?) async -> Void
-
     /// How often planning is repeated after a failure.
     private static let lookAgain = Duration.seconds(60)
 
     private let file: StateFile<LogRequestLedger>
     private let planner: any LogPlanner
     private let uploader: LogUploader
-    private let applicationIdentifier: String
-    private let clock: @Sendable () -> (queueTime: Int64, wallTime: Int64)
-    private let changeCapture: ChangeCapture
-    private let tell: Tell
-    private let sleeper: any Clock<Duration>
-    private let logger: Logger
-    private let wake = AsyncEvent()
+    private let core: SamplerCore
+    private let events: DeviceEvents
     private var ledger: LogRequestLedger
     private var captureLevel: LogLevel?
 
-    /// - Parameters:
-    ///   - ledger: the ledger that `file` stored last.
-    ///   - applicationIdentifier: used in manifests.
+    /// - Parameter ledger: as `file` was last given it.
     init(
         file: StateFile<LogRequestLedger>, ledger: LogRequestLedger, planner: any LogPlanner, uploader: LogUploader,
-        applicationIdentifier: String, clock: @escaping @Sendable () -> (queueTime: Int64, wallTime: Int64),
-        changeCapture: @escaping ChangeCapture, tell: @escaping Tell, sleeper: any Clock<Duration>, logger: Logger
+        core: SamplerCore, events: DeviceEvents
     ) {
         self.file = file
         self.ledger = ledger
         self.planner = planner
         self.uploader = uploader
-        self.applicationIdentifier = applicationIdentifier
-        self.clock = clock
-        self.changeCapture = changeCapture
-        self.tell = tell
-        self.sleeper = sleeper
-        self.logger = logger
+        self.core = core
+        self.events = events
     }
 
     // MARK: Asking
 
     /// Begins a command's request. Does nothing if it has begun. The request is on synced disk when this returns.
     func begin(command: Data, _ wire: WireRequestLogs) async throws(DataSamplerError) {
-        let now = clock()
         var next = ledger
-        next.began(command, wire, queueTime: now.queueTime, wallTime: now.wallTime)
+        next.began(command, wire, queueTime: core.queueTime, wallTime: core.clock.now().wallTime)
         try keep(next)
         await followCapture()
         // After a restart it may have ended already.
         await follow(command)
-        wake.signal()
+        events.wake(.logRequests)
     }
 
     /// Cancels a command's request. Does nothing if it has ended.
@@ -81,17 +64,12 @@ actor LogRequests {
 
     // MARK: Going on
 
-    /// Until its task is cancelled.
-    func run() async {
-        await followCapture()
-        while !Task.isCancelled { await wake.wait(for: await round(), clock: sleeper) }
-    }
-
     /// Does everything that can be done now.
     /// - Returns: how long there is nothing to do unless something wakes it.
     func round() async -> Duration {
+        await followCapture()
         var next = ledger
-        if next.capturesEnded(queueTime: clock().queueTime) {
+        if next.capturesEnded(queueTime: core.queueTime) {
             do throws(DataSamplerError) { try keep(next) } catch { return wait(error) }
             await followCapture()
         }
@@ -99,16 +77,16 @@ actor LogRequests {
         do throws(DataSamplerError) { try await sendCrashes() } catch { pause = wait(error) }
         for entry in ledger.planning {
             do throws(DataSamplerError) { try await plan(entry) } catch {
-                tell(.progressed(0, waitsFor: error.message), entry.command)
+                events.post(.commandWent(entry.command, .progressed(0, waitsFor: error.message)))
                 pause = wait(error)
             }
         }
         guard let end = ledger.nextEnd else { return pause }
-        return min(pause, .microseconds(max(1000, end - clock().queueTime)))
+        return min(pause, .microseconds(max(1000, end - core.queueTime)))
     }
 
     private func wait(_ error: DataSamplerError) -> Duration {
-        logger.warning("a request for logs waits", metadata: ["reason": "\(error.message)"])
+        core.logger.warning("a request for logs waits", metadata: ["reason": "\(error.message)"])
         return Self.lookAgain
     }
 
@@ -137,7 +115,7 @@ actor LogRequests {
         var ids: [Data] = []
         do throws(DataSamplerError) {
             for logs in planned {
-                ids.append(try await add(logs, id: .random(), command: command, created: clock().wallTime))
+                ids.append(try await add(logs, id: .random(), command: command, created: core.clock.now().wallTime))
             }
         } catch {
             // All uploads or none.
@@ -152,7 +130,7 @@ actor LogRequests {
     {
         var manifest = WireUploadManifest()
         manifest.uploadID = id.data
-        manifest.application = applicationIdentifier
+        manifest.application = core.configuration.applicationIdentifier
         manifest.type = logs.type.wire
         manifest.level = logs.level.wire
         manifest.commandID = command
@@ -162,7 +140,7 @@ actor LogRequests {
         let isTaken: Bool
         do {
             isTaken = try await uploader.add(
-                LogUpload(manifest: manifest, plan: logs.plan, accepted: clock().queueTime))
+                LogUpload(manifest: manifest, plan: logs.plan, accepted: core.queueTime))
         } catch {
             throw (error as? DataSamplerError) ?? DataSamplerError(.storage, "\(error)", cause: error)
         }
@@ -210,7 +188,8 @@ actor LogRequests {
             let chunks = uploads.reduce(0) { $0 + $1.chunkCount }
             let done = uploads.reduce(0) { $0 + Int($1.progress) * $1.chunkCount }
             let waitsFor = uploads.first { !$0.phase.isFinal }?.detail ?? ""
-            return tell(.progressed(UInt32(chunks == 0 ? 0 : done / chunks), waitsFor: waitsFor), command)
+            let progress = UInt32(chunks == 0 ? 0 : done / chunks)
+            return events.post(.commandWent(command, .progressed(progress, waitsFor: waitsFor)))
         }
         let chunks = uploads.reduce(0) { $0 + $1.chunkCount }
         let gone = uploads.reduce(0) { $0 + $1.gone.count }
@@ -221,7 +200,7 @@ actor LogRequests {
     }
 
     private func end(_ command: Data, _ state: CommandLedgerStateMachine.State, _ detail: String) {
-        tell(.ended(state, detail), command)
+        events.post(.commandWent(command, .ended(state, detail)))
         forget(command)
     }
 
@@ -241,14 +220,15 @@ actor LogRequests {
         ledger.ended(command)
         do throws(DataSamplerError) { try file.save(ledger) } catch {
             // After a restart it is found to have ended.
-            logger.warning("the end of a request for logs could not be noted", metadata: ["reason": "\(error.message)"])
+            core.logger.warning(
+                "the end of a request for logs could not be noted", metadata: ["reason": "\(error.message)"])
         }
     }
 
     private func followCapture() async {
         guard ledger.captureLevel != captureLevel else { return }
         captureLevel = ledger.captureLevel
-        await changeCapture(captureLevel)
+        await events.report(.captureLevelChanged(captureLevel))
     }
 }
 

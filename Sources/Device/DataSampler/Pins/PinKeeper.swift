@@ -19,7 +19,6 @@ final class PinKeeper: Sendable {
         var isUnsaved = false
         /// Changes that nobody was told yet.
         var changes: [PinChange] = []
-        var listener: (@Sendable () -> Void)?
 
         func finding(_ pins: [Data]) -> PinFinding? {
             policy.finding(pins).map { PinFinding(reason: $0, fallsBackToNone: policy.inForce(pins).isEmpty) }
@@ -38,9 +37,6 @@ final class PinKeeper: Sendable {
         self.logger = logger
     }
 
-    /// - Parameter changed: called on any thread when another set is in force.
-    func listen(_ changed: @escaping @Sendable () -> Void) { state.withLock { $0.listener = changed } }
-
     /// Takes the applied settings.
     func apply(_ settings: DeviceSettings) {
         state.withLock { state in
@@ -58,18 +54,17 @@ final class PinKeeper: Sendable {
         state.withLock { $0.finding(profile) }
     }
 
-    /// Call it before a new profile is stored, so a restart in between does not find unchecked pins.
-    func arrived(_ pins: [Data], revision: UInt64, key: Data?) {
+    /// A profile came, and is not kept yet.
+    /// - Returns: whether another set is in force, as the two below.
+    @discardableResult func arrived(_ pins: [Data], revision: UInt64, key: Data?) -> Bool {
         change(of: (pins: pins, revision: revision)) { $0.policy.arrived(pins, former: $0.profile, key: key) }
     }
 
-    func connected(to key: Data) { change { $0.policy.connected($0.profile, key: key) } }
+    @discardableResult func connected(to key: Data) -> Bool { change { $0.policy.connected($0.profile, key: key) } }
 
-    func mismatched(now: Int64) {
+    func mismatched(now: Int64) -> Bool {
         change { $0.policy.mismatched($0.profile, allowedSeconds: $0.allowedSeconds, now: now) }
     }
-
-    var hasChanges: Bool { state.withLock { !$0.changes.isEmpty } }
 
     /// The changes since the last call, for those who report them.
     func takeChanges() -> [PinChange] {
@@ -83,8 +78,8 @@ final class PinKeeper: Sendable {
     ///   profile is applied later.
     private func change(
         of arriving: (pins: [Data], revision: UInt64)? = nil, _ body: (inout State) -> PinPolicy.Change?
-    ) {
-        let listener = state.withLock { state -> (@Sendable () -> Void)? in
+    ) -> Bool {
+        state.withLock { state in
             let change = body(&state)
             if let change {
                 let finding = state.finding(arriving?.pins ?? state.profile)
@@ -107,9 +102,8 @@ final class PinKeeper: Sendable {
                     }
                 }
             }
-            return change == nil ? nil : state.listener
+            return change != nil
         }
-        listener?()
     }
 }
 
@@ -120,6 +114,16 @@ struct PinChange: Equatable, Sendable {
     var revision: UInt64
     /// `nil` if the pins are in force.
     var finding: PinFinding?
+
+    var notice: DataSamplerNotice {
+        let details = ["revision": "\(revision)"]
+        return switch change {
+        case .refused:
+            DataSamplerNotice(.pinsRefused, finding?.text ?? "the certificate pins were refused", details)
+        case .fellBack: DataSamplerNotice(.pinsFallenBack, finding?.text ?? "the certificate pins failed", details)
+        case .taken: DataSamplerNotice(.pinsTaken, "the certificate pins of the profile are in force", details)
+        }
+    }
 }
 
 /// Why the profile's certificate pins are not in force: text for people, and a name for the collector.
@@ -154,9 +158,8 @@ struct PinFinding: Equatable, Sendable {
 /// counts against them.
 struct PinWatchingTransport: Transport {
     let base: any Transport
-    let pins: PinKeeper
-    /// Microseconds of the queue clock.
-    let now: @Sendable () -> Int64
+    let core: SamplerCore
+    let events: DeviceEvents
 
     var serverKey: Data? { base.serverKey }
 
@@ -164,10 +167,12 @@ struct PinWatchingTransport: Transport {
         do throws(TransportError) {
             let response = try await base.send(request)
             // Anything with a certificate of a trusted authority can answer. Only a collector's answer proves a set.
-            if response.source != nil, let key = base.serverKey { pins.connected(to: key) }
+            if response.source != nil, let key = base.serverKey, core.pins.connected(to: key) {
+                events.post(.pinsChanged)
+            }
             return response
         } catch {
-            if error.code == .pinMismatch { pins.mismatched(now: now()) }
+            if error.code == .pinMismatch, core.pins.mismatched(now: core.queueTime) { events.post(.pinsChanged) }
             throw error
         }
     }

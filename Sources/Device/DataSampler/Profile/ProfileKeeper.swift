@@ -10,9 +10,6 @@ import WireModel
 /// The shell around `ProfileRefreshPolicy`. A profile is validated, stored on synced disk, and then applied. An invalid
 /// profile is refused, and the last good one stays. Safe from any task.
 actor ProfileKeeper {
-    /// Asks the collector with the device's credential.
-    typealias Request = @Sendable (_ ifNoneMatch: String?) async -> CollectorAnswer
-
     /// The result of one request, for the caller.
     enum Outcome: Equatable, Sendable {
         case applied(revision: UInt64)
@@ -33,16 +30,10 @@ actor ProfileKeeper {
     }
 
     private let file: StateFile<StoredProfile>
-    private let clock: any RecordClock
-    private let sleeper: any Clock<Duration>
+    private let core: SamplerCore
+    private let transmitter: Transmitter
+    private let events: DeviceEvents
     private let roll: @Sendable () -> Double
-    private let audience: @Sendable () -> String
-    private let request: Request
-    private let arriving: @Sendable (WireProfile) async -> Void
-    private let apply: @Sendable (WireProfile) async -> Void
-    private let notices: NoticeBoard
-    private let logger: Logger
-    private let wake = AsyncEvent()
     private let newest = Mutex<UInt64>(0)
     private var policy: ProfileRefreshPolicy
     private var stored: StoredProfile?
@@ -51,32 +42,15 @@ actor ProfileKeeper {
     private var isDisabled: Bool
     private(set) var report = Report()
 
-    /// - Parameters:
-    ///   - stored: the result of `load`.
-    ///   - audience: the present device and organization; empty if not enrolled.
-    ///   - arriving: called with a good profile before it is stored.
-    ///   - apply: applies a good profile.
-    init(
-        file: StateFile<StoredProfile>, stored: StoredProfile?, isDisabled: Bool, clock: any RecordClock,
-        sleeper: any Clock<Duration>,
-        roll: @escaping @Sendable () -> Double, audience: @escaping @Sendable () -> String, request: @escaping Request,
-        notices: NoticeBoard,
-        logger: Logger, arriving: @escaping @Sendable (WireProfile) async -> Void = { _ in },
-        apply: @escaping @Sendable (WireProfile) async -> Void
-    ) {
-        self.file = file
-        self.stored = stored
-        self.isDisabled = isDisabled
-        self.clock = clock
-        self.sleeper = sleeper
+    init(core: SamplerCore, transmitter: Transmitter, events: DeviceEvents, roll: @escaping @Sendable () -> Double) {
+        file = StoredProfile.file(in: core.configuration.directory)
+        stored = core.storedProfile?.stored
+        isDisabled = core.settings.telemetryDisabled
+        self.core = core
+        self.transmitter = transmitter
+        self.events = events
         self.roll = roll
-        self.audience = audience
-        self.request = request
-        self.notices = notices
-        self.logger = logger
-        self.arriving = arriving
-        self.apply = apply
-        policy = ProfileRefreshPolicy(now: clock.now().timeSinceBoot)
+        policy = ProfileRefreshPolicy(now: core.clock.now().timeSinceBoot)
         report.revision = stored?.revision ?? 0
         report.fetched = stored?.fetched
     }
@@ -96,21 +70,27 @@ actor ProfileKeeper {
         }
     }
 
-    /// Fetches when due, until its task is cancelled.
-    func run() async {
+    /// Fetches if it is due.
+    /// - Returns: how long nothing is to be done, unless something wakes it.
+    func round() async -> Duration {
         while !Task.isCancelled {
-            let now = clock.now().timeSinceBoot
-            if policy.noticed(newest: newest.withLock { $0 }, running: report.revision, now: now)
-                || policy.dueAt <= now
-            {
-                finish(await fetch())
-                continue
-            }
-            await wake.wait(for: .microseconds(Int64(clamping: policy.dueAt - now)), clock: sleeper)
+            let now = now
+            guard
+                policy.noticed(newest: newest.withLock { $0 }, running: report.revision, now: now)
+                    || policy.dueAt <= now
+            else { return .microseconds(Int64(clamping: policy.dueAt - now)) }
+            finish(await fetch())
         }
+        return .zero
+    }
+
+    /// Nothing is fetched any more; whoever waits is told.
+    func end() {
         hasEnded = true
         finish(.failed("the data sampler has stopped"))
     }
+
+    private var now: UInt64 { core.clock.now().timeSinceBoot }
 
     private func finish(_ outcome: Outcome) {
         for caller in waiting { caller.resume(returning: outcome) }
@@ -123,28 +103,23 @@ actor ProfileKeeper {
             defer { newest = revision }
             return newest != revision
         }
-        if isNews { wake.signal() }
+        if isNews { events.wake(.profile) }
     }
 
-    /// Something outside changed, such as an enrollment. Asks at once if the last request failed.
-    func lookAgain() {
-        guard report.revision == 0 || report.failure != nil else { return }
-        policy.demanded(now: clock.now().timeSinceBoot)
-        wake.signal()
-    }
-
-    /// Asks at once, whatever was planned.
-    func demand() {
-        policy.demanded(now: clock.now().timeSinceBoot)
-        wake.signal()
+    /// Something outside changed, such as an enrollment: looks at once.
+    /// - Parameter onlyAfterFailure: not where the last look brought a profile.
+    func lookAgain(onlyAfterFailure: Bool) {
+        guard !onlyAfterFailure || report.revision == 0 || report.failure != nil else { return }
+        policy.demanded(now: now)
+        events.wake(.profile)
     }
 
     /// Telemetry was disabled or enabled, which changes the interval.
     func switched(disabled: Bool) {
         guard disabled != isDisabled else { return }
         isDisabled = disabled
-        policy.switched(disabled: disabled, now: clock.now().timeSinceBoot, roll: roll())
-        wake.signal()
+        policy.switched(disabled: disabled, now: now, roll: roll())
+        events.wake(.profile)
     }
 
     /// Asks now. Callers share a request that is under way.
@@ -152,25 +127,32 @@ actor ProfileKeeper {
         guard !hasEnded else { return .failed("the data sampler has stopped") }
         return await withCheckedContinuation { continuation in
             waiting.append(continuation)
-            policy.demanded(now: clock.now().timeSinceBoot)
-            wake.signal()
+            policy.demanded(now: now)
+            events.wake(.profile)
         }
     }
 
+    /// Device and organization now; empty where not enrolled.
+    private var audience: String {
+        guard let enrollment = try? core.identity.load() else { return "" }
+        return "\(enrollment.collectorID)/\(enrollment.organization)/\(enrollment.deviceID)"
+    }
+
     private func fetch() async -> Outcome {
-        let audience = audience()
+        let audience = audience
         let etag = stored.flatMap { $0.audience == audience && !$0.etag.isEmpty ? $0.etag : nil }
-        let answer = await request(etag)
+        let answer = await transmitter.request(
+            .get, WireNames.profilePath, headers: etag.map { [("If-None-Match", $0)] } ?? [])
         let (outcome, step) = await take(answer, audience: audience)
-        policy.finished(step, disabled: isDisabled, now: clock.now().timeSinceBoot, roll: roll())
+        policy.finished(step, disabled: isDisabled, now: now, roll: roll())
         switch outcome {
         case .applied, .unchanged:
             report.failure = nil
             report.refusal = nil
-            report.fetched = clock.now().wallTime
+            report.fetched = core.clock.now().wallTime
         case .refused(let why): report.refusal = why
         case .failed(let why):
-            if report.failure != why { logger.warning("no profile", metadata: ["reason": "\(why)"]) }
+            if report.failure != why { core.logger.warning("no profile", metadata: ["reason": "\(why)"]) }
             report.failure = why
         }
         return outcome
@@ -205,26 +187,34 @@ actor ProfileKeeper {
         do throws(WireError) { try profile.validate() } catch {
             let why = "profile revision \(profile.revision) is refused: \(error.message)"
             if report.refusal != why {
-                logger.error("a profile is refused, the last good one stays", metadata: ["reason": "\(why)"])
-                notices.post(DataSamplerNotice(.profileRefused, why, ["revision": "\(profile.revision)"]))
+                core.logger.error("a profile is refused, the last good one stays", metadata: ["reason": "\(why)"])
+                core.notices.post(DataSamplerNotice(.profileRefused, why, ["revision": "\(profile.revision)"]))
             }
             return (.refused(why), .refused(revision: profile.revision))
         }
-        await arriving(profile)
+        // Before it is kept: a restart in between must not find its pins unchecked.
+        if core.pins.arrived(profile.certificatePins, revision: profile.revision, key: transmitter.serverKey) {
+            events.post(.pinsChanged)
+        }
+        // Before it is kept: what the first profile refuses must be dropped although a kill comes in between.
+        guard await events.report(.profileArriving(profile)) else {
+            return (.failed("the sampler stops"), .failed(after: nil))
+        }
         let new = StoredProfile(
-            revision: profile.revision, etag: etag, audience: audience, fetched: clock.now().wallTime, profile: body)
+            revision: profile.revision, etag: etag, audience: audience, fetched: core.clock.now().wallTime,
+            profile: body)
         do throws(DataSamplerError) { try file.save(new) } catch {
             // It is applied all the same: a full disk must not keep a stricter profile out. The next start fetches it
             // again.
-            logger.error("the profile cannot be kept", metadata: ["reason": "\(error.message)"])
+            core.logger.error("the profile cannot be kept", metadata: ["reason": "\(error.message)"])
         }
         let isNews = stored?.profile != body
         stored = new
         report.revision = profile.revision
         guard isNews else { return (.unchanged(revision: profile.revision), .current(revision: profile.revision)) }
-        await apply(profile)
-        logger.info("profile applied", metadata: ["revision": "\(profile.revision)"])
-        notices.post(
+        await events.report(.profileArrived(profile))
+        core.logger.info("profile applied", metadata: ["revision": "\(profile.revision)"])
+        core.notices.post(
             DataSamplerNotice(
                 .profileApplied, "profile revision \(profile.revision) is applied", ["revision": "\(profile.revision)"])
         )

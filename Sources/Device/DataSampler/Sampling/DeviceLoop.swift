@@ -6,9 +6,8 @@ import WireModel
 
 /// Takes samples and makes beacons when they are due, and sleeps in between until the next of either.
 ///
-/// Samples and beacons share this timer. Sending, profiles, commands, uploads and what `DeviceController` watches have
-/// loops of their own. Custom modules run beside this one, one call of each at a time, so that a slow one delays
-/// nobody.
+/// Samples and beacons share this timer. Custom modules run beside it, one call of each at a time, so that a slow one
+/// delays nobody.
 actor DeviceLoop {
     /// What a module has yielded since the program started.
     struct ModuleReport: Sendable {
@@ -22,8 +21,7 @@ actor DeviceLoop {
     let core: SamplerCore
     private let sleeper: any Clock<Duration>
     private let makeModule: @Sendable (SampleModuleName) -> (any SampleModule)?
-    private let sampleRecorded: @Sendable (String) -> Void
-    private let beaconRecorded: @Sendable () -> Void
+    private let transmitter: Transmitter
     let wake = AsyncEvent()
     private var schedule: SampleSchedule<SampledModule>
     private(set) var plan = SamplePlan()
@@ -41,19 +39,16 @@ actor DeviceLoop {
     private(set) var hasEnded = false
 
     /// - Parameters:
+    ///   - transmitter: learns at once of what was recorded.
     ///   - makeModule: a module to be sampled from now on; `nil` for one that this platform does not have.
-    ///   - sampleRecorded: called with the module's name after each sample that is queued; must not block.
-    ///   - beaconRecorded: called after each beacon that is on disk; must not block.
     init(
-        core: SamplerCore, sleeper: any Clock<Duration>,
-        makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?,
-        sampleRecorded: @escaping @Sendable (String) -> Void, beaconRecorded: @escaping @Sendable () -> Void
+        core: SamplerCore, transmitter: Transmitter, sleeper: any Clock<Duration>,
+        makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?
     ) {
         self.core = core
         self.sleeper = sleeper
         self.makeModule = makeModule
-        self.sampleRecorded = sampleRecorded
-        self.beaconRecorded = beaconRecorded
+        self.transmitter = transmitter
         schedule = SampleSchedule(intervals: [:], now: core.clock.now().timeSinceBoot)
     }
 
@@ -122,7 +117,7 @@ actor DeviceLoop {
     func keep(_ sample: Sample, of module: SampledModule, at stamp: RecordStamp) async {
         do throws(DataSamplerError) {
             try await core.record(sample, at: stamp)
-            sampleRecorded(sample.module)
+            transmitter.recorded(module: sample.module)
             reports[module, default: ModuleReport()].samples += 1
             reports[module]?.lastSample = stamp.wallTime
             reports[module]?.reason = nil
@@ -156,7 +151,7 @@ actor DeviceLoop {
         do throws(DataSamplerError) {
             let next = beacons.interval.map { UInt32(clamping: $0 / 1_000_000) } ?? 0
             result = .success(try await core.recordBeacon(trigger, nextBeaconSeconds: next))
-            beaconRecorded()
+            transmitter.transmitNow()
         } catch {
             core.logger.error("no beacon", metadata: ["code": "\(error.code)", "reason": "\(error.message)"])
             result = .failure(error)

@@ -9,8 +9,13 @@ import WireModel
 package actor LogUploader {
     /// Stores all uploads, and returns when they are on synced disk.
     package typealias Save = @Sendable ([LogUpload]) throws -> Void
-    /// Called when an upload made progress, waits for something else, or ended. Should only note it and wake somebody.
-    package typealias Changed = @Sendable (LogUpload) async -> Void
+
+    package enum Event: Sendable {
+        /// There is something to do: a round is due.
+        case due
+        /// An upload came further, waits for something else, or ended.
+        case changed(LogUpload)
+    }
 
     /// How often closed gates are checked while something waits.
     package static let gateLook = Duration.seconds(60)
@@ -20,13 +25,11 @@ package actor LogUploader {
     private let transmitter: Transmitter
     private let source: any UploadSource
     private let save: Save
-    private let changed: Changed
+    private let events: EventSink<Event>
     /// Microseconds of the queue clock.
     private let now: @Sendable () -> Int64
-    private let sleeper: any Clock<Duration>
     private let roll: @Sendable () -> Double
     private let logger: Logger
-    private let wake = AsyncEvent()
     private var machine: UploadStateMachine
 
     /// - Parameters:
@@ -34,16 +37,14 @@ package actor LogUploader {
     ///   - roll: random numbers, 0 up to 1, for the jitter.
     package init(
         transmitter: Transmitter, source: any UploadSource, uploads: [LogUpload], save: @escaping Save,
-        changed: @escaping Changed,
-        now: @escaping @Sendable () -> Int64, sleeper: any Clock<Duration> = ContinuousClock(),
+        events: EventSink<Event>, now: @escaping @Sendable () -> Int64,
         roll: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }, logger: Logger
     ) {
         self.transmitter = transmitter
         self.source = source
         self.save = save
-        self.changed = changed
+        self.events = events
         self.now = now
-        self.sleeper = sleeper
         self.roll = roll
         self.logger = logger
         machine = UploadStateMachine(uploads)
@@ -62,37 +63,29 @@ package actor LogUploader {
             machine.remove(upload.id)
             throw error
         }
-        wake.signal()
+        events.post(.due)
         return true
     }
 
     /// Cancels an upload. Does nothing if it does not exist or has ended.
-    package func cancel(_ id: Data) async {
+    package func cancel(_ id: Data) {
         guard let upload = machine[id], !upload.phase.isFinal else { return }
         machine.cancel(id)
-        await tell(upload)
+        tell(upload)
     }
 
     /// Cancels all uploads.
-    package func cancelAll() async {
-        for upload in machine.uploads { await cancel(upload.id) }
+    package func cancelAll() {
+        for upload in machine.uploads { cancel(upload.id) }
     }
 
-    /// Something that uploads wait for may have changed: the network, settings.
-    nonisolated package func lookAgain() { wake.signal() }
-
-    /// Runs until its task is cancelled. Call it once.
-    package func run() async {
-        while !Task.isCancelled { await wake.wait(for: await round(), clock: sleeper) }
-    }
-
-    /// Does everything that can be done now.
-    /// - Returns: how long there is nothing to do unless something wakes it.
+    /// Everything that can be done now.
+    /// - Returns: how long nothing is to be done, unless `due` is reported, or network or settings change.
     package func round() async -> Duration {
         while !Task.isCancelled {
             let time = now()
             let before = machine
-            if machine.expire(now: time) { await tellDifferences(from: before) }
+            if machine.expire(now: time) { tellDifferences(from: before) }
             guard let step = machine.next(now: time) else {
                 return machine.dueAt.map { min(.microseconds(max(1000, $0 - time)), Self.greatestPause) }
                     ?? Self.greatestPause
@@ -100,7 +93,7 @@ package actor LogUploader {
             if case .closed(let reason) = await transmitter.logGate() {
                 let before = machine
                 machine.waits(for: "\(reason)")
-                await tellDifferences(from: before)
+                tellDifferences(from: before)
                 return Self.gateLook
             }
             await perform(step)
@@ -121,11 +114,11 @@ package actor LogUploader {
                     answer = await transmitter.request(.put, "\(path)/chunks/\(number)", body: .gzipFile(content))
                 case .gone(let reason):
                     machine.chunkWasGone(number, of: step.upload, reason: reason)
-                    return await tell(upload)
+                    return tell(upload)
                 }
             } catch {
                 machine.couldNotRead(step.upload, "\(error)", now: now(), roll: roll())
-                return await tell(upload)
+                return tell(upload)
             }
         case .complete:
             var request = WireCompleteUpload()
@@ -141,15 +134,15 @@ package actor LogUploader {
         guard !Task.isCancelled else { return }
         let acknowledged = transmitter.status.acknowledged.values.reduce(0, +)
         machine.answered(step, answer, acknowledged: acknowledged, now: now(), roll: roll())
-        await tell(upload)
+        tell(upload)
     }
 
-    private func tellDifferences(from before: UploadStateMachine) async {
-        for upload in before.uploads { await tell(upload) }
+    private func tellDifferences(from before: UploadStateMachine) {
+        for upload in before.uploads { tell(upload) }
     }
 
     /// - Parameter before: the former state.
-    private func tell(_ before: LogUpload) async {
+    private func tell(_ before: LogUpload) {
         guard let upload = machine[before.id], upload != before else { return }
         // Stores only what a restart could not find out.
         if upload.phase.isFinal || upload.gone != before.gone {
@@ -162,6 +155,6 @@ package actor LogUploader {
         if upload.phase.isFinal {
             logger.info("upload ended", metadata: ["phase": "\(upload.phase.rawValue)", "detail": "\(upload.detail)"])
         }
-        await changed(upload)
+        events.post(.changed(upload))
     }
 }

@@ -1,0 +1,59 @@
+import FoundationEssentials
+import RecordQueue
+import SampleModules
+import Transmitter
+import WireModel
+
+/// What commands do on a running device, part by part.
+struct DeviceActions: CommandActions {
+    let core: SamplerCore
+    let events: DeviceEvents
+    let loop: DeviceLoop
+    let transmitter: Transmitter
+    let profiles: ProfileKeeper
+    let wipes: WipeKeeper
+    let logRequests: LogRequests
+    let traces: TraceSwitch
+
+    func sendBeacon() async throws(DataSamplerError) { _ = try await loop.sendBeacon(.command) }
+
+    func deviceInformation() async -> WireDeviceInformation {
+        let settings = core.settings
+        var information = WireDeviceInformation()
+        if let identity = core.machineIdentity() { information.identity = identity }
+        information.modules = settings.modules.map(\.rawValue) + (await loop.customModules).keys.sorted()
+        information.attributes = [
+            "library.version": DataSampler.version, "profile.revision": "\(settings.profileRevision)",
+            "queue.epoch": "\(core.queue.epoch)",
+            "trace.level": traces.level.rawValue, "analytics.enabled": "\(settings.analyticsEnabled)",
+            "sample.interval": "\(settings.sampleIntervals.values.min() ?? 0)",
+            "transmit.interval": "\(settings.transmitInterval)",
+            "event.hold": "\(settings.eventHold)", "application": core.configuration.applicationIdentifier,
+            "application.version": core.configuration.applicationVersion,
+        ]
+        for (name, reason) in settings.unavailable { information.attributes["module.\(name)"] = reason }
+        return information
+    }
+
+    func reloadProfile() async -> ProfileKeeper.Outcome { await profiles.refresh() }
+
+    func changeLogLevel(_ level: WireLogLevel?) async { await events.report(.logLevelChanged(level)) }
+
+    func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {
+        try await logRequests.begin(command: command, request)
+    }
+
+    func cancelLogs(command: Data) async { await logRequests.cancel(command: command) }
+
+    func wipe(command: Data, reason: String) async throws(DataSamplerError) {
+        try await wipes.wipe(command: command, reason: reason)
+    }
+
+    func wipeUnderWay() async -> Data? { await wipes.pending?.command }
+
+    func wipeWasReported() async throws(DataSamplerError) { try await wipes.wasReported() }
+
+    func askForNews() async { await transmitter.askForNews() }
+
+    func transmitNow() { transmitter.transmitNow() }
+}

@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Transmitter
+import WireModel
+
+/// What the parts of a device and its callers report to the supervisor.
+enum DeviceEvent: Sendable {
+    /// Everything is put together, and nothing runs yet.
+    case started
+    /// The collector gave a profile; it is valid and not kept yet.
+    case profileArriving(WireProfile)
+    /// The collector gave another profile; it is valid and kept.
+    case profileArrived(WireProfile)
+    /// The configuration was read again. What only a start reads of it stays as it was.
+    case configurationRead(DataSamplerConfiguration)
+    /// The program asked for a schedule of beacons; `nil`: for none.
+    case beaconScheduleAsked(every: Double?)
+    /// A command changed the log level, or its time is over (`nil`).
+    case logLevelChanged(WireLogLevel?)
+    /// Captures of logs ask for another level; `nil`: none is under way.
+    case captureLevelChanged(LogLevel?)
+    /// Other custom modules are registered.
+    case customModulesChanged([String: any CustomSampleModule])
+    case doNotDisturbSwitched(Bool)
+    case suspended(Bool)
+    case budgetJudged(BudgetVerdict)
+    /// Connections showed that other certificate pins are in force.
+    case pinsChanged
+    /// Leaving or wiping began or came further, or what waited for a decision was dropped: something else may be recorded
+    /// or sent.
+    case gateChanged
+    /// A decision of the person is being carried out: the stricter of two holds until `consentChanged`.
+    case consentChanging
+    /// It is carried out, or it failed.
+    case consentChanged
+    case wipeEnded
+    /// The clock reached the end of the offline time that is allowed.
+    case offlineTimeEnded
+    case transmitter(TransmitterEvent)
+    case uploadChanged(LogUpload)
+    /// Logs that a command asked for came further.
+    case commandWent(Data, CommandCourse)
+}
+
+/// What is done again and again on a device. Each job says after a round how long nothing is to be done.
+enum DeviceJob: CaseIterable, Sendable {
+    case profile
+    case commands
+    case logRequests
+    case uploads
+    case unenrollment
+    case compromise
+    case offlineTime
+    case figures
+}
+
+/// The way from the parts to the supervisor: a bounded queue of events, and the wheel of jobs. Safe from any thread.
+///
+/// Whoever reports from where it cannot wait posts: transmitter and uploads do, at the pace of the network.
+final class DeviceEvents: Sendable {
+    struct Entry: Sendable {
+        var event: DeviceEvent
+        var handled: CheckedContinuation<Bool, Never>?
+    }
+
+    /// A handful wait at a time. An event beyond this is left out.
+    private static let maximumWaiting = 1024
+
+    let jobs = DeadlineWheel<DeviceJob>()
+    /// For the supervisor alone.
+    let entries: AsyncStream<Entry>
+    private let continuation: AsyncStream<Entry>.Continuation
+
+    init() {
+        (entries, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
+    }
+
+    /// Returns once the event is handled: the device follows it. Not to be called by what the supervisor waits for.
+    ///
+    /// - Returns: `false` where nobody handles it, because the sampler stops.
+    @discardableResult func report(_ event: DeviceEvent) async -> Bool {
+        await withCheckedContinuation { handled in
+            if case .enqueued = continuation.yield(Entry(event: event, handled: handled)) { return }
+            handled.resume(returning: false)
+        }
+    }
+
+    func post(_ event: DeviceEvent) { continuation.yield(Entry(event: event)) }
+
+    /// Has a job done at once.
+    func wake(_ job: DeviceJob) { jobs.wake(job) }
+
+    /// What waits is still handled; what comes later is not.
+    func finish() { continuation.finish() }
+
+    /// For a part with events of its own.
+    func sink<Event: Sendable>(_ event: @escaping @Sendable (Event) -> DeviceEvent) -> EventSink<Event> {
+        EventSink { self.post(event($0)) }
+    }
+}

@@ -1,0 +1,227 @@
+import FoundationEssentials
+import RecordQueue
+import Transmitter
+import WireModel
+
+/// What the supervisor does when something has happened.
+enum DeviceAction: Sendable {
+    /// Brings all parts in line with the plan.
+    /// - Parameters:
+    ///   - firstBeacon: why the first beacon of a schedule that begins now is sent.
+    ///   - restartsBeacons: a schedule begins anew even if it is the one that runs.
+    case follow(firstBeacon: WireBeaconTrigger, restartsBeacons: Bool)
+    /// Tells the collector at once that something a beacon tells has changed.
+    case sendChange
+    case notify(DataSamplerNotice)
+    /// Keeps since when the collector is out of reach.
+    case keepOffline(OfflineWatch)
+    /// The device is enrolled again: records may be made.
+    case openGate
+    /// Drops the events that waited for the first profile, which refuses them.
+    case refuseEarlyEvents(DeviceSettings)
+    /// Looks for a profile at once; `onlyAfterFailure`: not where the last look brought one.
+    case fetchProfile(onlyAfterFailure: Bool)
+    case recordUsage(UsageEvent)
+    case takeNews(CollectorNews)
+    case followUpload(LogUpload)
+    case noteCourse(Data, CommandCourse)
+
+    static var follow: Self { .follow(firstBeacon: .change, restartsBeacons: false) }
+}
+
+/// Decides what follows from an event, and how every part is to be. Pure: no part is known here.
+struct DevicePolicy: Sendable {
+    /// The layers of the settings.
+    private(set) var local: DataSamplerConfiguration
+    private var profile: WireProfile?
+    private(set) var calls = DeviceSettings.Calls()
+    /// What requests that capture logs ask for.
+    private(set) var captureLevel: LogLevel?
+    private(set) var custom: [String: any CustomSampleModule]
+    private(set) var isDoNotDisturbAsked = false
+    private(set) var isSuspended = false
+    /// Decisions on consent that are being carried out.
+    private var consentChanges = 0
+    /// The budgets': intervals are so many times longer.
+    private(set) var slowdown: Double
+    private var offline: OfflineWatch
+
+    init(
+        local: DataSamplerConfiguration, profile: WireProfile?, custom: [String: any CustomSampleModule] = [:],
+        slowdown: Double = 1, offline: OfflineWatch = OfflineWatch()
+    ) {
+        self.local = local
+        self.profile = profile
+        self.custom = custom
+        self.slowdown = slowdown
+        self.offline = offline
+    }
+
+    /// The settings in force.
+    var settings: DeviceSettings { DeviceSettings.resolve(local: local, profile: profile, calls: calls) }
+
+    func isDoNotDisturb(_ settings: DeviceSettings) -> Bool { isDoNotDisturbAsked && settings.doNotDisturbAllowed }
+
+    /// When the offline time that is allowed ends, by the queue's clock; `nil`: it does not.
+    var offlineTimeEnds: Int64? { offline.dueAt(allowedSeconds: settings.offlineTimeAllowed) }
+
+    // MARK: Events
+
+    /// - Parameter queueTime: of the queue's clock, microseconds.
+    mutating func take(_ event: DeviceEvent, now: RecordStamp, queueTime: Int64) -> [DeviceAction] {
+        switch event {
+        case .started: return [.follow(firstBeacon: .start, restartsBeacons: false)]
+        case .profileArriving(let profile):
+            let settings = DeviceSettings.resolve(local: local, profile: profile, calls: calls)
+            guard !self.settings.profileChecked, !settings.analyticsEnabled else { return [] }
+            return [.refuseEarlyEvents(settings)]
+        case .profileArrived(let profile): self.profile = profile
+        case .configurationRead(let configuration): local = configuration
+        case .beaconScheduleAsked(every: let seconds):
+            calls.beacons = seconds.map { .every($0) } ?? .stopped
+            return [.follow(firstBeacon: .start, restartsBeacons: seconds != nil)]
+        case .logLevelChanged(let level):
+            guard level != calls.logLevel else { return [] }
+            calls.logLevel = level
+        case .captureLevelChanged(let level): captureLevel = level
+        case .customModulesChanged(let modules): custom = modules
+        case .doNotDisturbSwitched(let isOn): isDoNotDisturbAsked = isOn
+        case .suspended(let isOn):
+            guard isSuspended != isOn else { return [] }
+            isSuspended = isOn
+        case .budgetJudged(let verdict):
+            slowdown = verdict.factor
+            let notice = DataSamplerNotice(.slowdown, verdict.description, ["factor": "\(verdict.factor)"])
+            return [.notify(notice), .follow]
+        case .pinsChanged, .gateChanged: break
+        case .consentChanging: consentChanges += 1
+        case .consentChanged: consentChanges -= 1
+        case .wipeEnded: return [.follow, .sendChange]
+        case .offlineTimeEnded:
+            guard let seconds = offline.overdue(allowedSeconds: settings.offlineTimeAllowed, now: queueTime) else {
+                return []
+            }
+            return [
+                .keepOffline(offline),
+                .notify(
+                    DataSamplerNotice(
+                        .offlineTimeExceeded,
+                        "the collector was out of reach for \(seconds) s, longer than is allowed",
+                        ["seconds": "\(seconds)"])),
+            ]
+        case .transmitter(let event): return take(event, now: now, queueTime: queueTime)
+        case .uploadChanged(let upload): return [.followUpload(upload)]
+        case .commandWent(let command, let course): return [.noteCourse(command, course)]
+        }
+        return [.follow]
+    }
+
+    private mutating func take(_ event: TransmitterEvent, now: RecordStamp, queueTime: Int64) -> [DeviceAction] {
+        switch event {
+        case .heard(let news): return [.takeNews(news)]
+        case .enrolled(let enrollment):
+            let notice = DataSamplerNotice(
+                .enrolled, "enrolled as device \(enrollment.deviceID) of organization \(enrollment.organization)",
+                ["device": "\(enrollment.deviceID)"])
+            return [.notify(notice), .openGate, .follow, .fetchProfile(onlyAfterFailure: true)]
+        case .reached:
+            return (offline.reached() ? [.keepOffline(offline)] : []) + [
+                .notify(DataSamplerNotice(.reachable, "the collector answers")), .fetchProfile(onlyAfterFailure: true),
+            ]
+        case .unreachable(let since, let why):
+            let ago = now.timeSinceBoot >= since.timeSinceBoot ? now.timeSinceBoot - since.timeSinceBoot : 0
+            let isNews = offline.unreachable(since: queueTime - Int64(clamping: ago))
+            return (isNews ? [.keepOffline(offline)] : []) + [
+                .notify(DataSamplerNotice(.unreachable, "the collector does not answer: \(why)"))
+            ]
+        case .forbidden(let why):
+            return [.notify(DataSamplerNotice(.forbidden, "the collector refuses this device: \(why)"))]
+        case .diverged(let divergence):
+            return [
+                .notify(
+                    DataSamplerNotice(
+                        .diverged, "the histories of device and collector have diverged: \(divergence.rawValue)"))
+            ]
+        case .cloned(let former):
+            let notice = DataSamplerNotice(
+                .newEpoch, "the directory is a copy of device \(former)'s: this machine is enrolled as a new device")
+            return [.notify(notice), .fetchProfile(onlyAfterFailure: true)]
+        case .newEpoch(let epoch):
+            return [.notify(DataSamplerNotice(.newEpoch, "records go into epoch \(epoch)"))]
+        case .collectorRestored:
+            // What it was restored to may have another profile under a lower revision.
+            return [.fetchProfile(onlyAfterFailure: false)]
+        case .blocked: return [.sendChange]
+        case .enrollmentAnswered(let succeeded, let duration):
+            return [.recordUsage(.enrollmentCall(succeeded ? .succeeded : .failed, duration: duration))]
+        case .credentialRotated, .epochSettled, .unenrolled: return []
+        }
+    }
+
+    // MARK: The plan
+
+    /// How every part is to be.
+    ///
+    /// - Parameters:
+    ///   - gate: what may be recorded.
+    ///   - awaits: what events and samples wait for.
+    ///   - pins: those in force.
+    func plan(
+        gate: RecordGate, isConsentDenied: Bool, awaits: AwaitedDecisions, pins: ([Data]) -> [Data]
+    ) -> DevicePlan {
+        let settings = settings
+        let isDisabled = settings.telemetryDisabled
+        let isDoNotDisturb = isDoNotDisturb(settings)
+        let isStopped = isSuspended || gate.isWiping || gate.isLeaving || gate.isUnenrolled || isDisabled
+        return DevicePlan(
+            settings: settings,
+            samples: SamplePlan(
+                settings: settings, custom: custom.mapValues(\.sampleInterval), slowdown: slowdown,
+                isPaused: isStopped || isDoNotDisturb),
+            beaconInterval: isStopped ? nil : settings.beaconInterval,
+            isQuiet: isStopped || isDoNotDisturb,
+            doNotDisturb: settings.doNotDisturbAllowed ? isDoNotDisturbAsked : nil,
+            logLevel: LogCapture.level(
+                settings.logging, command: calls.logLevel.flatMap { LogLevel($0) }, capture: captureLevel,
+                isStopped: gate.isWiping || gate.isUnenrolled || isDisabled || isConsentDenied),
+            transmission: transmission(settings, gate: gate, awaits: awaits, pins: pins(settings.pins)))
+    }
+
+    private func transmission(
+        _ settings: DeviceSettings, gate: RecordGate, awaits: AwaitedDecisions, pins: [Data]
+    ) -> TransmitterSettings {
+        let isDoNotDisturb = isDoNotDisturb(settings)
+        var result = TransmitterSettings(
+            transmitInterval: settings.transmitInterval, eventHold: settings.eventHold,
+            expectedBeaconSeconds: Int(settings.beaconInterval ?? 0))
+        result.moduleIntervals = settings.moduleTransmitIntervals
+        result.profileRevision = settings.profileRevision
+        result.rules = settings.transmission
+        result.pins = pins
+        result.credentialLifetime = settings.credentialLifetime
+        result.slowdown = slowdown
+        result.logsOverWiFiOnly = settings.logging.wifiOnly
+        let isPaused = settings.telemetryDisabled || isSuspended || gate.isUnenrolled
+        result.areLogsPaused = isPaused || isDoNotDisturb || gate.isLeaving || gate.isWiping
+        var awaits = awaits
+        if consentChanges > 0 { awaits.insert(.consent) }
+        result.heldStreams =
+            StreamHolds(isPaused: isPaused, isQuiet: isDoNotDisturb || gate.isLeaving, awaits: awaits).reasons
+        return result
+    }
+}
+
+/// How every part of a device is to be; see `DevicePolicy.plan`.
+struct DevicePlan: Sendable {
+    var settings: DeviceSettings
+    var samples: SamplePlan
+    /// Seconds; `nil`: no schedule.
+    var beaconInterval: Double?
+    /// Nothing is sampled, and beacons tell no more than they have to.
+    var isQuiet: Bool
+    /// What beacons tell of it; `nil`: the profile does not allow it.
+    var doNotDisturb: Bool?
+    /// Down to which log lines are written; `nil`: none are.
+    var logLevel: LogLevel?
+    var transmission: TransmitterSettings
+}

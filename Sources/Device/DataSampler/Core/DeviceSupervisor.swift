@@ -1,0 +1,268 @@
+import LogStore
+import Logging
+import RecordQueue
+import SampleModules
+import Transmitter
+import WireModel
+
+/// Puts the parts of a running device together. It hears what happens, lets `DevicePolicy` decide, and performs that.
+///
+///     parts, callers ── DeviceEvents ──► DevicePolicy ── actions ──► supervisor ── calls ──► parts
+///
+/// Parts know the queue of events, and not the supervisor. Events are handled one after the other, so that of two
+/// changes of the settings the later one holds everywhere. An event call and a log call take no part in this.
+///
+/// Three things run until the stop: `DeviceLoop` samples, `Transmitter` sends, and one timer, the wheel of
+/// `DeviceJob`s, does the rest. Each loop of its own for a job would be a timer more. Jobs run beside the events, since
+/// they wait for the collector. What is called while an event is handled must not report and wait for that: it would
+/// wait for itself. Two rules follow: no part is asked here for an exchange with the collector, and transmitter,
+/// uploads and requests for logs post.
+actor DeviceSupervisor {
+    /// What it steers.
+    struct Parts: Sendable {
+        var loop: DeviceLoop
+        var transmitter: Transmitter
+        var profiles: ProfileKeeper
+        var commands: CommandRunner
+        var wipes: WipeKeeper
+        var leaving: LeaveKeeper
+        var logs: LogKeeper
+        var logRequests: LogRequests
+        var uploader: LogUploader
+        var budgets: BudgetKeeper
+        var traces: TraceSwitch
+    }
+
+    /// Budgets and figures are looked at so often.
+    private static let figuresLook = Duration.seconds(60)
+
+    nonisolated let core: SamplerCore
+    nonisolated let events: DeviceEvents
+    nonisolated let parts: Parts
+    private var policy: DevicePolicy
+    private let offlineFile: StateFile<OfflineWatch>
+    private var beaconInterval: Double?
+    private var isDisabled: Bool
+
+    init(core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule]) {
+        self.core = core
+        self.events = events
+        self.parts = parts
+        offlineFile = OfflineWatch.file(in: core.configuration.directory)
+        policy = DevicePolicy(
+            local: core.configuration, profile: core.storedProfile?.profile, custom: custom,
+            slowdown: parts.budgets.verdict.factor,
+            // A damaged one only forgets since when nobody answered.
+            offline: (try? offlineFile.load()) ?? OfflineWatch())
+        isDisabled = core.settings.telemetryDisabled
+        core.setSlowdown(parts.budgets.verdict.wire)
+    }
+
+    var isDoNotDisturbAsked: Bool { policy.isDoNotDisturbAsked }
+
+    // MARK: Running
+
+    /// Everything that samples, sends and asks, until its task is cancelled.
+    nonisolated func run(clock: any RecordClock, sleeper: any Clock<Duration>) async {
+        await withTaskGroup { group in
+            group.addTask { await self.parts.loop.run() }
+            group.addTask { await self.parts.transmitter.run() }
+            group.addTask { await self.events.jobs.run(clock: clock, sleeper: sleeper) { await self.round(of: $0) } }
+        }
+        await parts.profiles.end()
+    }
+
+    /// Handles events until there are no more: until `DeviceEvents.finish`.
+    func handleEvents() async {
+        for await entry in events.entries {
+            for action in policy.take(entry.event, now: core.clock.now(), queueTime: core.queueTime) {
+                await perform(action)
+            }
+            entry.handled?.resume(returning: true)
+        }
+    }
+
+    /// One round of a job.
+    /// - Returns: how long nothing is to be done, unless something wakes it.
+    private nonisolated func round(of job: DeviceJob) async -> Duration {
+        switch job {
+        case .profile: return await parts.profiles.round()
+        case .commands: return await parts.commands.round()
+        case .logRequests:
+            await parts.logs.store.crashesReported()
+            return await parts.logRequests.round()
+        case .uploads: return await parts.uploader.round()
+        case .unenrollment: return await parts.leaving.round()
+        case .compromise:
+            if await core.beacons.compromise.examineIfDue() != nil { await parts.loop.tellChange() }
+            return CompromiseMonitor.interval
+        case .offlineTime:
+            await events.report(.offlineTimeEnded)
+            return await offlinePause
+        case .figures:
+            await lookAtFigures()
+            return Self.figuresLook
+        }
+    }
+
+    private var offlinePause: Duration {
+        policy.offlineTimeEnds.map { .microseconds(max(1000, $0 - core.queueTime)) } ?? .seconds(86_400)
+    }
+
+    /// Tells metrics and budgets what was used, drops what a denial or the first profile left behind, and goes on with a
+    /// wipe that met an error.
+    private nonisolated func lookAtFigures() async {
+        let awaited = core.awaitedDecisions
+        do { try await core.consent.settle() } catch {
+            core.logger.warning(
+                "what waits could not be dropped for want of consent", metadata: ["reason": "\(error.message)"])
+        }
+        await core.decideEarlyEvents()
+        if core.awaitedDecisions != awaited { await events.report(.gateChanged) }
+        await parts.wipes.goOn()
+        // A queue that cannot answer shows elsewhere.
+        if let status = try? await core.queue.status() {
+            core.metrics.update(queue: status)
+            core.tellReplacedQueue(status)
+        }
+        let sent = parts.transmitter.status
+        core.metrics.update(transmitter: sent, wallTime: core.clock.now().wallTime)
+        let cost = core.cost()
+        let usage = BudgetUsage(
+            sentBytes: sent.sentBytes, writtenBytes: cost?.writtenBytes ?? 0,
+            cpuMicroseconds: cost?.cpuTimeMicroseconds ?? 0)
+        let (verdict, changed) = parts.budgets.advance(
+            usage: usage, budgets: core.settings.budgets, now: core.clock.now())
+        core.metrics.update(slowdown: verdict)
+        guard changed else { return }
+        core.setSlowdown(verdict.wire)
+        await events.report(.budgetJudged(verdict))
+    }
+
+    // MARK: Performing
+
+    private func perform(_ action: DeviceAction) async {
+        switch action {
+        case .follow(let trigger, let restartsBeacons):
+            if restartsBeacons { beaconInterval = nil }
+            await follow(firstBeacon: trigger)
+        case .sendChange: if !core.settings.telemetryDisabled { await parts.loop.noteChange() }
+        case .notify(let notice): core.notices.post(notice)
+        case .keepOffline(let offline):
+            do { try offlineFile.save(offline) } catch {
+                core.logger.warning(
+                    "the offline time cannot be kept over a restart", metadata: ["reason": "\(error.message)"])
+            }
+            events.wake(.offlineTime)
+        case .openGate: core.changeGate { $0.isUnenrolled = false }
+        case .refuseEarlyEvents(let settings):
+            core.apply(settings)
+            await core.decideEarlyEvents()
+        case .fetchProfile(let onlyAfterFailure): await parts.profiles.lookAgain(onlyAfterFailure: onlyAfterFailure)
+        case .recordUsage(let usage): await core.noteUsage(usage)
+        case .takeNews(let news):
+            parts.profiles.noticed(newest: news.newestProfileRevision)
+            parts.commands.received(news.commands, enrollment: news.enrollmentID, serverTime: news.serverTime)
+        case .followUpload(let upload): await parts.logRequests.changed(upload)
+        case .noteCourse(let command, let course): parts.commands.heard(course, of: command)
+        }
+    }
+
+    /// Brings all parts in line with the plan.
+    private func follow(firstBeacon trigger: WireBeaconTrigger) async {
+        // Before the plan: pins depend on the settings that are applied.
+        core.apply(policy.settings)
+        await core.decideEarlyEvents()
+        let plan = policy.plan(
+            gate: core.gate, isConsentDenied: core.consent.consent == .denied, awaits: core.awaitedDecisions,
+            pins: core.pins.inForce)
+        core.setDoNotDisturb(plan.doNotDisturb)
+        parts.traces.configure(policy.local.traceLevel)
+        // What is captured are the sampler's own messages too.
+        parts.traces.change(
+            to: policy.calls.logLevel.flatMap(TraceLevel.init),
+            least: (policy.captureLevel?.wire).flatMap(TraceLevel.init))
+        await core.recordUsage()
+        await parts.loop.apply(plan.samples, custom: policy.custom)
+        if plan.beaconInterval != beaconInterval {
+            beaconInterval = plan.beaconInterval
+            if let beaconInterval {
+                await parts.loop.startBeacons(frequency: beaconInterval, trigger: trigger)
+            } else {
+                await parts.loop.stopBeacons()
+            }
+        } else if !plan.isQuiet, core.isBeaconOutdated {
+            // The one at start tells what ran before there was a profile.
+            await parts.loop.noteChange()
+        }
+        parts.logs.apply(plan.settings.logging, level: plan.logLevel)
+        await parts.transmitter.apply(plan.transmission)
+        await tellSwitch(plan.settings.telemetryDisabled)
+        await tellPins()
+        for job in [DeviceJob.commands, .uploads, .offlineTime] { events.wake(job) }
+    }
+
+    private func tellSwitch(_ isDisabled: Bool) async {
+        guard isDisabled != self.isDisabled else { return }
+        self.isDisabled = isDisabled
+        core.logger.warning("telemetry is switched", metadata: ["disabled": "\(isDisabled)"])
+        core.notices.post(
+            isDisabled
+                ? DataSamplerNotice(
+                    .telemetryDisabled, "telemetry is switched off: nothing is sampled, recorded or sent")
+                : DataSamplerNotice(.telemetryEnabled, "telemetry is switched on again"))
+        await parts.profiles.switched(disabled: isDisabled)
+    }
+
+    /// Says that the pins of the profile are not in force, or are again.
+    private func tellPins() async {
+        let changes = core.pins.takeChanges()
+        for change in changes {
+            core.notices.post(change.notice)
+            if let text = change.finding?.text {
+                core.logger.error("certificate pins of the profile are not in force", metadata: ["reason": "\(text)"])
+            }
+        }
+        if !changes.isEmpty { await perform(.sendChange) }
+    }
+}
+
+/// What a running data sampler adds to what its directory tells.
+struct RunReport: Sendable {
+    var transmitter: TransmitterStatus
+    var modules: [DataSamplerStatus.Module]
+    /// Seconds.
+    var beaconInterval: Double?
+    var profile: ProfileKeeper.Report
+    var commands: CommandRunner.Report
+    var wipe: WipeNote?
+    var isDoNotDisturb: Bool
+    var isSuspended: Bool
+    var slowdown: Double
+    var slowdownReason: String?
+}
+
+extension DeviceSupervisor {
+    func report() async -> RunReport {
+        let plan = await parts.loop.plan
+        let reports = await parts.loop.reports
+        let modules = plan.intervals.sorted { $0.key < $1.key }.map { module, interval in
+            let report = reports[module] ?? DeviceLoop.ModuleReport()
+            var isCustom = false
+            if case .custom = module { isCustom = true }
+            return DataSamplerStatus.Module(
+                name: module.name, isCustom: isCustom, sampleInterval: Double(interval.microseconds) / 1_000_000,
+                samples: report.samples,
+                lastSample: report.lastSample, reason: report.reason)
+        }
+        let verdict = parts.budgets.verdict
+        return RunReport(
+            transmitter: parts.transmitter.status, modules: modules,
+            beaconInterval: await parts.loop.beacons.interval.map { Double($0) / 1_000_000 },
+            profile: await parts.profiles.report,
+            commands: await parts.commands.report, wipe: await parts.wipes.pending,
+            isDoNotDisturb: policy.isDoNotDisturb(core.settings),
+            isSuspended: policy.isSuspended, slowdown: policy.slowdown,
+            slowdownReason: verdict.reason == nil ? nil : verdict.description)
+    }
+}

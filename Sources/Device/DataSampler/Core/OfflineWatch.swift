@@ -1,0 +1,40 @@
+/// Tells once that the collector was out of reach for longer than is allowed (ws1). Pure; times are microseconds of the
+/// queue clock, so that neither a wall clock set by somebody nor a restart changes what is counted.
+struct OfflineWatch: Codable, Equatable, Sendable {
+    static let fileName = "offline.json"
+
+    /// Since when the collector is out of reach; `nil`: it answers.
+    private(set) var since: Int64?
+    private(set) var wasTold = false
+
+    static func file(in directory: String) -> StateFile<OfflineWatch> {
+        StateFile(directory: directory, name: fileName)
+    }
+
+    /// - Returns: whether something changed that is to be kept.
+    mutating func reached() -> Bool {
+        guard since != nil else { return false }
+        self = OfflineWatch()
+        return true
+    }
+
+    /// - Returns: whether something changed that is to be kept.
+    mutating func unreachable(since: Int64) -> Bool {
+        guard self.since == nil else { return false }
+        self.since = since
+        return true
+    }
+
+    /// When it is to be told; `nil`: nothing is allowed to run out, or it was told.
+    func dueAt(allowedSeconds: Double?) -> Int64? {
+        guard let allowedSeconds, let since, !wasTold else { return nil }
+        return since + Int64(allowedSeconds * 1_000_000)
+    }
+
+    /// - Returns: the seconds without the collector, once, when they are more than is allowed.
+    mutating func overdue(allowedSeconds: Double?, now: Int64) -> Int64? {
+        guard let due = dueAt(allowedSeconds: allowedSeconds), due <= now, let since else { return nil }
+        wasTold = true
+        return (now - since) / 1_000_000
+    }
+}

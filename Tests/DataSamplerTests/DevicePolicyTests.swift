@@ -1,0 +1,128 @@
+import FoundationEssentials
+import RecordQueue
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+@testable import DataSampler
+
+@Suite(.timeLimit(.minutes(10))) struct DevicePolicyTests {
+    private static let stamp = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: 100_000_000)
+
+    private func policy(_ change: (inout DataSamplerConfiguration) -> Void = { _ in }) -> DevicePolicy {
+        var configuration = SamplerBench.configuration("/nonexistent")
+        configuration.sampleModules = .system
+        configuration.beaconInterval = 900
+        change(&configuration)
+        return DevicePolicy(local: configuration, profile: .analyticsOn)
+    }
+
+    private func plan(
+        _ policy: DevicePolicy, isConsentDenied: Bool = false, awaits: AwaitedDecisions = [],
+        _ change: (inout RecordGate) -> Void = { _ in }
+    ) -> DevicePlan {
+        var gate = RecordGate()
+        change(&gate)
+        return policy.plan(gate: gate, isConsentDenied: isConsentDenied, awaits: awaits) { $0 }
+    }
+
+    private func take(_ policy: inout DevicePolicy, _ event: DeviceEvent, queueTime: Int64 = 0) -> [DeviceAction] {
+        policy.take(event, now: Self.stamp, queueTime: queueTime)
+    }
+
+    @Test func `Suspended, nothing is sampled, told or sent until it is resumed`() {
+        var policy = policy()
+        #expect(plan(policy).samples.intervals.count == 1 && plan(policy).beaconInterval == 900)
+        #expect(take(&policy, .suspended(true)).count == 1)
+        #expect(take(&policy, .suspended(true)).isEmpty, "said twice it is said once")
+        let suspended = plan(policy)
+        #expect(suspended.samples.intervals.isEmpty && suspended.beaconInterval == nil)
+        #expect(suspended.transmission.heldStreams.count == StreamName.allCases.count)
+        _ = take(&policy, .suspended(false))
+        #expect(plan(policy).transmission.heldStreams.isEmpty && plan(policy).beaconInterval == 900)
+    }
+
+    @Test func `A device that leaves sends its status and no more; a wiped one sends, and no logs`() {
+        let leaving = plan(policy()) { $0.isLeaving = true }
+        #expect(leaving.transmission.heldStreams == [.event: .paused, .sample: .paused] && leaving.transmission.areLogsPaused)
+        #expect(leaving.beaconInterval == nil && leaving.samples.intervals.isEmpty)
+        let wiping = plan(policy()) { $0.isWiping = true }
+        #expect(wiping.transmission.heldStreams.isEmpty && wiping.transmission.areLogsPaused)
+        #expect(wiping.logLevel == nil, "no line is written while the store is erased")
+    }
+
+    @Test func `While a decision on consent is carried out the stricter of two holds`() {
+        var policy = policy()
+        #expect(take(&policy, .consentChanging).count == 1)
+        #expect(plan(policy).transmission.heldStreams == [.event: .consent, .sample: .consent])
+        _ = take(&policy, .consentChanging)
+        _ = take(&policy, .consentChanged)
+        #expect(!plan(policy).transmission.heldStreams.isEmpty, "another one is under way")
+        _ = take(&policy, .consentChanged)
+        #expect(plan(policy).transmission.heldStreams.isEmpty)
+        #expect(plan(policy, awaits: .firstProfile).transmission.heldStreams == [.event: .firstProfile])
+    }
+
+    @Test func `Only a first profile that refuses events drops those that waited for it`() {
+        var refusing = WireProfile.analyticsOn
+        refusing.analytics.enabled = false
+        var unchecked = DevicePolicy(local: SamplerBench.configuration("/nonexistent"), profile: nil)
+        #expect(take(&unchecked, .profileArriving(.analyticsOn)).isEmpty)
+        guard case .refuseEarlyEvents(let settings)? = take(&unchecked, .profileArriving(refusing)).first else {
+            return #expect(Bool(false), "they are kept")
+        }
+        #expect(settings.profileChecked && !settings.analyticsEnabled)
+        var checked = policy()
+        #expect(take(&checked, .profileArriving(refusing)).isEmpty)
+    }
+
+    @Test func `Without consent no log line is written`() {
+        #expect(plan(policy()).logLevel != nil)
+        #expect(plan(policy(), isConsentDenied: true).logLevel == nil)
+    }
+
+    @Test func `A capture widens the level of the logs, and its end returns it`() {
+        var policy = policy()
+        let before = plan(policy).logLevel
+        _ = take(&policy, .captureLevelChanged(.verbose))
+        #expect(plan(policy).logLevel == .verbose)
+        _ = take(&policy, .captureLevelChanged(nil))
+        #expect(plan(policy).logLevel == before)
+    }
+
+    @Test func `The end of the offline time is told once, and counted from when the collector went away`() {
+        var policy = policy { $0.offlineTimeAllowed = 3600 }
+        #expect(policy.offlineTimeEnds == nil)
+        // Half a minute before it is said.
+        let away = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: 70_000_000)
+        let actions = take(&policy, .transmitter(.unreachable(since: away, why: "gone")), queueTime: 30_000_000)
+        guard case .keepOffline(let kept)? = actions.first else { return #expect(Bool(false), "it is not kept") }
+        #expect(kept.since == 0 && policy.offlineTimeEnds == 3_600_000_000)
+        #expect(take(&policy, .offlineTimeEnded, queueTime: 3_599_000_000).isEmpty, "the clock is not there yet")
+        #expect(take(&policy, .offlineTimeEnded, queueTime: 3_600_000_000).count == 2)
+        #expect(take(&policy, .offlineTimeEnded, queueTime: 9_000_000_000).isEmpty)
+        _ = take(&policy, .transmitter(.reached))
+        #expect(policy.offlineTimeEnds == nil)
+    }
+
+    @Test func `An event is handled when report returns, in the order of the reports, and none hangs after the end`()
+        async
+    {
+        let events = DeviceEvents()
+        let hearing = Task {
+            var heard: [Bool] = []
+            for await entry in events.entries {
+                if case .suspended(let isOn) = entry.event { heard.append(isOn) }
+                entry.handled?.resume(returning: true)
+            }
+            return heard
+        }
+        events.post(.suspended(true))
+        await events.report(.suspended(false))
+        events.post(.suspended(true))
+        events.finish()
+        await events.report(.suspended(false))
+        #expect(await hearing.value == [true, false, true], "what came before the end is heard, and nothing after it")
+    }
+}
