@@ -45,7 +45,9 @@ import WireModel
 
     @Test func `A device that leaves sends its status and no more; a wiped one sends, and no logs`() {
         let leaving = plan(policy()) { $0.isLeaving = true }
-        #expect(leaving.transmission.heldStreams == [.event: .paused, .sample: .paused] && leaving.transmission.areLogsPaused)
+        #expect(
+            leaving.transmission.heldStreams == [.event: .paused, .sample: .paused]
+                && leaving.transmission.areLogsPaused)
         #expect(leaving.beaconInterval == nil && leaving.samples.intervals.isEmpty)
         let wiping = plan(policy()) { $0.isWiping = true }
         #expect(wiping.transmission.heldStreams.isEmpty && wiping.transmission.areLogsPaused)
