@@ -9,6 +9,10 @@ import WireModel
 @Suite(.timeLimit(.minutes(10))) struct DeadlineWheelTests {
     private enum Job: CaseIterable { case first, second }
 
+    private final class Rounds: Sendable {
+        let done = Mutex<[Job: Int]>([:])
+    }
+
     private let second: UInt64 = 1_000_000
 
     @Test func `All are due at first, and each again after its own pause`() {
@@ -44,15 +48,15 @@ import WireModel
 
     @Test func `A job that hangs is woken without a second run beside it, and ends with the wheel`() async {
         let wheel = DeadlineWheel<Job>()
-        let rounds = Mutex<[Job: Int]>([:])
+        let rounds = Rounds()
         let running = Task {
             await wheel.run(clock: SystemRecordClock(), sleeper: ContinuousClock()) { job in
-                rounds.withLock { $0[job, default: 0] += 1 }
+                rounds.done.withLock { $0[job, default: 0] += 1 }
                 if job == .first { try? await Task.sleep(for: .seconds(3600)) }
                 return .seconds(3600)
             }
         }
-        func count(_ job: Job) -> Int { rounds.withLock { $0[job] ?? 0 } }
+        func count(_ job: Job) -> Int { rounds.done.withLock { $0[job] ?? 0 } }
         while count(.first) == 0 || count(.second) == 0 { await Task.yield() }
         wheel.wake(.first)
         wheel.wake(.second)

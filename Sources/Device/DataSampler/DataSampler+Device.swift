@@ -47,8 +47,8 @@ extension DataSampler {
 
     /// What the person whose device it is has said; kept on disk, where it holds for every later start.
     ///
-    /// Granted: what waited is sent, in order. Denied: what waited is dropped and counted, nothing more is recorded. The
-    /// collector is told by a beacon at once.
+    /// Granted: what waited is sent, in order. Denied: what waited is dropped and counted, nothing more is recorded.
+    /// The collector is told by a beacon at once.
     ///
     /// - Throws: `storage` where it could not be put on disk: then nothing changed, though a stricter decision may hold
     ///   from the next start on. `queue`, `queueFull` where records could not be dropped yet: then the decision stands,

@@ -4,8 +4,8 @@ extension DataSampler {
     /// Records an event (ws1: on `AnalyticsHandler.sharedInstance`).
     ///
     /// It is held for the configured time before it is sent; a restart does not release it early. Before the first
-    /// profile up to 1,000 events or 1 MiB wait for it: they are sent, or dropped and counted where it switches analytics
-    /// off.
+    /// profile up to 1,000 events or 1 MiB wait for it: they are sent, or dropped and counted where it switches
+    /// analytics off.
     ///
     /// - Parameters:
     ///   - event: the kind of event.

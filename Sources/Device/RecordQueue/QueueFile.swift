@@ -17,8 +17,8 @@ import WireModel
 /// chain goes on. Neighbouring gaps with one reason are one row. So at any commit `1...last` of a stream is tiled by
 /// the mark, gaps from mark + 1 on without a hole, and rows up to `last`. Records that were refused before they had a
 /// number are counted in `tally` as `unnumbered`. Every change keeps `ledger.rows` and `ledger.bytes`, so that opening,
-/// sending and the caps never read the backlog; `balance` and `verify` count the rows and compare. A record that may not
-/// be sent yet is a row like any other: the transmitter does not ask for its stream.
+/// sending and the caps never read the backlog; `balance` and `verify` count the rows and compare. A record that may
+/// not be sent yet is a row like any other: the transmitter does not ask for its stream.
 ///
 /// **An epoch.** The file's epochs are numbered 1, 2, 3 ... (`epoch.ordinal`). Ledger, tally, gap and every record's
 /// row carry a `chain`: ordinal x 4 + stream. When an epoch ends, its three tables are renamed to

@@ -80,8 +80,8 @@ actor CommandRunner {
         events.wake(.commands)
     }
 
-    /// One round: what can be done now. What is being carried out when the program ends is carried out again by the next
-    /// start.
+    /// One round: what can be done now. What is being carried out when the program ends is carried out again by the
+    /// next start.
     /// - Returns: how long nothing is to be done, unless something wakes it.
     func round() async -> Duration {
         if !hasBegun {

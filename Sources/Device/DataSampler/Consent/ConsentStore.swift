@@ -7,7 +7,8 @@ import FoundationEssentials
 ///
 /// **How it is written.** A stricter decision goes into the copy first, a looser one into the file first. So at no
 /// moment is the copy less strict than the file: after a kill between the two writes the stricter one is in the copy,
-/// whatever becomes of the file. Each decision has a later time than the one before it, also where the wall clock has gone back.
+/// whatever becomes of the file. Each decision has a later time than the one before it, also where the wall clock has
+/// gone back.
 ///
 /// **How it is read.** Where file and copy disagree, the later of the two counts, and both say so from then on. But a
 /// denial in the file counts whatever the copy says: an older program, which keeps no copy, may have written it while

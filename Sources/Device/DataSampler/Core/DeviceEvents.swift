@@ -25,8 +25,8 @@ enum DeviceEvent: Sendable {
     case budgetJudged(BudgetVerdict)
     /// Connections showed that other certificate pins are in force.
     case pinsChanged
-    /// Leaving or wiping began or came further, or what waited for a decision was dropped: something else may be recorded
-    /// or sent.
+    /// Leaving or wiping began or came further, or what waited for a decision was dropped: something else may be
+    /// recorded or sent.
     case gateChanged
     /// A decision of the person is being carried out: the stricter of two holds until `consentChanged`.
     case consentChanging

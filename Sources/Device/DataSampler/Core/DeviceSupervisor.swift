@@ -109,8 +109,8 @@ actor DeviceSupervisor {
         policy.offlineTimeEnds.map { .microseconds(max(1000, $0 - core.queueTime)) } ?? .seconds(86_400)
     }
 
-    /// Tells metrics and budgets what was used, drops what a denial or the first profile left behind, and goes on with a
-    /// wipe that met an error.
+    /// Tells metrics and budgets what was used, drops what a denial or the first profile left behind, and goes on with
+    /// a wipe that met an error.
     private nonisolated func lookAtFigures() async {
         let awaited = core.awaitedDecisions
         do { try await core.consent.settle() } catch {

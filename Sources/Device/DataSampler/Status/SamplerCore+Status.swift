@@ -13,7 +13,7 @@ extension SamplerCore {
             throw DataSamplerError(error)
         }
         let transmitter = run?.transmitter
-        let holds = holds(isSuspended: false, isDoNotDisturb: false, isDeciding: false)
+        let holds = StreamHolds(awaits: awaitedDecisions)
         let profile =
             run?.profile
             ?? ProfileKeeper.Report(revision: settings.profileRevision, fetched: storedProfile?.stored.fetched)

@@ -61,8 +61,8 @@ final class QueueStore {
             }
             try create(state)
         }
-        // Before anything is written to the file or its WAL: what is lost for SQLite may still be readable there. A file
-        // of which this cannot be read is found wanting below.
+        // Before anything is written to the file or its WAL: what is lost for SQLite may still be readable there. A
+        // file of which this cannot be read is found wanting below.
         if let found = try? storedMarker(version: version), let finding = marker?.marker?.finding(against: found) {
             throw corrupt(finding)
         }
