@@ -121,7 +121,7 @@ private struct ScriptedCommand: ParsableCommand {
 
     @Test func `Help tells range and default`() {
         let help = ScriptedCommand.helpMessage(columns: 200)
-        #expect(help.contains("How long: 1 to 86400 seconds (default: 60)."), "\(help)")
-        #expect(help.contains("Its colour: red, green (default: any).") && help.contains("Say nothing."), "\(help)")
+        #expect(help.contains("How long (1 to 86400 seconds; default: 60)."), "\(help)")
+        #expect(help.contains("Its colour (red, green; default: any).") && help.contains("Say nothing."), "\(help)")
     }
 }

@@ -132,9 +132,9 @@ package struct SettingDeclaration: Sendable {
 
     /// As `--help` has it.
     var argumentHelp: ArgumentHelp {
-        let range = form.range.map { ": \($0)" } ?? ""
-        let standing = form.isSwitch ? "" : defaultText.map { " (default: \($0))" } ?? ""
-        return ArgumentHelp("\(help)\(range)\(standing).", valueName: valueName)
+        let standing = form.isSwitch ? nil : defaultText.map { "default: \($0)" }
+        let facts = [form.range, standing].compactMap(\.self).joined(separator: "; ")
+        return ArgumentHelp(facts.isEmpty ? "\(help)." : "\(help) (\(facts)).", valueName: valueName)
     }
 }
 
