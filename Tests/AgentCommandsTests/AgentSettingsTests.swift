@@ -33,6 +33,18 @@ import WireModel
         #expect(settings.enrollmentToken == nil)
     }
 
+    @Test func `What help calls the default is what the sampler runs with`() throws {
+        let running = DeviceSettings.resolve(local: try settings(), profile: nil)
+        let standing = { name in AgentSettings.declarations.first { $0.name == name }?.defaultText ?? "" }
+        #expect(running.modules.map { "\($0)" }.joined(separator: ",") == standing("modules"))
+        #expect(Set(running.sampleIntervals.values.map(SettingRange.text)) == [standing("sample-interval")])
+        #expect(running.transmitInterval == Double(standing("transmit-interval")).map { .seconds($0) })
+        #expect(running.eventHold == Double(standing("event-hold")).map { .seconds($0) })
+        #expect(running.beaconInterval == Double(standing("beacon-interval")))
+        #expect(running.credentialLifetime == Double(standing("credential-days")).map { .seconds($0 * 86_400) })
+        #expect(running.offlineTimeAllowed == nil && running.budgets == DataSamplerBudgets())
+    }
+
     @Test func `A flag beats the variable, which beats the file`() throws {
         let file = "{ sampleInterval: 10, /* JSON5 */ transmitInterval: '20', eventHold: 30, modules: ['system'], }"
         let environment = ["WS1_TRANSMIT_INTERVAL": "21", "WS1_EVENT_HOLD": "31"]

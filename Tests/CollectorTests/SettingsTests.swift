@@ -45,6 +45,14 @@ struct SettingsTests {
         #expect(try self.settings(flags: ["data": "/d"], environment: [:], file: nil).retention == RetentionLimits())
     }
 
+    @Test func whatNobodySaysIsAsTheServerHasIt() throws {
+        let used = try settings(flags: ["data": "/d"]).server
+        let server = CollectorServer.Settings(host: "127.0.0.1", port: 8420)
+        #expect(used.host == server.host && used.port == server.port && used.connections == server.connections)
+        #expect(used.bodyBytes == server.bodyBytes && used.inflatedBytes == server.inflatedBytes)
+        #expect(used.deviceRequestsPerSecond == server.deviceRequestsPerSecond)
+    }
+
     @Test(arguments: [(2048, 20_000, 2048), (2048, 1024, 512), (1, 1024, 1), (2048, 1, 1)])
     func connectionsLeaveDescriptorsForTheRest(wanted: Int, limit: Int, expected: Int) {
         #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
