@@ -113,9 +113,7 @@ struct PackagingTests {
         #expect(Set(cells).count == cells.count, "no panel covers another")
     }
 
-    @Test func theDocumentationNamesEverySettingAndEveryMetric() throws {
-        let settings = try Self.text("../../Documentation/collector.md")
-        for name in Settings.declarations.map(\.name) { #expect(settings.contains("`--\(name)"), "\(name)") }
+    @Test func theDocumentationNamesEveryMetric() throws {
         let metrics = try Self.text("../../Documentation/operations.md")
         for family in CollectorMetrics.families where family.name.hasPrefix("ws1_") {
             #expect(metrics.contains("`\(family.name)`"), "\(family.name)")

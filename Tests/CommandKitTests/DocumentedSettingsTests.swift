@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import Testing
 
@@ -5,92 +6,109 @@ import Testing
 @testable import CollectorCommands
 @testable import CommandKit
 
-/// What the documentation says of defaults and ranges is what the programs use.
-@Suite struct DocumentedSettingsTests {
-    private static func text(_ path: String) throws -> String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
-        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+/// What help, documentation, schemas and examples say of settings is what the programs use.
+///
+/// With `WS1_UPDATE_SETTINGS=1` the generated parts are written first; `Tools/generate-manuals` does that.
+@Suite(.serialized) struct DocumentedSettingsTests {
+    private static let agent = SettingDocuments(AgentSettings.self, required: ["data", "collector"])
+    private static let collector = SettingDocuments(Settings.self, required: ["data"])
+
+    private static func parts() throws -> [GeneratedPart] {
+        let (flagged, others) = (
+            agent.settings.filter { $0.places.contains(.flag) }, agent.settings.filter { !$0.places.contains(.flag) }
+        )
+        var retention: [SettingDeclaration] = []
+        if case .object(let fields)? = agent.settings.first(where: { $0.name == "log-retention" })?.form {
+            retention = fields
+        }
+        return [
+            .init(
+                path: "Documentation/agent.md", name: "settings of ws1agent with a flag", lines: agent.table(flagged)),
+            .init(
+                path: "Documentation/agent.md", name: "settings of ws1agent without a flag",
+                lines: agent.table(others, isByKey: true)),
+            .init(
+                path: "Documentation/logs.md", name: "settings of logRetention",
+                lines: agent.table(retention, isByKey: true)),
+            .init(
+                path: "Documentation/collector.md", name: "settings of ws1collector",
+                lines: collector.table(collector.settings)),
+            .init(
+                path: "Tools/packaging/agent.json5", name: "settings of ws1agent",
+                lines: agent.example(comment: "//", indent: "    ", given: ["collector"])),
+            .init(
+                path: "Tools/packaging/collector.yaml", name: "settings of ws1collector",
+                lines: collector.example(comment: "#")),
+            .init(
+                path: "Schemas/agent/configuration.schema.json", name: nil,
+                lines: try agent.schema(title: "Settings of ws1agent")),
+            .init(
+                path: "Schemas/collector/configuration.schema.json", name: nil,
+                lines: try collector.schema(title: "Settings of ws1collector")),
+        ]
     }
 
-    /// The cells of the row of a setting, without backquotes: name, default, range and what follows.
-    private static func row(_ name: String, in document: String) -> [String]? {
-        document.split(separator: "\n").map { line in
-            line.split(separator: "|").map { $0.replacing("`", with: "").trimmingCharacters(in: .whitespaces) }
-        }.first { $0.first?.split(separator: " ").first.map(String.init) == name }
+    private static func url(_ path: String) -> URL {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../\(path)")
     }
 
-    /// The numbers in a cell: `1 to 86,400 s` has two.
-    private static func numbers(_ cell: String) -> [Double] {
-        cell.replacing(",", with: "").replacing("10^15", with: "1000000000000000")
-            .split { !$0.isNumber && $0 != "." }.compactMap { Double($0) }
+    private static func text(_ path: String) throws -> String { try String(contentsOf: url(path), encoding: .utf8) }
+
+    @Test(arguments: try Self.parts()) func `A file says what the table says`(part: GeneratedPart) throws {
+        let isUpdate = ProcessInfo.processInfo.environment["WS1_UPDATE_SETTINGS"] == "1"
+        let present = isUpdate && part.name == nil ? "" : try Self.text(part.path)
+        let wanted = try #require(part.placed(in: present), "\(part.path) has no place for \(part.name ?? "")")
+        if isUpdate { try Data(wanted.utf8).write(to: Self.url(part.path)) }
+        #expect(isUpdate || present == wanted, "\(part.path) is stale; run Tools/generate-manuals and commit")
     }
 
-    private static func check(_ setting: SettingDeclaration, row: [String]?) throws {
-        let row = try #require(row, "\(setting.name) is in no table")
-        try #require(row.count >= 4, "\(setting.name)")
-        let standing = row[1].replacing(",", with: "")
-        switch setting.form {
-        case .number(let range):
-            let expected = [range.least, range.greatest]
-            #expect(numbers(row[2]) == expected, "\(setting.name): \(row[2])")
-            if let text = setting.defaultText, let number = Double(text) {
-                #expect(Double(standing) == number, "\(setting.name): \(standing)")
-            }
-        case .flag: #expect((standing == "true") == (setting.defaultText == "true"), "\(setting.name): \(standing)")
-        case .choice(let names):
-            let known = Set(row[2].split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
-            #expect(known == Set(names), "\(setting.name): \(row[2])")
-            if let text = setting.defaultText, names.contains(text) { #expect(standing == text, "\(setting.name)") }
-        case .text, .names, .object, .entries: break
+    /// The default in the row of a setting.
+    private static func standing(_ name: String, in document: String) -> String? {
+        document.split(separator: "\n").map { $0.components(separatedBy: " | ") }
+            .first { $0[0] == "| `\(name)`" || $0[0].hasPrefix("| `\(name) <") }.map { $0[1] }
+    }
+
+    /// - Parameter used: what the program runs with where only what is required is given.
+    private static func check<Program: ProgramSettings>(
+        _ used: Program, _ documents: SettingDocuments, path: String, help: String
+    ) throws {
+        let document = try text(path)
+        for setting in documents.settings where !documents.required.contains(setting.name) {
+            let isFlag = setting.places.contains(.flag)
+            let told = try #require(
+                standing(isFlag ? setting.flag : setting.key(documents.style), in: document), "\(setting.name)")
+            let value = used.shown(setting.name)
+            // Some words tell what the default depends on.
+            #expect(told == value ?? "none" || told.hasSuffix(" else \(value ?? "none")"), "\(setting.name): \(told)")
+            guard isFlag, !setting.form.isSwitch, value != nil else { continue }
+            let range = setting.form.range.map { "\($0); " } ?? ""
+            #expect(help.contains("\(setting.help) (\(range)default: \(told))."), "\(setting.name)")
         }
     }
 
-    @Test(arguments: AgentSettings.declarations.map(\.name)) func `Of the agent`(name: String) throws {
-        let document = try Self.text("Documentation/agent.md")
-        let setting = try #require(AgentSettings.declarations.first { $0.name == name })
-        let isFlag = setting.places.contains(.flag)
-        try Self.check(setting, row: Self.row(isFlag ? setting.flag : setting.key(.camelCase), in: document))
+    @Test func `Where nothing is said, the agent uses the defaults of help and documentation`() throws {
+        let layers = SettingLayers<AgentSettings>(
+            flags: ["data": "/data", "collector": "http://localhost"], environment: [:])
+        try Self.check(
+            try AgentSettings(layers, needsCollector: true), Self.agent, path: "Documentation/agent.md",
+            help: RunCommand.helpMessage(columns: 10_000))
     }
 
-    @Test(arguments: Settings.declarations.map(\.name)) func `Of the collector`(name: String) throws {
-        let document = try Self.text("Documentation/collector.md")
-        let setting = try #require(Settings.declarations.first { $0.name == name })
-        try Self.check(setting, row: Self.row(setting.flag, in: document))
+    @Test func `Where nothing is said, the collector uses the defaults of help and documentation`() throws {
+        try Self.check(
+            try Settings(SettingLayers(flags: ["data": "/data"], environment: [:])), Self.collector,
+            path: "Documentation/collector.md", help: ServeCommand.helpMessage(columns: 10_000))
     }
 
-    @Test func `The schema has the agent's bounds and defaults`() throws {
-        let bytes = Data(try Self.text("Schemas/agent/configuration.schema.json").utf8)
-        let schema = try #require(try JSONSerialization.jsonObject(with: bytes) as? [String: Any])
-        let settings = AgentSettings.declarations.filter { $0.places.contains(.file) }
-        try Self.check(settings, in: schema)
-    }
-
-    private static func check(_ settings: [SettingDeclaration], in schema: [String: Any]) throws {
-        let properties = try #require(schema["properties"] as? [String: [String: Any]])
-        #expect(Set(properties.keys) == Set(settings.map { $0.key(.camelCase) }))
-        for setting in settings {
-            let property = try #require(properties[setting.key(.camelCase)])
-            let value = property["default"]
-            switch setting.form {
-            case .number(let range):
-                let form = (property["anyOf"] as? [[String: Any]])?.first ?? property
-                let least = range.takesZero ? 0 : range.least
-                #expect(
-                    form[range.excludesLeast ? "exclusiveMinimum" : "minimum"] as? Double == least, "\(setting.name)")
-                let greatest = range.greatest == .greatestFiniteMagnitude ? nil : range.greatest
-                #expect(form["maximum"] as? Double == greatest, "\(setting.name)")
-                if let number = setting.defaultText.flatMap(Double.init) {
-                    #expect(value as? Double == number, "\(setting.name)")
-                }
-            case .choice(let names):
-                #expect(property["enum"] as? [String] == names, "\(setting.name)")
-                #expect(value as? String == setting.defaultText, "\(setting.name)")
-            case .flag: #expect(value as? Bool ?? false == (setting.defaultText == "true"), "\(setting.name)")
-            case .object(let fields): try check(fields, in: property)
-            case .entries(_, .object(let fields)):
-                try check(fields, in: try #require(property["additionalProperties"] as? [String: Any]))
-            case .text, .names, .entries: break
+    @Test func `What the documentation calls required is refused where it is not given`() {
+        for name in Self.agent.required {
+            let flags = ["data": "/data", "collector": "http://localhost"].filter { $0.key != name }
+            let error = #expect(throws: CommandError.self) {
+                try AgentSettings(SettingLayers(flags: flags, environment: [:]), needsCollector: true)
             }
+            #expect(error?.message.hasPrefix("\(name) is not given") == true)
         }
+        let error = #expect(throws: CommandError.self) { try Settings(SettingLayers(flags: [:], environment: [:])) }
+        #expect(error?.message.hasPrefix("data is not given") == true)
     }
 }

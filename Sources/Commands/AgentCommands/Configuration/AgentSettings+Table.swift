@@ -78,7 +78,8 @@ extension AgentSettings {
             "The program's version, in beacons and for compliance rules", in: seldom, example: "1.2.3"),
         Setting(
             "disabled-modules", \.configuration.disabledModules, .disabledModules,
-            "Modules that stay off whatever the profile says, built-in or custom", in: seldom, reload: .atOnce),
+            "Modules that stay off whatever the profile says, built-in or custom", in: seldom,
+            example: "wlan2", reload: .atOnce),
         Setting(
             "telecom-source", \.configuration.telecomSource, .choice(),
             "hub: a hub counts this device's network traffic already, networkData is masked", in: seldom,
@@ -101,8 +102,11 @@ extension AgentSettings {
             reload: .atOnce),
         Setting(
             "offline-time-allowed", \.configuration.offlineTimeAllowed, .seconds(.offline),
-            "Seconds without the collector after which a notice says so", in: seldom,
-            fallback: "what the profile says", example: "604800", reload: .atOnce),
+            """
+            Seconds without the collector after which a notice says so; also how long certificate pins may fail, a day \
+            where none is set
+            """,
+            in: seldom, fallback: "the profile's, else none", example: "604800", reload: .atOnce),
         Setting(
             "credential-days", \.configuration.credentialDays,
             .number(SettingRange(0...DataSamplerConfiguration.greatestCredentialDays, "days")),
