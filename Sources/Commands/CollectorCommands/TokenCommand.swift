@@ -20,7 +20,7 @@ struct TokenCommand: AsyncParsableCommand {
             """,
         subcommands: [Create.self, List.self, Revoke.self])
 
-    /// Opens the registry for one command and closes it after.
+    /// Opens the metadata service for one command and closes it after.
     /// - Parameter exclusive: whether no collector may run beside it.
     static func withRegistry<Value>(
         _ data: DataOptions, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value

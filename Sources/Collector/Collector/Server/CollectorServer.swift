@@ -9,7 +9,7 @@ import NIOSSL
 import TelemetryBasics
 import WireModel
 
-/// The collector's HTTP server: combines routes, limits and connections with a store and a registry.
+/// The collector's HTTP server: combines routes, limits and connections with a record store and metadata.
 package struct CollectorServer: Sendable {
     package struct Settings: Sendable {
         package var host: String

@@ -5,8 +5,8 @@ import WireModel
 
 /// The collector's data directory: the one place that knows its names.
 ///
-///     <data>/lock               held by the registry of a serving collector
-///     <data>/collector.sqlite   registry and baseline
+///     <data>/lock               held by the metadata service of a serving collector
+///     <data>/collector.sqlite   metadata and baseline
 ///     <data>/reserve            space for deleting when the disk is full
 ///     <data>/enrollment-token, administrator-token         of the first start; made by `ws1collector serve`
 ///     <data>/records/lock       held by the record store

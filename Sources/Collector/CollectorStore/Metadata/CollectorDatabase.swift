@@ -3,9 +3,9 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// `<data>/collector.sqlite`: the registry and the baseline. The one place that knows its schema.
+/// `<data>/collector.sqlite`: the metadata and the baseline. The one place that knows its schema.
 ///
-/// Several connections of one process use it (the registry, each stream's writer), and read-only commands beside it;
+/// Several connections of one process use it (metadata service, each stream's writer), and read-only commands do;
 /// SQLite's own locks order them. Everything is committed with `synchronous=FULL`.
 ///
 /// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in
@@ -148,7 +148,7 @@ enum CollectorDatabase {
         """
 
     /// Opens to write; makes the file and its schema where they are missing, and brings an older one up to date.
-    /// - Throws: `.conflict` where record files are there without it: a registry made anew beside them would know none
+    /// - Throws: `.conflict` where record files are there without it: a file made anew beside them would know none
     ///   of their devices and start their marks again.
     static func open(_ directory: DataDirectory) throws(StoreError) -> Connection {
         try directory.prepare()

@@ -211,7 +211,7 @@ actor RecordInspector {
         guard Paths.exists(directory.path) else {
             throw StoreError(.notFound, "there is no data directory \(directory.path).")
         }
-        // With records and no registry there is something to look at; with neither there is no collector's data.
+        // With records and no metadata there is something to look at; with neither there is no collector's data.
         let partitions = try directory.partitions()
         guard !partitions.isEmpty || Paths.exists(directory.databasePath) else {
             throw .noCollector(directory.path)

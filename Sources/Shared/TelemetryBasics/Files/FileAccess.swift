@@ -119,7 +119,7 @@ package struct FileFault {
 
 /// Who else can change what lies in a data directory that was there already; one that a program makes has mode 0700.
 ///
-/// Whoever can write there can put another queue, another identity or another registry in place. It is warned of and
+/// Whoever can write there can put another queue, another identity or other metadata in place. It is warned of and
 /// not refused: volumes of containers come with mode 0777 and belong to root, and a device that goes dark after an
 /// update is worse off than one whose log says what to mend.
 package enum DirectoryExposure: Equatable, Sendable {

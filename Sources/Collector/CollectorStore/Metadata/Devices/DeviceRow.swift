@@ -24,7 +24,7 @@ package struct DeviceRow: Equatable, Sendable {
     package var enrollmentID = Data()
     /// Another device whose logs belong to this one, as an administrator stated.
     package var predecessor: DeviceID?
-    /// The id of its last enrollment token; `nil` if that was before the registry stored it.
+    /// The id of its last enrollment token; `nil` if that was before the collector stored it.
     package var enrollmentToken: String?
     /// When its newest beacon came.
     package var lastBeacon: Int64?

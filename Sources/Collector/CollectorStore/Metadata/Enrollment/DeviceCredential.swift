@@ -5,7 +5,7 @@ import WireModel
 
 /// A device's credential, which its collector can recognize even after it has lost the device's row.
 ///
-/// **What it is for.** The registry keeps a hash of each credential, and a device is who its credential's hash says. A
+/// **What it is for.** The collector keeps a hash of each credential, and a device is who its credential's hash says. A
 /// collector that was restored from an older backup has lost the hashes that it wrote since. A device of that time
 /// comes to enroll again with its id and its credential, and the restored collector must decide whether that id is the
 /// device's own. Without a proof, anybody with an enrollment token and a device's id could become that device. So each
@@ -20,24 +20,23 @@ import WireModel
 /// the device's id and organization, which the credential does not carry. The random bytes keep the credential unknown
 /// to whoever knows all the rest but the key.
 ///
-/// **The key** is 32 random bytes in `collector.sqlite`, so that `backup` copies it with the registry that it belongs
-/// to.
+/// **The key** is 32 random bytes in `collector.sqlite`, so that `backup` copies it with the data.
 ///
 /// **What is checked, and when.**
 /// - A request with a credential (batches, profile, rotation) is decided by the hash alone. The MAC admits nobody
 ///   there.
 /// - Enrolling again, with a good enrollment token: the hash proves a known id, as ever. Where it does not, the MAC
 ///   does, if the credential is of a time that a restore has lost (`CredentialLedger.isOfLostTime`): of an incarnation
-///   that has ended, and later than the newest credential that the backup knew. For a device that the registry knows,
+///   that has ended, and later than the newest credential that the backup knew. For a device that the collector knows,
 ///   it must not have issued one since the restore.
-/// - An id that the registry does not know, without such a proof, is not kept: the device gets a new one.
-/// - A device that the registry says is revoked or deleted stays out (403 `revoked`), whatever it can prove.
+/// - An id that the collector does not know, without such a proof, is not kept: the device gets a new one.
+/// - A device that the collector says is revoked or deleted stays out (403 `revoked`), whatever it can prove.
 /// - Credentials without a MAC, issued by collectors before this format, are good by their hash until they are rotated.
 ///   They prove nothing to a restored collector that does not have their hash.
 ///
 /// **What somebody with a stolen backup can do.** It holds the key, so it is as secret as the data directory. At a
 /// collector that was never restored a MAC counts for nothing, so the key opens nothing. At one that was, the key and a
-/// good enrollment token of the organization together take over an id that the registry does not know, or one that it
+/// good enrollment token of the organization together take over an id that the collector does not know, or one that it
 /// has issued no credential since the restore. `ws1collector restore --new-credential-key` is for a backup that others
 /// may have read: it begins with another key, and devices enrolled since that backup become new ones.
 ///
@@ -128,11 +127,11 @@ struct CredentialLedger {
         return credential.isIssued(to: device, of: organization, key: try value(Self.keyName))
     }
 
-    /// Whether the collector issued the credential to that device in a time that a restore has lost, so the registry
-    /// cannot know its hash.
+    /// Whether the collector issued the credential to that device in a time that a restore has lost, and so cannot
+    /// know its hash.
     ///
     /// An unknown incarnation counts too: a restore from the same backup began it, and the next restore ended it.
-    /// - Parameter newest: the last generation that the registry issued to the device; 0 for none.
+    /// - Parameter newest: the last generation that the collector issued to the device; 0 for none.
     func isOfLostTime(
         _ text: String, to device: DeviceID, of organization: String, newest: Int64
     ) throws(SQLiteError) -> Bool {

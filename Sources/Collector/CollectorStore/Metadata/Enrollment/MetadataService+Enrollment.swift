@@ -220,7 +220,7 @@ extension MetadataService {
         var organization: String
         var hashes: [Data]
         var isRevoked: Bool
-        /// The newest generation that the registry issued to it; 0 for none.
+        /// The newest generation that the collector issued to it; 0 for none.
         var generation: Int64 = 0
 
         func isProved(by credential: String) -> Bool {

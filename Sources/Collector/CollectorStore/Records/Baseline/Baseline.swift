@@ -23,7 +23,7 @@ final class Baseline {
     }
 
     /// - Throws: `.io` where `collector.sqlite` was removed or replaced while this process has it open: what is stored
-    ///   from then on would stand beside a registry that is gone.
+    ///   from then on would stand beside a file that is gone.
     func requireInPlace() throws(StoreError) {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
