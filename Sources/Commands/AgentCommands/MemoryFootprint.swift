@@ -1,6 +1,7 @@
 import CMalloc
 import Glibc
 import ServiceLifecycle
+import TelemetryBasics
 
 /// What the agent does so that it is a small guest on its machine. For a process of its own, not for a library in an
 /// app.
@@ -23,29 +24,9 @@ package enum MemoryFootprint {
     /// enrollment) and would keep them resident for good, where no other memory pressure takes them.
     static func giveBack() {
         malloc_trim(0)
-        guard let smaps = try? procFile("/proc/self/smaps") else { return }
-        for range in ReleasablePages.ranges(smaps: smaps) {
+        guard let smaps = try? Files<FileError>.read("/proc/self/smaps", maximumBytes: 64 << 20) else { return }
+        for range in ReleasablePages.ranges(smaps: String(decoding: smaps, as: UTF8.self)) {
             madvise(UnsafeMutableRawPointer(bitPattern: range.lowerBound), range.count, MADV_DONTNEED)
-        }
-    }
-
-    private struct Unreadable: Error {}
-
-    private static func procFile(_ path: String) throws -> String {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Unreadable() }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        while true {
-            let former = bytes.count
-            bytes.reserveCapacity(former + (16 << 10))
-            let count = try withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 1) { buffer in
-                let count = read(descriptor, buffer.baseAddress, buffer.count)
-                guard count >= 0 else { throw Unreadable() }
-                bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-                return count
-            }
-            if count == 0 { return String(decoding: bytes, as: UTF8.self) }
         }
     }
 }

@@ -18,15 +18,20 @@ import TelemetryBasics
         #expect(try file.read(100, at: 50) == [])
     }
 
-    @Test func `The pieces of a file are the file`() throws {
+    @Test func `The blocks of a file are the file, and those of a range end with the range or the file`() throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/file"
-        let bytes = [UInt8](repeating: 9, count: 700_000)
+        let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         try Files<FileError>.replace(path, with: bytes.span.bytes)
         let file = try OpenFile<FileError>(path, O_RDONLY)
-        var read: [UInt8] = []
-        try file.forEachPiece { (piece) throws(FileError) in read += piece }
-        #expect(read == bytes)
+        func read(_ range: Range<Int>?) throws -> [UInt8] {
+            var read: [UInt8] = []
+            #expect(try file.forEachBlock(of: range) { read += $0 } == read.count)
+            return read
+        }
+        #expect(try read(nil) == bytes)
+        for range in [0..<700_000, 5..<600_001, 1..<524_289, 0..<0] { #expect(try read(range) == Array(bytes[range])) }
+        #expect(try read(699_999..<800_000) == [bytes[699_999]])
     }
 
     @Test func `A new file takes no other one's place, nor a link's`() throws {

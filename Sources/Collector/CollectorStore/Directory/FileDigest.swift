@@ -17,7 +17,7 @@ struct FileDigest: Equatable, Sendable {
     /// - Throws: errors of the disk. The new file must not exist.
     static func copying(_ path: String, to target: String) throws(StoreError) -> FileDigest? {
         let copy = try OpenFile<StoreError>(creating: target)
-        guard let digest = try read(path, { (piece) throws(StoreError) in try copy.write(piece.bytes) }) else {
+        guard let digest = try read(path, { (block) throws(StoreError) in try copy.write(block.bytes) }) else {
             unlink(target)
             return nil
         }
@@ -30,12 +30,10 @@ struct FileDigest: Equatable, Sendable {
     ) throws(StoreError) -> FileDigest? {
         guard let file = try OpenFile<StoreError>.reading(path) else { return nil }
         var hash = SHA256()
-        var total: Int64 = 0
-        try file.forEachPiece { (piece) throws(StoreError) in
-            hash.update(bufferPointer: piece)
-            total += Int64(piece.count)
-            try body(piece)
+        let bytes = try file.forEachBlock { (block) throws(StoreError) in
+            hash.update(bufferPointer: block)
+            try body(block)
         }
-        return FileDigest(bytes: total, sha256: Data(hash.finalize()))
+        return FileDigest(bytes: Int64(bytes), sha256: Data(hash.finalize()))
     }
 }

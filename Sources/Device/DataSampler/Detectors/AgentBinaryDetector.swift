@@ -84,15 +84,13 @@ final class AgentBinaryDetector: CompromiseDetector {
     }
 }
 
-/// Computes the SHA-256 of a file of any size, piece by piece.
+/// Computes the SHA-256 of a file of any size.
 enum FileDigest {
     /// In hexadecimal; `nil` if the file cannot be read to its end.
     static func sha256(_ path: String) -> String? {
         var hash = SHA256()
         do {
-            try OpenFile<FileError>(path, O_RDONLY).forEachPiece { (piece) throws(FileError) in
-                hash.update(bufferPointer: piece)
-            }
+            try OpenFile<FileError>(path, O_RDONLY).forEachBlock { hash.update(bufferPointer: $0) }
         } catch { return nil }
         return Data(hash.finalize()).hexadecimal
     }

@@ -18,16 +18,12 @@ extension ChunkSink {
     }
 
     mutating func write(range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) {
-        var offset = range.lowerBound
-        while offset < range.upperBound {
-            let bytes = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
-            guard !bytes.isEmpty else {
-                throw LogStoreError(
-                    .damaged,
-                    "\(file.path) ends after \(offset) bytes, \(range.upperBound) are expected. Plan the chunks again.")
-            }
-            try write(bytes)
-            offset += bytes.count
+        let count = try file.forEachBlock(of: range) { (block) throws(LogStoreError) in try write(block) }
+        guard count == range.count else {
+            throw LogStoreError(
+                .damaged,
+                "\(file.path) ends after \(range.lowerBound + count) bytes, \(range.upperBound) are expected. Plan the chunks again."
+            )
         }
     }
 }

@@ -67,25 +67,19 @@ final class SegmentIndexRebuilder {
     }
 
     func index() throws(LogStoreError) -> SegmentIndex {
-        var offset = 0
-        while case let piece = try file.read(LogLimits.blockBytes, at: offset), !piece.isEmpty {
-            offset += piece.count
-            stored.append(contentsOf: piece)
-            do { try inflate(piece) } catch { throw damaged(error.message, error) }
+        try file.forEachBlock { (block) throws(LogStoreError) in
+            stored.append(contentsOf: block)
+            do throws(GzipError) {
+                try inflater.update(block) {
+                    text.append(contentsOf: $0)
+                } memberEnd: { end in
+                    endMember(at: end)
+                }
+            } catch { throw damaged(error.message, error) }
         }
         do { try inflater.finish() } catch { throw damaged(error.message, error) }
         guard endsInLine, let index = builder.index() else { throw damaged("a block does not end with a line") }
         return index
-    }
-
-    private func inflate(_ piece: [UInt8]) throws(GzipError) {
-        try piece.withUnsafeBufferPointer { (piece) throws(GzipError) in
-            try inflater.update(UnsafeRawBufferPointer(piece)) {
-                text.append(contentsOf: $0)
-            } memberEnd: { end in
-                endMember(at: end)
-            }
-        }
     }
 
     private func endMember(at end: Int) {

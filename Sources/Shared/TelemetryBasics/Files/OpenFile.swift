@@ -92,14 +92,24 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
         return bytes
     }
 
-    /// Reads from the file's position to its end, in pieces.
-    package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
-        let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-        defer { piece.deallocate() }
+    /// Reads in blocks, so that a file of any size takes little memory.
+    /// - Parameter range: `nil`: from the file's position to its end.
+    /// - Returns: how many bytes it read; fewer than the range has only where the file ends before it.
+    @discardableResult
+    package func forEachBlock(
+        of range: Range<Int>? = nil, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) -> Int {
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+        defer { block.deallocate() }
+        var total = 0
         while true {
-            let count = try read(into: piece)
-            if count > 0 { try body(UnsafeRawBufferPointer(rebasing: piece[..<count])) }
-            if count < piece.count { return }
+            let wanted = range.map { min(block.count, $0.count - total) } ?? block.count
+            let count = try read(
+                into: UnsafeMutableRawBufferPointer(rebasing: block[..<wanted]), at: range.map { $0.lowerBound + total }
+            )
+            if count > 0 { try body(UnsafeRawBufferPointer(rebasing: block[..<count])) }
+            total += count
+            if count < block.count { return total }
         }
     }
 
