@@ -16,10 +16,10 @@ struct AccessTests {
         try await harness.route { client in
             let second = try await client.send(.get, WireNames.commandsPath, bearer: revoked.credential)
             #expect(second.status == .forbidden)
-            #expect(try second.problem.code == Problem.Code.revoked)
+            #expect(try second.problem.code == Problem.Code.revoked.rawValue)
             let third = try await client.post(
                 WireNames.enrollPath, bearer: "enroll-expired", WireEnrollRequest().encoded)
-            #expect(try third.problem.code == Problem.Code.credentialExpired)
+            #expect(try third.problem.code == Problem.Code.credentialExpired.rawValue)
         }
     }
 

@@ -24,7 +24,7 @@ struct DeviceCertificateTests {
             let held = try await scene.enroll()
             #expect(!held.certificate.isEmpty)
             let without = try await scene.ask(held)
-            #expect(without.status == 401 && without.code == Problem.Code.certificateRequired)
+            #expect(without.status == 401 && without.code == Problem.Code.certificateRequired.rawValue)
             #expect(try await scene.ask(held, showing: held.shown).status == 200)
             // It stays good, and stands for no credential.
             #expect(try await scene.ask(held, showing: held.shown).status == 200)
@@ -84,7 +84,7 @@ struct DeviceCertificateTests {
             let forged = try #require(
                 try scene.authority.issue(request, to: held.device, of: "default", at: CertificateScene.presentTime))
             let answer = try await scene.ask(held, showing: (String(decoding: forged.chain, as: UTF8.self), held.key))
-            #expect(answer.status == 401 && answer.code == Problem.Code.certificateUnknown)
+            #expect(answer.status == 401 && answer.code == Problem.Code.certificateUnknown.rawValue)
         }
     }
 
@@ -100,7 +100,7 @@ struct DeviceCertificateTests {
                 #expect(try await client.send(.GET, WireNames.commandsPath, bearer: held.credential).status == 200)
                 scene.harness.clock.advance(seconds: 86_401)
                 let late = try await client.send(.GET, WireNames.commandsPath, bearer: held.credential)
-                #expect(late.status == 401 && late.code == Problem.Code.certificateExpired)
+                #expect(late.status == 401 && late.code == Problem.Code.certificateExpired.rawValue)
             }
         }
     }
@@ -112,10 +112,10 @@ struct DeviceCertificateTests {
         }
         try await CertificateScene.play(logger: logger) { scene in
             let held = try await scene.enroll()
-            for _ in 1...3 { #expect(try await scene.ask(held).code == Problem.Code.certificateRequired) }
+            for _ in 1...3 { #expect(try await scene.ask(held).code == Problem.Code.certificateRequired.rawValue) }
             let lines = written.lines.filter { $0.contains("a device's certificate is refused") }
             #expect(lines.count == 1, "\(lines)")
-            let names = ["\(held.device)", Problem.Code.certificateRequired]
+            let names = ["\(held.device)", Problem.Code.certificateRequired.rawValue]
             #expect(names.allSatisfy { lines.first?.contains($0) == true }, "\(lines)")
         }
     }
@@ -126,7 +126,7 @@ struct DeviceCertificateTests {
             #expect(try await scene.ask(held, showing: held.shown).status == 200)
             _ = try await scene.harness.registry.revokeDevice(held.device, organization: nil, by: .commandLine)
             let answer = try await scene.ask(held, showing: held.shown)
-            #expect(answer.status == 403 && answer.code == Problem.Code.revoked)
+            #expect(answer.status == 403 && answer.code == Problem.Code.revoked.rawValue)
         }
     }
 
@@ -142,7 +142,7 @@ struct DeviceCertificateTests {
             #expect(try await scene.ask(renewed, showing: renewed.shown).status == 200)
             for former in [held, lost] {
                 let answer = try await scene.ask(renewed, showing: former.shown)
-                #expect(answer.status == 401 && answer.code == Problem.Code.certificateUnknown)
+                #expect(answer.status == 401 && answer.code == Problem.Code.certificateUnknown.rawValue)
             }
             // With its token it is let in again from any of these.
             let again = try await scene.enroll(again: renewed)
@@ -245,7 +245,7 @@ struct DeviceCertificateTests {
                 device: try #require(DeviceID(granted.deviceID)), credential: granted.credential,
                 certificate: String(decoding: granted.certificate, as: UTF8.self), key: TestSigningRequests.firstKey)
             #expect(try await scene.ask(held, showing: held.shown).status == 200)
-            #expect(try await scene.ask(held, showing: factory).code == Problem.Code.certificateRequired)
+            #expect(try await scene.ask(held, showing: factory).code == Problem.Code.certificateRequired.rawValue)
         }
     }
 }

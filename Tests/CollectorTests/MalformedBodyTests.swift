@@ -142,7 +142,7 @@ struct MalformedBodyTests {
             #expect(try ratio.problem.limit == WireLimits.inflateRatio)
             let size = try await Self.send(client, large, bearer: device.credential, encoding: "gzip")
             #expect(size.status == .contentTooLarge)
-            #expect(try size.problem.code == Problem.Code.bodyTooLarge)
+            #expect(try size.problem.code == Problem.Code.bodyTooLarge.rawValue)
             #expect(try size.problem.limit == 1024 * 1024)
         }
     }
@@ -152,9 +152,9 @@ struct MalformedBodyTests {
         part.records = Array(repeating: Data(), count: BatchStructureLimits.records + 1)
         var request = WireBatchRequest()
         request.parts = [part]
-        #expect(try BatchStructureLimits.problemCode(request.encoded) == Problem.Code.bodyTooLarge)
+        #expect(try BatchStructureLimits.problemCode(request.encoded) == Problem.Code.bodyTooLarge.rawValue)
         request.parts[0].records = []
         request.parts[0].gaps = Array(repeating: WireGap(), count: BatchStructureLimits.gaps + 1)
-        #expect(try BatchStructureLimits.problemCode(request.encoded) == Problem.Code.bodyTooLarge)
+        #expect(try BatchStructureLimits.problemCode(request.encoded) == Problem.Code.bodyTooLarge.rawValue)
     }
 }

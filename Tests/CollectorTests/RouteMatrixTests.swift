@@ -18,17 +18,17 @@ struct RouteMatrixTests {
         case .enrollmentToken:
             switch caller {
             case .enrollmentToken: return nil
-            case .expiredEnrollmentToken: return (401, Problem.Code.credentialExpired)
-            default: return (401, Problem.Code.credentialUnknown)
+            case .expiredEnrollmentToken: return (401, Problem.Code.credentialExpired.rawValue)
+            default: return (401, Problem.Code.credentialUnknown.rawValue)
             }
         case .device:
             switch caller {
             case .device: return nil
-            case .revokedDevice: return (403, Problem.Code.revoked)
-            default: return (401, Problem.Code.credentialUnknown)
+            case .revokedDevice: return (403, Problem.Code.revoked.rawValue)
+            default: return (401, Problem.Code.credentialUnknown.rawValue)
             }
         case .person(let least):
-            guard let role = caller.role else { return (401, Problem.Code.credentialUnknown) }
+            guard let role = caller.role else { return (401, Problem.Code.credentialUnknown.rawValue) }
             return role >= least ? nil : (403, "forbidden")
         }
     }

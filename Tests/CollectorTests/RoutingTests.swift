@@ -122,7 +122,7 @@ struct RoutingTests {
             let later = [
                 try await post("wrong"), try await post("viewer-default"), try await post("administrator-default"),
             ]
-            #expect(later == [Problem.Code.credentialUnknown, "forbidden", "unsupported-media-type"])
+            #expect(later == [Problem.Code.credentialUnknown.rawValue, "forbidden", "unsupported-media-type"])
         }
     }
 }

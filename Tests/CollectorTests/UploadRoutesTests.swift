@@ -69,7 +69,7 @@ struct UploadRoutesTests {
             _ = try await scene.begin(upload, book.manifest(upload))
             var other = book.manifest(upload)
             other.chunks[1].rawBytes += 1
-            try await scene.begin(upload, other).expect(409, Problem.Code.manifestDiffers)
+            try await scene.begin(upload, other).expect(409, Problem.Code.manifestDiffers.rawValue)
             #expect(try await scene.standing(upload).message(WireUploadStatus.self).missing == [1, 2])
         }
     }
@@ -95,7 +95,7 @@ struct UploadRoutesTests {
             default: bad = Data()
             }
             let refused = try await scene.send(upload, 1, Data(bad))
-            try refused.expect(422, Problem.Code.chunkDamaged)
+            try refused.expect(422, Problem.Code.chunkDamaged.rawValue)
             #expect(try refused.problem.retryable)
             #expect(scene.files.isEmpty)
             #expect(try await scene.send(upload, 1, good).message(WireUploadStatus.self).storedChunks == 1)
@@ -107,7 +107,7 @@ struct UploadRoutesTests {
             let (book, upload) = (try Self.book(1), UploadID.random())
             _ = try await scene.begin(upload, book.manifest(upload))
             let bomb = try GzipCodec.compress(Data(count: 64 << 20))
-            try await scene.send(upload, 1, bomb).expect(422, Problem.Code.chunkDamaged)
+            try await scene.send(upload, 1, bomb).expect(422, Problem.Code.chunkDamaged.rawValue)
             #expect(scene.files.isEmpty)
         }
     }
@@ -140,7 +140,7 @@ struct UploadRoutesTests {
                 }
             }
             #expect(
-                answer.text.hasPrefix("HTTP/1.1 413 ") && answer.text.contains(Problem.Code.bodyTooLarge)
+                answer.text.hasPrefix("HTTP/1.1 413 ") && answer.text.contains(Problem.Code.bodyTooLarge.rawValue)
                     && answer.ended)
             #expect(try await scene.standing(upload).message(WireUploadStatus.self).missing == [1])
         }
@@ -167,9 +167,9 @@ struct UploadRoutesTests {
     @Test func wrongMediaTypesNumbersAndIdsAreRefused() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(1), UploadID.random())
-            try await scene.send(upload, 1, book.chunks[0].gzip).expect(404, Problem.Code.uploadUnknown)
-            try await scene.standing(upload).expect(404, Problem.Code.uploadUnknown)
-            try await scene.complete(upload).expect(404, Problem.Code.uploadUnknown)
+            try await scene.send(upload, 1, book.chunks[0].gzip).expect(404, Problem.Code.uploadUnknown.rawValue)
+            try await scene.standing(upload).expect(404, Problem.Code.uploadUnknown.rawValue)
+            try await scene.complete(upload).expect(404, Problem.Code.uploadUnknown.rawValue)
             _ = try await scene.begin(upload, book.manifest(upload))
             for number in [0, 2, 1001, -1] {
                 try await scene.send(upload, number, book.chunks[0].gzip).expect(404, "chunk-unknown")
@@ -197,8 +197,8 @@ struct UploadRoutesTests {
             let (book, upload) = (try Self.book(1), UploadID.random())
             _ = try await scene.begin(upload, book.manifest(upload))
             try await scene.send(upload, 1, book.chunks[0].gzip, as: other.credential).expect(
-                404, Problem.Code.uploadUnknown)
-            try await scene.standing(upload, as: other.credential).expect(404, Problem.Code.uploadUnknown)
+                404, Problem.Code.uploadUnknown.rawValue)
+            try await scene.standing(upload, as: other.credential).expect(404, Problem.Code.uploadUnknown.rawValue)
             var theirs = LogBook()
             try theirs.add(segment: 9, positions: 1...5, from: Harness.now)
             #expect(try await scene.begin(upload, theirs.manifest(upload), as: other.credential).status == .ok)
@@ -260,8 +260,8 @@ struct UploadRoutesTests {
             scene.harness.clock.advance(seconds: 7 * 86_400)
             let standing = try await scene.standing(upload).message(WireUploadStatus.self)
             #expect(standing.state == .expired && standing.missing == [2] && standing.storedChunks == 1)
-            try await scene.send(upload, 2, book.chunks[1].gzip).expect(409, Problem.Code.uploadExpired)
-            try await scene.begin(upload, book.manifest(upload)).expect(409, Problem.Code.uploadExpired)
+            try await scene.send(upload, 2, book.chunks[1].gzip).expect(409, Problem.Code.uploadExpired.rawValue)
+            try await scene.begin(upload, book.manifest(upload)).expect(409, Problem.Code.uploadExpired.rawValue)
             #expect(try await scene.send(upload, 1, book.chunks[0].gzip).status == .ok)
             #expect(try await scene.standing(whole).message(WireUploadStatus.self).complete)
             let notices = try await scene.client.json("/api/v1/notices", bearer: scene.person).objects("items")
@@ -301,7 +301,7 @@ struct UploadRoutesTests {
             #expect(try await scene.send(upload, 3, book.chunks[2].gzip).status == .ok)
             #expect(try await notices() == ["log-quota-75"])
             let refused = try await scene.send(upload, 4, book.chunks[3].gzip)
-            try refused.expect(507, Problem.Code.logQuotaExceeded)
+            try refused.expect(507, Problem.Code.logQuotaExceeded.rawValue)
             #expect(try refused.problem.retryable && refused.headers[.retryAfter] == "3600")
             #expect(try await notices() == ["log-quota-100", "log-quota-75"])
             // Another application, a test device, a beacon: none of them is concerned.

@@ -89,7 +89,7 @@ import WireModel
 
     @Test func theProblemSaysWhyAndWhen() throws {
         let problem = Problem(
-            status: 503, code: "store-unavailable", title: "no", detail: "disk full", retryable: true,
+            status: 503, code: .storeUnavailable, title: "no", detail: "disk full", retryable: true,
             retryAfterMs: 1_500)
         let body = try JSONEncoder().encode(problem)
         let answer = classify(

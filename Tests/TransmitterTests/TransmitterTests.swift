@@ -354,8 +354,8 @@ import WireModel
     }
 
     /// Such as of a proxy that answers anything to everything, with the headers of the collector that it stands before.
-    @Test(arguments: [nil, "upload-expired", "conflict"])
-    func a409ThatDoesNotSayThatTheIDIsAnothersMakesNoNewDevice(code: String?) async throws {
+    @Test(arguments: [nil, .uploadExpired, .conflict] as [Problem.Code?])
+    func a409ThatDoesNotSayThatTheIDIsAnothersMakesNoNewDevice(code: Problem.Code?) async throws {
         let bench = TransmitterBench()
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in

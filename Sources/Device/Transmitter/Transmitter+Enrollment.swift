@@ -90,7 +90,7 @@ extension Transmitter {
         case .conflict(let why, let code):
             // A 401 or 409 does not prove who sent it, and an abandoned identity cannot be recovered. So only the
             // collector's own code makes this a new device.
-            guard code == Problem.Code.deviceConflict else {
+            guard code == Problem.Code.deviceConflict.rawValue else {
                 return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())
             }
             // The former id belongs to somebody who can prove it. A device that cannot prove it is a new device. This

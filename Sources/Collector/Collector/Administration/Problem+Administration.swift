@@ -8,7 +8,7 @@ extension Problem {
         case .forbidden(let detail): forbidden(detail)
         case .lastAdministrator:
             Problem(
-                status: 409, code: "last-administrator", title: "Last administrator",
+                status: 409, code: .lastAdministrator, title: "Last administrator",
                 detail:
                     "Nobody else could take this token's place: it is the last good administrator's. Make another one first."
             )
@@ -17,6 +17,6 @@ extension Problem {
     }
 
     static let confirmationOutdated = Problem(
-        status: 409, code: "confirmation-outdated", title: "Confirmation outdated",
+        status: 409, code: .confirmationOutdated, title: "Confirmation outdated",
         detail: "This is not what would be deleted now. Ask again without `confirm`, and confirm what that tells.")
 }

@@ -88,7 +88,7 @@ private struct ReleaseView: Encodable {
 
 extension Problem {
     fileprivate static let purgeWaiting = Problem(
-        status: 409, code: "purge-waiting", title: "Another purge waits",
+        status: 409, code: .purgeWaiting, title: "Another purge waits",
         detail:
             "Records are about to be purged already; that is done within ten seconds. Look at `GET /api/v1/retention`, then ask again.",
         retryable: true, retryAfterMs: 10_000)

@@ -201,11 +201,11 @@ struct SigningRequest: Sendable {
     /// - Throws: `Problem` 400; its code tells the fault.
     init(der: Data) throws(Problem) {
         guard der.count <= Self.maximumBytes else {
-            throw .signingRequest("csr-too-large", "It has \(der.count) bytes; at most \(Self.maximumBytes) are taken.")
+            throw .signingRequest(.csrTooLarge, "It has \(der.count) bytes; at most \(Self.maximumBytes) are taken.")
         }
         let request: CertificateSigningRequest
         do { request = try CertificateSigningRequest(derEncoded: Array(der)) } catch let error as ASN1Error {
-            throw .signingRequest("csr-malformed", "It is not a PKCS #10 request in DER: \(error).")
+            throw .signingRequest(.csrMalformed, "It is not a PKCS #10 request in DER: \(error).")
         } catch {
             // The form is right, but the library does not support the key.
             throw Self.otherKey
@@ -215,14 +215,14 @@ struct SigningRequest: Sendable {
             request.publicKey.isValidSignature(request.signature, for: request)
         else {
             throw .signingRequest(
-                "csr-signature",
+                .csrSignature,
                 "Its signature is not one of its own key, or one with SHA-1. Make it again with that key.")
         }
         key = request.publicKey
     }
 
     private static let otherKey = Problem.signingRequest(
-        "csr-key",
+        .csrKey,
         "Its key is none that is taken: P-256, P-384, or RSA with \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits.")
 
     private static func isTaken(_ key: Certificate.PublicKey) -> Bool {

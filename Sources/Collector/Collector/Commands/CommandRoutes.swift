@@ -136,19 +136,19 @@ extension Problem {
         case .unknownDevice: noDevice
         case .deviceLeft:
             Problem(
-                status: 409, code: "device-left", title: "Device has left",
+                status: 409, code: .deviceLeft, title: "Device has left",
                 detail: "The device has unenrolled or was revoked: nothing reaches it until it enrolls again.",
                 scope: .device)
         case .unknownCommand: invalidField("arguments.command", "is no command of this device.")
         case .tooMany(let limit):
             Problem(
-                status: 409, code: "too-many-commands", title: "Too many commands",
+                status: 409, code: .tooManyCommands, title: "Too many commands",
                 detail:
                     "As many commands wait for the device as it may have (\(limit)), or for all devices. Wait for their end or expiry.",
                 retryable: true, scope: .device, limit: limit)
         case .keyUsed:
             Problem(
-                status: 422, code: "idempotency-key-used", title: "Idempotency key used",
+                status: 422, code: .idempotencyKeyUsed, title: "Idempotency key used",
                 detail:
                     "Another command was asked for with this Idempotency-Key. Choose a key of its own for each command.",
                 scope: .record

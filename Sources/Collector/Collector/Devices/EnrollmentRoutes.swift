@@ -132,20 +132,20 @@ extension Problem {
         case .tokenExpired: credentialExpired
         case .tokenUsedUp:
             Problem(
-                status: 403, code: "token-used-up", title: "Enrollment token used up",
+                status: 403, code: .tokenUsedUp, title: "Enrollment token used up",
                 detail:
                     "As many devices as this token is for have enrolled. Make another with "
                     + "`ws1collector token create --enrollment --uses N`.",
                 scope: .device)
         case .tokenRevoked:
             Problem(
-                status: 403, code: "token-revoked", title: "Enrollment token revoked",
+                status: 403, code: .tokenRevoked, title: "Enrollment token revoked",
                 detail:
                     "This enrollment token was revoked. Make another with `ws1collector token create --enrollment`.",
                 scope: .device)
         case .deviceConflict:
             Problem(
-                status: 409, code: Code.deviceConflict, title: "Device id taken",
+                status: 409, code: .deviceConflict, title: "Device id taken",
                 detail:
                     "The device id is another enrollment's: the previous credential does not prove it. Enroll as a new device.",
                 scope: .device)

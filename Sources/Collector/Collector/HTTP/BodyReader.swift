@@ -69,7 +69,7 @@ struct BodyReader: Sendable {
         let encoding = try Self.encoding(of: request)
         if case .gzip = kind, encoding != .identity {
             throw Problem.unsupportedMediaType(
-                "A body of \(WireNames.gzip) has no Content-Encoding.", code: "unsupported-content-encoding")
+                "A body of \(WireNames.gzip) has no Content-Encoding.", code: .unsupportedContentEncoding)
         }
         try Self.checkLength(request, limit: limit.bytes)
         var source = BodySource(request.body)
@@ -113,7 +113,7 @@ struct BodyReader: Sendable {
         case "gzip", "x-gzip": return .gzip
         default:
             throw .unsupportedMediaType(
-                "Only gzip is taken as Content-Encoding, once, or none.", code: "unsupported-content-encoding")
+                "Only gzip is taken as Content-Encoding, once, or none.", code: .unsupportedContentEncoding)
         }
     }
 
@@ -179,10 +179,10 @@ extension Problem {
         case .limitExceeded: .bodyTooLarge(limit: limit.inflatedBytes, "The inflated body has more bytes than that")
         case .ratioExceeded:
             Problem(
-                status: 413, code: "inflate-ratio", title: "Body compressed too far", detail: error.message,
+                status: 413, code: .inflateRatio, title: "Body compressed too far", detail: error.message,
                 scope: .stream,
                 limit: WireLimits.inflateRatio)
-        case .truncated, .corrupt, .trailingGarbage: .malformed(error.message, code: "malformed-gzip")
+        case .truncated, .corrupt, .trailingGarbage: .malformed(error.message, code: .malformedGzip)
         case .outOfMemory: .busy(error.message)
         case .misuse: .internalFault
         }
@@ -227,7 +227,7 @@ struct BodySource {
         } catch let error as CancellationError {
             throw error
         } catch {
-            throw Problem.malformed("The body cannot be read to its end: \(error).", code: "malformed-http")
+            throw Problem.malformed("The body cannot be read to its end: \(error).", code: .malformedHTTP)
         }
     }
 }

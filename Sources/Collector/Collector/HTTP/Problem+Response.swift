@@ -28,44 +28,44 @@ extension Problem {
     // Faults of the sender.
 
     static let credentialMissing = Problem(
-        status: 401, code: Code.credentialUnknown, title: "No credential",
+        status: 401, code: .credentialUnknown, title: "No credential",
         detail: "The request has no `Authorization: Bearer` header. Send the device's credential, or a person's token.",
         scope: .device)
 
     static let credentialUnknown = Problem(
-        status: 401, code: Code.credentialUnknown, title: "Credential unknown",
+        status: 401, code: .credentialUnknown, title: "Credential unknown",
         detail: "No device of this collector has this credential. Enroll the device again.", scope: .device)
 
     static let tokenUnknown = Problem(
-        status: 401, code: Code.credentialUnknown, title: "Token unknown",
+        status: 401, code: .credentialUnknown, title: "Token unknown",
         detail: "This collector knows no such token, or it was revoked. Make one with `ws1collector token create`.",
         scope: .device)
 
     static let enrollmentTokenUnknown = Problem(
-        status: 401, code: Code.credentialUnknown, title: "Enrollment token unknown",
+        status: 401, code: .credentialUnknown, title: "Enrollment token unknown",
         detail:
             "This collector knows no such enrollment token. Make one with `ws1collector token create --enrollment`.",
         scope: .device)
 
     static let credentialExpired = Problem(
-        status: 401, code: Code.credentialExpired, title: "Credential expired",
+        status: 401, code: .credentialExpired, title: "Credential expired",
         detail: "The credential or enrollment token has expired. Enroll again with a current enrollment token.",
         scope: .device)
 
     static let revoked = Problem(
-        status: 403, code: Code.revoked, title: "Revoked",
+        status: 403, code: .revoked, title: "Revoked",
         detail: "This device's enrollment was revoked by an administrator.",
         scope: .device)
 
     /// For a device the same as being revoked: it stops until it is enrolled again.
     static let left = Problem(
-        status: 403, code: Code.revoked, title: "Unenrolled",
+        status: 403, code: .revoked, title: "Unenrolled",
         detail: "This device has unenrolled. Enroll it again to send from it.", scope: .device)
 
     /// - Parameter wait: microseconds.
     static func tooManyFailures(wait: Int64) -> Problem {
         Problem(
-            status: 429, code: "too-many-failed-attempts", title: "Too many failed attempts",
+            status: 429, code: .tooManyFailedAttempts, title: "Too many failed attempts",
             detail:
                 "Too many wrong credentials came from this address, and this one is wrong too. Right ones are served.",
             retryable: true,
@@ -73,45 +73,45 @@ extension Problem {
     }
 
     static func forbidden(_ detail: String) -> Problem {
-        Problem(status: 403, code: "forbidden", title: "Not allowed", detail: detail, scope: .device)
+        Problem(status: 403, code: .forbidden, title: "Not allowed", detail: detail, scope: .device)
     }
 
     // Faults of the request's target.
 
     static func notFound(_ detail: String) -> Problem {
-        Problem(status: 404, code: "not-found", title: "Not found", detail: detail)
+        Problem(status: 404, code: .notFound, title: "Not found", detail: detail)
     }
 
     static func methodNotAllowed(_ method: String, allowed: [String]) -> Problem {
         Problem(
-            status: 405, code: "method-not-allowed", title: "Method not allowed",
+            status: 405, code: .methodNotAllowed, title: "Method not allowed",
             detail: "\(method) is not offered here; \(allowed.joined(separator: ", ")) is.")
     }
 
     static func invalidParameter(_ name: String, _ detail: String) -> Problem {
-        Problem(status: 400, code: "invalid-parameter", title: "Invalid parameter", detail: "`\(name)` \(detail)")
+        Problem(status: 400, code: .invalidParameter, title: "Invalid parameter", detail: "`\(name)` \(detail)")
     }
 
     // Faults of the body.
 
-    static func malformed(_ detail: String, code: String = "malformed") -> Problem {
+    static func malformed(_ detail: String, code: Code = .malformed) -> Problem {
         Problem(status: 400, code: code, title: "Malformed request", detail: detail, scope: .stream)
     }
 
     static func bodyTooLarge(limit: Int, _ what: String) -> Problem {
         Problem(
-            status: 413, code: Code.bodyTooLarge, title: "Body too large",
+            status: 413, code: .bodyTooLarge, title: "Body too large",
             detail: "\(what); at most \(limit) are taken. Send less at a time.",
             scope: .stream, limit: limit)
     }
 
-    static func unsupportedMediaType(_ detail: String, code: String = "unsupported-media-type") -> Problem {
+    static func unsupportedMediaType(_ detail: String, code: Code = .unsupportedMediaType) -> Problem {
         Problem(status: 415, code: code, title: "Unsupported media type", detail: detail, scope: .device)
     }
 
     static func slowBody(_ limits: ConnectionLimits) -> Problem {
         Problem(
-            status: 408, code: "body-too-slow", title: "Body too slow",
+            status: 408, code: .bodyTooSlow, title: "Body too slow",
             detail:
                 "The request did not arrive within \(limits.bodySeconds) s, or after \(limits.bodyGraceSeconds) s at less than "
                 + "\(limits.bodyLeastBytesPerSecond) bytes a second. Send less at a time.",
@@ -119,7 +119,7 @@ extension Problem {
     }
 
     static let unsupportedTransferCoding = Problem(
-        status: 501, code: "unsupported-transfer-encoding", title: "Unsupported Transfer-Encoding",
+        status: 501, code: .unsupportedTransferEncoding, title: "Unsupported Transfer-Encoding",
         detail: "Only chunked is taken as Transfer-Encoding. Compress with `Content-Encoding: gzip`.", scope: .device)
 
     // What the collector cannot do now.
@@ -127,19 +127,19 @@ extension Problem {
     /// - Parameter wait: microseconds.
     static func busy(_ detail: String, wait: Int64 = 1_000_000) -> Problem {
         Problem(
-            status: 429, code: "busy", title: "Too many requests", detail: detail, retryable: true,
+            status: 429, code: .busy, title: "Too many requests", detail: detail, retryable: true,
             retryAfterMs: max(1, Int(wait / 1000)))
     }
 
     /// - Parameter wait: microseconds.
     static func storeUnavailable(_ detail: String, wait: Int64 = 5_000_000) -> Problem {
         Problem(
-            status: 503, code: "store-unavailable", title: "Store unavailable", detail: detail, retryable: true,
+            status: 503, code: .storeUnavailable, title: "Store unavailable", detail: detail, retryable: true,
             retryAfterMs: max(1, Int(wait / 1000)))
     }
 
     static let internalFault = Problem(
-        status: 500, code: "internal", title: "Internal error", detail: "The collector failed; its log says why.",
+        status: 500, code: .internal, title: "Internal error", detail: "The collector failed; its log says why.",
         retryable: true,
         retryAfterMs: 5000)
 
@@ -148,13 +148,13 @@ extension Problem {
         switch status {
         case 400:
             Problem(
-                status: 400, code: "malformed-http", title: "Malformed HTTP",
+                status: 400, code: .malformedHTTP, title: "Malformed HTTP",
                 detail: "The request is not HTTP/1.1, or its header is too long.")
-        case 413: Problem(status: 413, code: Code.bodyTooLarge, title: "Body too large", scope: .stream)
+        case 413: Problem(status: 413, code: .bodyTooLarge, title: "Body too large", scope: .stream)
         case 404: .notFound("There is nothing here.")
         case 500...:
-            Problem(status: status, code: "internal", title: "Internal error", retryable: true, retryAfterMs: 5000)
-        default: Problem(status: status, code: "refused", title: "Refused")
+            Problem(status: status, code: .internal, title: "Internal error", retryable: true, retryAfterMs: 5000)
+        default: Problem(status: status, code: .refused, title: "Refused")
         }
     }
 }

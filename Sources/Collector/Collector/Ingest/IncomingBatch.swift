@@ -34,7 +34,7 @@ struct IncomingBatch {
             guard seen.insert(key).inserted else {
                 throw .malformed(
                     "parts[\(position)] is a second part of stream \(key.stream) of epoch \(key.epoch).",
-                    code: "duplicate-part")
+                    code: .duplicatePart)
             }
             let bytes = wire.records.reduce(0) { $0 + $1.count }
             if wire.records.count > 1, bytes > WireLimits.partBytes {

@@ -156,7 +156,7 @@ extension Problem {
             case .notFound: .notFound(detail)
             case .overloaded: .busy(detail)
             case .invalid: .malformed(detail)
-            case .conflict: Problem(status: 409, code: "conflict", title: "Conflict", detail: detail, scope: .stream)
+            case .conflict: Problem(status: 409, code: .conflict, title: "Conflict", detail: detail, scope: .stream)
             default: .storeUnavailable(detail)
             }
         problem.cause = "\(error)"

@@ -63,7 +63,7 @@ struct ProductionBound: Equatable {
     private func check(_ claimed: UInt64, _ what: String, _ stream: StreamName) throws(Problem) {
         guard claimed > records else { return }
         throw Problem(
-            status: 429, code: "production-implausible", title: "More than can have been produced",
+            status: 429, code: .productionImplausible, title: "More than can have been produced",
             detail:
                 "In the \(stream) stream \(what) is \(claimed). A device that was enrolled when this one was can have "
                 + "produced \(records) records at most: \(Self.slack), and \(Self.perSecond) a second since then.",

@@ -171,7 +171,7 @@ extension Problem {
     /// The value is not possible. - Parameter name: its position in the body.
     static func invalidField(_ name: String, _ detail: String) -> Problem {
         var problem = Problem(
-            status: 422, code: "invalid-field", title: "Invalid field", detail: "`\(name)` \(detail)", scope: .record)
+            status: 422, code: .invalidField, title: "Invalid field", detail: "`\(name)` \(detail)", scope: .record)
         problem.field = name
         return problem
     }

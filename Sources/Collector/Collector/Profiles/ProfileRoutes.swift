@@ -182,7 +182,7 @@ extension Problem {
 
     static func preconditionFailed(_ newest: UInt64) -> Problem {
         Problem(
-            status: 412, code: "precondition-failed", title: "Changed by another",
+            status: 412, code: .preconditionFailed, title: "Changed by another",
             detail: newest == 0
                 ? "There is no such profile yet."
                 : "The newest revision is \(newest). Read it, make the change there, and put it with `If-Match: \"\(newest)\"`."

@@ -133,7 +133,7 @@ struct RecordPages {
 extension Problem {
     /// The answer would be too large or take too long.
     static func tooMuch(_ detail: String) -> Problem {
-        Problem(status: 400, code: "too-much", title: "Too much for one answer", detail: detail)
+        Problem(status: 400, code: .tooMuch, title: "Too much for one answer", detail: detail)
     }
 }
 

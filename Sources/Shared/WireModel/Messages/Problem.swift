@@ -10,7 +10,7 @@ package struct Problem: Error, Codable, Equatable, Sendable {
     package var status: Int
     /// What failed, on what, with which numbers, and what to do.
     package var detail: String?
-    /// Stable, in kebab-case: `credential-expired`, `body-too-large` and so on.
+    /// A ``Code``, or one of a newer collector.
     package var code: String
     package var retryable: Bool
     package var scope: Scope
@@ -27,7 +27,7 @@ package struct Problem: Error, Codable, Equatable, Sendable {
     }
 
     package init(
-        status: Int, code: String, title: String, detail: String? = nil, retryable: Bool = false,
+        status: Int, code: Code, title: String, detail: String? = nil, retryable: Bool = false,
         scope: Scope = .collector,
         retryAfterMs: Int? = nil, limit: Int? = nil
     ) {
@@ -35,36 +35,84 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         self.title = title
         self.status = status
         self.detail = detail
-        self.code = code
+        self.code = code.rawValue
         self.retryable = retryable
         self.scope = scope
         self.retryAfterMs = retryAfterMs
         self.limit = limit
     }
 
-    /// Codes that a device acts on.
-    package enum Code {
-        package static let credentialExpired = "credential-expired"
-        package static let credentialUnknown = "credential-unknown"
-        package static let revoked = "revoked"
+    /// All codes. A code never changes its meaning. The runbook says what follows from each.
+    package enum Code: String, CaseIterable, Sendable {
+        // Credentials and certificates.
+        case credentialUnknown = "credential-unknown"
+        case credentialExpired = "credential-expired"
+        case revoked, forbidden
+        case tokenUsedUp = "token-used-up"
+        case tokenRevoked = "token-revoked"
         /// The device id belongs to another enrollment, and the credential does not prove otherwise. Enroll as a new
         /// device.
-        package static let deviceConflict = "device-conflict"
+        case deviceConflict = "device-conflict"
         /// The collector requires a client certificate, or another one than was shown. Enroll again with a certificate
         /// request.
-        package static let certificateRequired = "certificate-required"
-        package static let certificateUnknown = "certificate-unknown"
-        package static let certificateExpired = "certificate-expired"
-        package static let bodyTooLarge = "body-too-large"
+        case certificateRequired = "certificate-required"
+        case certificateUnknown = "certificate-unknown"
+        case certificateExpired = "certificate-expired"
+        case certificateMismatch = "certificate-mismatch"
+        case csrMalformed = "csr-malformed"
+        case csrTooLarge = "csr-too-large"
+        case csrKey = "csr-key"
+        case csrSignature = "csr-signature"
+        case tooManyFailedAttempts = "too-many-failed-attempts"
+
+        // Requests and bodies.
+        case malformed
+        case malformedGzip = "malformed-gzip"
+        case malformedHTTP = "malformed-http"
+        case duplicatePart = "duplicate-part"
+        case conflict
+        case productionImplausible = "production-implausible"
+        case invalidParameter = "invalid-parameter"
+        case invalidField = "invalid-field"
+        case tooMuch = "too-much"
+        case notFound = "not-found"
+        case methodNotAllowed = "method-not-allowed"
+        case bodyTooSlow = "body-too-slow"
+        case bodyTooLarge = "body-too-large"
+        case inflateRatio = "inflate-ratio"
+        case unsupportedMediaType = "unsupported-media-type"
+        case unsupportedContentEncoding = "unsupported-content-encoding"
+        case unsupportedTransferEncoding = "unsupported-transfer-encoding"
+        /// The HTTP framework refused the request before the collector saw it.
+        case refused
+
+        // Uploads.
         /// The collector does not know this upload of this device. Begin it again.
-        package static let uploadUnknown = "upload-unknown"
+        case uploadUnknown = "upload-unknown"
+        case chunkUnknown = "chunk-unknown"
+        case manifestInvalid = "manifest-invalid"
         /// The upload was begun with another manifest. Choose another id.
-        package static let manifestDiffers = "manifest-differs"
+        case manifestDiffers = "manifest-differs"
         /// The collector no longer accepts the missing chunks. Begin another upload.
-        package static let uploadExpired = "upload-expired"
+        case uploadExpired = "upload-expired"
         /// The bytes differ from the manifest. They may be sent again.
-        package static let chunkDamaged = "chunk-damaged"
+        case chunkDamaged = "chunk-damaged"
+        case tooManyUploads = "too-many-uploads"
         /// The organization's quota for this application's logs is used up. Keep the chunk and try again later.
-        package static let logQuotaExceeded = "log-quota-exceeded"
+        case logQuotaExceeded = "log-quota-exceeded"
+        case tooManyApplications = "too-many-applications"
+
+        // Administration.
+        case deviceLeft = "device-left"
+        case tooManyCommands = "too-many-commands"
+        case idempotencyKeyUsed = "idempotency-key-used"
+        case lastAdministrator = "last-administrator"
+        case confirmationOutdated = "confirmation-outdated"
+        case purgeWaiting = "purge-waiting"
+        case preconditionFailed = "precondition-failed"
+
+        // What the collector cannot do now.
+        case busy, `internal`
+        case storeUnavailable = "store-unavailable"
     }
 }
