@@ -40,7 +40,7 @@ import WireModel
     }
 
     private func watch() -> SilenceWatch {
-        SilenceWatch(registry: registry, notices: service, clock: clock, bootClock: bootClock, logger: quietLogger) {
+        SilenceWatch(metadata: registry, notices: service, clock: clock, bootClock: bootClock, logger: quietLogger) {
             true
         }
     }

@@ -62,7 +62,7 @@ struct PeopleLoadTests {
     ) -> Application<CollectorResponder> {
         let registry = metadata.service
         let router = CollectorRouter(
-            registry: registry, certificates: .off,
+            metadata: registry, certificates: .off,
             identity: CollectorIdentity(collector: registry.collectorID, incarnation: registry.incarnationID),
             metrics: CollectorTelemetry().metrics, rate: RequestRate(perSecond: 1000),
             shares: RequestShares(64, perToken: perToken),

@@ -45,7 +45,7 @@ import WireModel
         func rebuild() async throws -> ProjectionRebuild.Report {
             let (registry, _) = try MetadataService.open(directory: directory, clock: clock, logger: KeptData.logger)
             let report = try await ProjectionRebuild(
-                of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, registry: registry
+                of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, metadata: registry
             ).run()
             await registry.close()
             return report
@@ -187,7 +187,7 @@ import WireModel
                 directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
             _ = try await ProjectionRebuild(
                 of: try SQLiteRecordStore.openReading(directory: scene.directory), directory: scene.directory,
-                registry: registry
+                metadata: registry
             ).catchUp()
             scene.clock.advance(seconds: seconds)
             let devices = try await registry.devices(organization: nil, after: nil, limit: 10).devices
@@ -236,7 +236,7 @@ import WireModel
             directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
         let report = try await ProjectionRebuild(
             of: try SQLiteRecordStore.openReading(directory: scene.directory), directory: scene.directory,
-            registry: registry
+            metadata: registry
         ).catchUp()
         await registry.close()
         #expect(report.devices == 1 && report.records < 20)

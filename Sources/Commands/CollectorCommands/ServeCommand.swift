@@ -87,7 +87,7 @@ struct ServeCommand: ServiceCommand {
                     try await registry.tokens()
                 },
                 notices: notices,
-                silence: SilenceWatch(registry: registry, notices: notices, clock: clock, logger: logger) {
+                silence: SilenceWatch(metadata: registry, notices: notices, clock: clock, logger: logger) {
                     await store.isTakingRecords()
                 },
                 salvage: { await store.salvageDamaged(again: $0) }),
@@ -118,7 +118,7 @@ struct ServeCommand: ServiceCommand {
         _ store: any RecordStore, _ directory: String, _ registry: MetadataService, logger: Logger
     ) async {
         do {
-            let report = try await ProjectionRebuild(of: store, directory: directory, registry: registry).catchUp()
+            let report = try await ProjectionRebuild(of: store, directory: directory, metadata: registry).catchUp()
             logger.debug("device states caught up", metadata: ["records": "\(report.records)"])
             if !report.unreadableFiles.isEmpty {
                 logger.warning(

@@ -62,7 +62,7 @@ struct RebuildCommand: AsyncParsableCommand {
         let directory = try data.directory()
         let report = try await TokenCommand.withRegistry(data, exclusive: true) { registry in
             let store = try SQLiteRecordStore.openReading(directory: directory)
-            return try await ProjectionRebuild(of: store, directory: directory, registry: registry).run()
+            return try await ProjectionRebuild(of: store, directory: directory, metadata: registry).run()
         }
         try Output.line("\(report.devices) devices, from \(report.records) records.")
         if !report.unreadableFiles.isEmpty {

@@ -7,13 +7,13 @@ import WireModel
 
 /// Lists who changed what, newest first. An organization's administrator sees what concerns that organization.
 struct AuditRoutes: Sendable {
-    let administration: MetadataService
+    let metadata: MetadataService
 
     func add(to router: CollectorRouter) { router.people(.administrator).get("/api/v1/audit", use: list) }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["actor", "action", "from", "to", "limit", "cursor"])
-        let page = try await administration.audit(
+        let page = try await metadata.audit(
             AuditQuery(
                 organization: context.person.organization, actor: query.text("actor"),
                 action: try query.choice("action", AuditEntry.Action.allCases.map { ($0.rawValue, $0) }),

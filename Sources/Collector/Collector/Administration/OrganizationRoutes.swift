@@ -11,7 +11,7 @@ import WireModel
 struct OrganizationRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
-    let administration: MetadataService
+    let metadata: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -23,7 +23,7 @@ struct OrganizationRoutes: Sendable {
     }
 
     private func visible(_ person: Person) async throws -> [OrganizationRow] {
-        try await administration.organizations().filter { person.organization ?? $0.name == $0.name }
+        try await metadata.organizations().filter { person.organization ?? $0.name == $0.name }
     }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -60,7 +60,7 @@ struct OrganizationRoutes: Sendable {
             let name = try fields.text("name")
             try fields.finish()
             guard let name else { throw Problem.invalidField("name", "is missing.") }
-            do throws(StoreError) { try await administration.createOrganization(name, by: AuditActor(person)) } catch {
+            do throws(StoreError) { try await metadata.createOrganization(name, by: AuditActor(person)) } catch {
                 throw error.code == .invalid
                     ? Problem.invalidField("name", "cannot be: " + error.message) : .ofStore(error)
             }

@@ -11,7 +11,7 @@ struct RetentionRoutes: Sendable {
     static let bodyBytes = 4 * 1024
     static let days = 1...36_500
 
-    let administration: MetadataService
+    let metadata: MetadataService
     let store: any RecordStore
     let reader: BodyReader
     let logger: Logger
@@ -36,13 +36,13 @@ struct RetentionRoutes: Sendable {
     private func status(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         _ = try personOfAll(context)
-        return try RetentionView(try await administration.retention(of: store)).response()
+        return try RetentionView(try await metadata.retention(of: store)).response()
     }
 
     private func release(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let person = try personOfAll(context)
-        let waited = try await administration.releaseRetention(by: AuditActor(person))
+        let waited = try await metadata.releaseRetention(by: AuditActor(person))
         if waited != nil { logger.notice("retention released", metadata: ["person": "\(person.name)"]) }
         return try ReleaseView(released: waited != nil, waited: waited).response()
     }
@@ -65,11 +65,11 @@ struct RetentionRoutes: Sendable {
             guard let days else {
                 throw Problem.invalidField("olderThanDays", "is missing: say how old records are to be.")
             }
-            let plan = try await administration.purgePlan(
+            let plan = try await metadata.purgePlan(
                 of: store, olderThanDays: days, streams: streams.isEmpty ? Set(StreamName.allCases) : streams)
             guard let confirmation else { return try PurgeView(plan).response() }
             guard confirmation == plan.confirmation else { throw Problem.confirmationOutdated }
-            guard let purge = try await administration.purge(plan, by: AuditActor(person)) else {
+            guard let purge = try await metadata.purge(plan, by: AuditActor(person)) else {
                 throw Problem.purgeWaiting
             }
             logger.notice(

@@ -11,7 +11,7 @@ import WireModel
 struct TokenRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
-    let administration: MetadataService
+    let metadata: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -32,7 +32,7 @@ struct TokenRoutes: Sendable {
                 throw Problem.invalidParameter("cursor", "is not one that this collector gave.")
             }
         }
-        let page = try await administration.tokens(
+        let page = try await metadata.tokens(
             organization: context.person.organization, kind: kind, after: position, limit: try query.limit())
         return try Page(items: page.tokens.map { TokenView($0, now: context.now) }, next: page.next?.cursor).response()
     }
@@ -44,7 +44,7 @@ struct TokenRoutes: Sendable {
             let new = try TokenDocument(body, person: person, now: context.now).token
             let made: (row: TokenRow, secret: String)
             do throws(AdministrationError) {
-                made = try await administration.createToken(new, by: AuditActor(person))
+                made = try await metadata.createToken(new, by: AuditActor(person))
             } catch {
                 if case .notFound = error { throw Problem.invalidField("organization", "is none that there is.") }
                 throw Problem.ofAdministration(error)
@@ -66,7 +66,7 @@ struct TokenRoutes: Sendable {
         _ = try QueryParameters(request, known: [])
         let (id, person) = (try context.parameter("token"), context.person)
         do throws(AdministrationError) {
-            try await administration.revokeToken(id, organization: person.organization, by: AuditActor(person))
+            try await metadata.revokeToken(id, organization: person.organization, by: AuditActor(person))
         } catch {
             if case .notFound = error { throw Problem.notFound("Your organization has no such token.") }
             throw Problem.ofAdministration(error)

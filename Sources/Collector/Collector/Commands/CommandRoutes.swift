@@ -15,8 +15,7 @@ struct CommandRoutes: Sendable {
     /// The most uploads of one request for logs. A device needs one.
     static let maximumUploads = 100
 
-    let registry: MetadataService
-    let commands: MetadataService
+    let metadata: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -39,7 +38,7 @@ struct CommandRoutes: Sendable {
                 throw Problem.invalidParameter("cursor", "is of another list.")
             }
         }
-        let page = try await commands.commands(of: device.id, below: position, limit: try query.limit())
+        let page = try await metadata.commands(of: device.id, below: position, limit: try query.limit())
         var items: [CommandAnswer] = []
         for row in page.commands { items.append(try await view(row, now: context.now)) }
         return try Page(
@@ -52,7 +51,7 @@ struct CommandRoutes: Sendable {
         _ = try QueryParameters(request, known: [])
         let device = try await known(context)
         guard let id = CommandID(try context.parameter("command")),
-            let row = try await commands.command(id, of: device.id)
+            let row = try await metadata.command(id, of: device.id)
         else {
             throw Problem.notFound("The device has no such command.")
         }
@@ -63,7 +62,7 @@ struct CommandRoutes: Sendable {
     private func view(_ row: CommandRow, now: Int64) async throws -> CommandAnswer {
         var view = try CommandAnswer(row, now: now)
         if case .requestLogs = row.command.action {
-            view.command.uploads = try await registry.uploads(
+            view.command.uploads = try await metadata.uploads(
                 of: row.device, command: row.id, limit: Self.maximumUploads
             ).map(
                 UploadView.init)
@@ -91,7 +90,7 @@ struct CommandRoutes: Sendable {
                 idempotencyKey: key,
                 request: body)
             let issued: (row: CommandRow, isNew: Bool)
-            do throws(IssueError) { issued = try await commands.issue(new, organization: person.organization) } catch {
+            do throws(IssueError) { issued = try await metadata.issue(new, organization: person.organization) } catch {
                 throw Problem.ofCommand(error)
             }
             let view = try await view(issued.row, now: context.now)
@@ -110,7 +109,7 @@ struct CommandRoutes: Sendable {
         }
     }
 
-    private func known(_ context: PersonContext) async throws -> DeviceRow { try await registry.known(context) }
+    private func known(_ context: PersonContext) async throws -> DeviceRow { try await metadata.known(context) }
 }
 
 extension CommandPosition {

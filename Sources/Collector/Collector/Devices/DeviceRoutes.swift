@@ -10,8 +10,7 @@ import WireModel
 struct DeviceRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
-    let registry: MetadataService
-    let administration: MetadataService
+    let metadata: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -45,7 +44,7 @@ struct DeviceRoutes: Sendable {
             }
             position = cursor.position
         }
-        let list = try await registry.devices(query, after: position, limit: try parameters.limit())
+        let list = try await metadata.devices(query, after: position, limit: try parameters.limit())
         let role = context.person.role
         return try Page(
             items: try list.devices.map { try DeviceView($0, for: role, now: context.now) },
@@ -55,12 +54,12 @@ struct DeviceRoutes: Sendable {
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        return try await answer(try await registry.known(context), context)
+        return try await answer(try await metadata.known(context), context)
     }
 
     private func answer(_ device: DeviceRow, _ context: PersonContext) async throws -> Response {
         try DeviceView(
-            device, for: context.person.role, lineage: try await registry.lineage(of: device), now: context.now
+            device, for: context.person.role, lineage: try await metadata.lineage(of: device), now: context.now
         ).response()
     }
 
@@ -79,10 +78,10 @@ struct DeviceRoutes: Sendable {
     }
 
     private func revoke(_ context: PersonContext, closingToken: Bool) async throws -> Response {
-        let (id, person) = (try await registry.known(context).id, context.person)
+        let (id, person) = (try await metadata.known(context).id, context.person)
         let revocation: DeviceRevocation
         do throws(AdministrationError) {
-            revocation = try await administration.revokeDevice(
+            revocation = try await metadata.revokeDevice(
                 id, organization: person.organization, closingToken: closingToken, by: AuditActor(person))
         } catch {
             if case .forbidden(let detail) = error {
@@ -97,7 +96,7 @@ struct DeviceRoutes: Sendable {
                 "token.closed": "\(closingToken)",
             ])
         var view = try DeviceView(
-            revocation.device, for: person.role, lineage: try await registry.lineage(of: revocation.device),
+            revocation.device, for: person.role, lineage: try await metadata.lineage(of: revocation.device),
             now: context.now)
         view.token = revocation.token.map { TokenView($0, now: context.now) }
         return try view.response()
@@ -105,10 +104,10 @@ struct DeviceRoutes: Sendable {
 
     private func reinstate(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let (id, person) = (try await registry.known(context).id, context.person)
+        let (id, person) = (try await metadata.known(context).id, context.person)
         let device: DeviceRow
         do throws(AdministrationError) {
-            device = try await administration.reinstateDevice(
+            device = try await metadata.reinstateDevice(
                 id, organization: person.organization, by: AuditActor(person))
         } catch { throw Problem.ofAdministration(error) }
         logger.notice("device reinstated", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
@@ -117,8 +116,8 @@ struct DeviceRoutes: Sendable {
 
     private func delete(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["confirm"])
-        let (device, person) = (try await registry.known(context), context.person)
-        let logs = try await registry.deletion(
+        let (device, person) = (try await metadata.known(context), context.person)
+        let logs = try await metadata.deletion(
             LogQuery(organization: person.organization, device: device.id, withTest: true))
         guard let confirmation = query.text("confirm") else {
             return try DeviceDeletionView(device, logs: logs, isDone: false).response()
@@ -127,7 +126,7 @@ struct DeviceRoutes: Sendable {
             throw Problem.confirmationOutdated
         }
         do throws(AdministrationError) {
-            try await administration.deleteDevice(
+            try await metadata.deleteDevice(
                 device.id, enrollment: device.enrollmentID, organization: person.organization, by: AuditActor(person))
         } catch { throw Problem.ofAdministration(error) }
         logger.notice("device deleted", metadata: ["device.id": "\(device.id)", "person": "\(person.name)"])
@@ -136,7 +135,7 @@ struct DeviceRoutes: Sendable {
 
     private func setPredecessor(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let (id, person) = (try await registry.known(context).id, context.person)
+        let (id, person) = (try await metadata.known(context).id, context.person)
         return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             var fields = try FieldReader(body: body)
             guard fields.names.contains("device") else {
@@ -150,7 +149,7 @@ struct DeviceRoutes: Sendable {
             }
             let device: DeviceRow
             do throws(AdministrationError) {
-                device = try await administration.setPredecessor(
+                device = try await metadata.setPredecessor(
                     predecessor, of: id, organization: person.organization, by: AuditActor(person))
             } catch {
                 switch error {

@@ -10,7 +10,7 @@ struct EnrollmentRoutes: Sendable {
     static let bodyBytes = 64 * 1024
     static let machineHashBytes = 256
 
-    let registry: MetadataService
+    let metadata: MetadataService
     let certificates: DeviceCertificates
     let reader: BodyReader
     let logger: Logger
@@ -41,7 +41,7 @@ struct EnrollmentRoutes: Sendable {
             let signing = try signingRequest(request.certificateSigningRequest)
             let result: EnrollResult
             do throws(EnrollError) {
-                result = try await registry.enroll(token: context.caller.text, request: request)
+                result = try await metadata.enroll(token: context.caller.text, request: request)
             } catch {
                 throw Problem.ofEnrollment(error)
             }
@@ -64,8 +64,8 @@ struct EnrollmentRoutes: Sendable {
         answer.deviceID = result.deviceID.data
         answer.credential = result.credential
         answer.organization = result.organization
-        answer.collectorID = registry.collectorID.data
-        answer.incarnationID = registry.incarnationID.data
+        answer.collectorID = metadata.collectorID.data
+        answer.incarnationID = metadata.incarnationID.data
         answer.profileRevision = result.profileRevision
         answer.serverTime = now
         answer.deviceKept = result.deviceKept
@@ -85,7 +85,7 @@ struct EnrollmentRoutes: Sendable {
     private func rotate(_ context: DeviceContext, signing: SigningRequest?) async throws -> Response {
         let device = context.device
         var answer = WireRotateAnswer()
-        answer.credential = try await registry.rotateCredential(device: device.id)
+        answer.credential = try await metadata.rotateCredential(device: device.id)
         answer.certificate = try await certificate(
             for: signing, device: device.id, organization: device.organization, reason: "renewal", now: context.now)
         return answer.response()
@@ -109,7 +109,7 @@ struct EnrollmentRoutes: Sendable {
                 metadata: ["device.id": "\(device)"])
             return Data()
         }
-        try await registry.keepCertificate(issued.record, device: device, reason: reason)
+        try await metadata.keepCertificate(issued.record, device: device, reason: reason)
         logger.info(
             "certificate issued",
             metadata: ["device.id": "\(device)", "certificate.serial": "\(issued.record.serial.hexadecimal)"])
@@ -118,7 +118,7 @@ struct EnrollmentRoutes: Sendable {
 
     private func unenroll(_ request: Request, _ context: DeviceContext) async throws -> Response {
         let device = context.device
-        try await registry.unenroll(device: device.id)
+        try await metadata.unenroll(device: device.id)
         logger.info(
             "device unenrolled", metadata: ["device.id": "\(device.id)", "organization": "\(device.organization)"])
         return Response(status: .noContent)

@@ -19,20 +19,20 @@ struct Authentication: RouterMiddleware {
 
 /// Callers by their credentials.
 struct Callers: Sendable {
-    let registry: MetadataService
+    let metadata: MetadataService
     let certificates: DeviceCertificates
     let peers: PeerLimits
 
     func enrollment(_ request: Request, _: CollectorRequestContext) async throws -> EnrollmentToken {
         let token = try request.bearer
-        do throws(EnrollError) { try await registry.checkEnrollmentToken(token) } catch {
+        do throws(EnrollError) { try await metadata.checkEnrollmentToken(token) } catch {
             throw Problem.ofEnrollment(error)
         }
         return EnrollmentToken(text: token)
     }
 
     func person(_ request: Request, _ least: PersonRole) async throws -> Person {
-        guard let person = try await registry.authenticatePerson(token: request.bearer) else {
+        guard let person = try await metadata.authenticatePerson(token: request.bearer) else {
             throw Problem.tokenUnknown
         }
         guard person.role >= least else {
@@ -45,11 +45,11 @@ struct Callers: Sendable {
     func device(_ request: Request, _ context: CollectorRequestContext) async throws -> DeviceRow {
         let credential = try request.bearer
         let verdict = try await certificateCheck(context)
-        switch try await registry.authenticateDevice(credential: credential, admits: { verdict($0).isAdmission }) {
+        switch try await metadata.authenticateDevice(credential: credential, admits: { verdict($0).isAdmission }) {
         case .device(let device):
             switch verdict(device) {
             case .admitted: break
-            case .admittedAnew(let fingerprint): try await registry.noteCertificateUse(fingerprint, device: device.id)
+            case .admittedAnew(let fingerprint): try await metadata.noteCertificateUse(fingerprint, device: device.id)
             case .refused(let problem):
                 logRefusedCertificate(of: device.id, problem, context)
                 throw problem

@@ -81,7 +81,7 @@ struct CollectorRouter {
     ///   - shares: of people's requests that are worked on at a time.
     ///   - people: where people's requests are worked on.
     init(
-        registry: MetadataService, certificates: DeviceCertificates, identity: CollectorIdentity,
+        metadata: MetadataService, certificates: DeviceCertificates, identity: CollectorIdentity,
         metrics: CollectorMetrics, rate: RequestRate<DeviceID>, shares: RequestShares, people: PeopleExecutor,
         clock: @escaping @Sendable () -> Int64
     ) {
@@ -91,7 +91,7 @@ struct CollectorRouter {
             RefusalMiddleware(table: table, peers: peers, metrics: metrics)
         }
         checked = router.group().add(middleware: RequestCheck(clock: clock))
-        callers = Callers(registry: registry, certificates: certificates, peers: peers)
+        callers = Callers(metadata: metadata, certificates: certificates, peers: peers)
         self.rate = rate
         load = PeopleLoad(shares: shares, executor: people)
     }

@@ -14,9 +14,7 @@ struct IngestRoutes: Sendable {
     static let maximumPoints = 1024
 
     let store: any RecordStore
-    let registry: MetadataService
-    let profiles: MetadataService
-    let commandRegistry: MetadataService
+    let metadata: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -53,7 +51,7 @@ struct IngestRoutes: Sendable {
             }
             reader.metrics.answered(answers)
             let newest = NewestState(parts: batch.parts, answers: answers)
-            registry.seen(
+            metadata.seen(
                 device.id,
                 DeviceObservation(
                     at: context.now, beacon: newest.beacon, identity: newest.identity,
@@ -61,12 +59,12 @@ struct IngestRoutes: Sendable {
                     profileRevision: request.profileRevision > 0 ? request.profileRevision : nil,
                     newestRecordTime: newest.newestRecordTime))
             if !newest.commandResults.isEmpty {
-                commandRegistry.noteResults(newest.commandResults, of: device.id, at: context.now)
+                metadata.noteResults(newest.commandResults, of: device.id, at: context.now)
             }
             var answer = WireBatchAnswer()
             answer.parts = answers.map(\.wire)
             answer.profileRevision = await newestProfileRevision(of: device)
-            answer.commands = commandRegistry.openCommands(of: device, at: context.now)
+            answer.commands = metadata.openCommands(of: device, at: context.now)
             answer.serverTime = context.now
             answer.durability = "fsync"
             return answer.response()
@@ -82,7 +80,7 @@ struct IngestRoutes: Sendable {
     /// 0 if it cannot be read. The records are stored, so the answer must not fail; a device ignores a revision that is
     /// not newer.
     private func newestProfileRevision(of device: DeviceRow) async -> UInt64 {
-        do { return try await profiles.profileRevision(of: device.profileScope) } catch {
+        do { return try await metadata.profileRevision(of: device.profileScope) } catch {
             logger.warning(
                 "profile not read", metadata: ["organization": "\(device.organization)", "error": "\(error)"])
             return 0
@@ -92,7 +90,7 @@ struct IngestRoutes: Sendable {
     private func commands(_ request: Request, _ context: DeviceContext) async throws -> Response {
         var answer = WireCommandsAnswer()
         let device = context.device
-        answer.commands = commandRegistry.openCommands(of: device, at: context.now)
+        answer.commands = metadata.openCommands(of: device, at: context.now)
         answer.profileRevision = await newestProfileRevision(of: device)
         answer.serverTime = context.now
         return answer.response()
@@ -124,7 +122,7 @@ struct IngestRoutes: Sendable {
     }
 
     private func profile(_ request: Request, _ context: DeviceContext) async throws -> Response {
-        let profile = try await profiles.deviceProfile(of: context.device.profileScope)
+        let profile = try await metadata.deviceProfile(of: context.device.profileScope)
         let tag = RevisionTag(profile.revision)
         var headers: HTTPFields = [.eTag: tag.text, .cacheControl: "private, no-cache"]
         if let field = request.headers[.ifNoneMatch], tag.isAmong(field) {

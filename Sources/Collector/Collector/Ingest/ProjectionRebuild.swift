@@ -15,7 +15,7 @@ package struct ProjectionRebuild {
     }
 
     private let store: any RecordStore
-    private let registry: MetadataService
+    private let metadata: MetadataService
     private let directory: String
 
     /// Devices whose state is collected before it is written.
@@ -23,12 +23,12 @@ package struct ProjectionRebuild {
     /// The longest time from the arrival of a request until its device counts as seen.
     private static let marginMicroseconds: Int64 = 60_000_000
 
-    /// - Parameter registry: opened exclusively: what a running collector hears meanwhile must not be overtaken by what
+    /// - Parameter metadata: opened exclusively: what a running collector hears meanwhile must not be overtaken by what
     ///   is older.
-    package init(of store: any RecordStore, directory: String, registry: MetadataService) {
+    package init(of store: any RecordStore, directory: String, metadata: MetadataService) {
         self.store = store
         self.directory = directory
-        self.registry = registry
+        self.metadata = metadata
     }
 
     /// Rebuilds from everything that is stored.
@@ -38,7 +38,7 @@ package struct ProjectionRebuild {
 
     /// Rebuilds from what came after the state was last written. A killed process had not written the last seconds.
     package func catchUp() async throws -> Report {
-        guard let time = try await registry.newestSight() else { return Report() }
+        guard let time = try await metadata.newestSight() else { return Report() }
         return try await derive(since: time - Self.marginMicroseconds, resets: false)
     }
 
@@ -68,7 +68,7 @@ package struct ProjectionRebuild {
         async throws
     {
         let new = Set(sights.keys).subtracting(known)
-        try await registry.derive(sights, resetting: resets ? new : [])
+        try await metadata.derive(sights, resetting: resets ? new : [])
         known.formUnion(new)
         sights = [:]
     }

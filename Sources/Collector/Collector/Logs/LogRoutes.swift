@@ -12,7 +12,7 @@ struct LogRoutes: Sendable {
     private static let microsecondsPerDay: Int64 = 86_400_000_000
 
     let archive: LogArchive
-    let registry: MetadataService
+    let metadata: MetadataService
     let streams: RequestShares
     let logger: Logger
 
@@ -28,7 +28,7 @@ struct LogRoutes: Sendable {
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: LogQuery.parameters.union(["limit", "cursor"]))
-        let page = try await registry.chunks(
+        let page = try await metadata.chunks(
             try await logQuery(context, query), below: try query.numberCursor(), limit: try query.limit())
         return try Page(items: page.chunks.map(ChunkView.init), next: page.next.map(NumberCursor.text)).response()
     }
@@ -36,7 +36,7 @@ struct LogRoutes: Sendable {
     private func usage(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         return try Page(
-            items: try await registry.logUsage(organization: context.person.organization).map(LogUsageView.init),
+            items: try await metadata.logUsage(organization: context.person.organization).map(LogUsageView.init),
             next: nil
         )
         .response()
@@ -44,8 +44,8 @@ struct LogRoutes: Sendable {
 
     private func uploads(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["limit"])
-        let device = try await registry.known(context)
-        let rows = try await registry.uploads(of: device.id, command: nil, limit: try query.limit())
+        let device = try await metadata.known(context)
+        let rows = try await metadata.uploads(of: device.id, command: nil, limit: try query.limit())
         return try Page(items: rows.map(UploadView.init), next: nil).response()
     }
 
@@ -53,10 +53,10 @@ struct LogRoutes: Sendable {
     private func logQuery(_ context: PersonContext, _ query: QueryParameters) async throws -> LogQuery {
         let organization = context.person.organization
         var logs = try LogQuery(query, organization: organization)
-        if let id = logs.device, let device = try await registry.device(id, organization: organization),
+        if let id = logs.device, let device = try await metadata.device(id, organization: organization),
             device.predecessor != nil
         {
-            logs.predecessors = try await registry.lineage(of: device).predecessors
+            logs.predecessors = try await metadata.lineage(of: device).predecessors
         }
         return logs
     }
@@ -117,7 +117,7 @@ struct LogRoutes: Sendable {
             logs.receivedBefore = (context.now / Self.microsecondsPerDay - days) * Self.microsecondsPerDay
         }
         guard let confirmation = query.text("confirm") else {
-            return try LogDeletionView(try await registry.deletion(logs), isDone: false).response()
+            return try LogDeletionView(try await metadata.deletion(logs), isDone: false).response()
         }
         guard let deleted = try await archive.delete(logs, confirmation: confirmation, by: AuditActor(person)) else {
             throw Problem.confirmationOutdated

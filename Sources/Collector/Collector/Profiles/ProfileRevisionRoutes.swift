@@ -10,9 +10,8 @@ import WireModel
 struct ProfileRevisionRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
-    let profiles: MetadataService
+    let metadata: MetadataService
     let pins: CertificatePinCheck
-    let registry: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -28,15 +27,15 @@ struct ProfileRevisionRoutes: Sendable {
     private func diff(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["application", "from", "to"])
         let scope = ProfileScope(organization: try context.organization, application: query.text("application") ?? "")
-        guard let to = try await profiles.profile(scope, revision: try query.revision("to")) else {
+        guard let to = try await metadata.profile(scope, revision: try query.revision("to")) else {
             throw Problem.noProfile
         }
         var from: ProfileRow?
         if let revision = try query.revision("from") {
-            from = try await profiles.profile(scope, revision: revision)
+            from = try await metadata.profile(scope, revision: revision)
             guard from != nil else { throw Problem.noProfile }
         } else {
-            from = try await profiles.profileRevisions(
+            from = try await metadata.profileRevisions(
                 organization: scope.organization, application: scope.application, below: to.revision, limit: 1
             ).revisions.first
         }
@@ -46,12 +45,12 @@ struct ProfileRevisionRoutes: Sendable {
     private func adoption(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let organization = try context.organization
-        guard try await profiles.profile(ProfileScope(organization: organization), revision: nil) != nil else {
+        guard try await metadata.profile(ProfileScope(organization: organization), revision: nil) != nil else {
             throw Problem.noProfile
         }
         var items: [ProfileAdoptionView] = []
-        for adoption in try await profiles.profileAdoption(organization: organization) {
-            let newest = try await profiles.profileRevision(
+        for adoption in try await metadata.profileAdoption(organization: organization) {
+            let newest = try await metadata.profileRevision(
                 of: ProfileScope(organization: organization, application: adoption.key.application))
             items.append(ProfileAdoptionView(adoption, newest: newest))
         }
@@ -64,7 +63,7 @@ struct ProfileRevisionRoutes: Sendable {
         let scope = ProfileScope(organization: try context.organization, application: query.text("application") ?? "")
         var application = ""
         if let id = try query.device("device") {
-            guard let device = try await registry.device(id, organization: scope.organization) else {
+            guard let device = try await metadata.device(id, organization: scope.organization) else {
                 throw Problem.noDevice
             }
             guard scope.application.isEmpty || scope.application == device.application else {
@@ -77,9 +76,9 @@ struct ProfileRevisionRoutes: Sendable {
             let effective: WireProfile
             do throws(ProfileError) {
                 try pins.check(profile)
-                effective = try await profiles.previewProfile(profile, scope, application: application)
+                effective = try await metadata.previewProfile(profile, scope, application: application)
             } catch { throw Problem.ofProfile(error) }
-            let newest = try await profiles.profile(scope, revision: nil)
+            let newest = try await metadata.profile(scope, revision: nil)
             return try ProfileValidationView(profile, newest: newest, effective: effective).response()
         }
     }
@@ -96,12 +95,12 @@ struct ProfileRevisionRoutes: Sendable {
                 throw Problem.invalidField("revision", "is missing: say which one is to be put again.")
             }
             let scope = ProfileScope(organization: organization, application: application)
-            let expected = try await profiles.expectedRevision(request, scope)
-            let former = try await profiles.profile(scope, revision: revision)
+            let expected = try await metadata.expectedRevision(request, scope)
+            let former = try await metadata.profile(scope, revision: revision)
             let row: ProfileRow?
             do throws(ProfileError) {
                 if let former { try pins.check(former.profile) }
-                row = try await profiles.rollBackProfile(
+                row = try await metadata.rollBackProfile(
                     scope, to: revision, expected: expected, by: AuditActor(person))
             } catch { throw Problem.ofProfile(error) }
             guard let row else { throw Problem.noProfile }

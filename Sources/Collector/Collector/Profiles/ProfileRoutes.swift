@@ -6,13 +6,13 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// Shows and changes profiles. Viewers see them, but never the privacy key. Administrators change them: as a whole with
+/// Shows and changes metadata. Viewers see them, but never the privacy key. Administrators change them: as a whole with
 /// `PUT`, in part with `PATCH`.
 struct ProfileRoutes: Sendable {
     /// The custom payload is the largest part of a profile, and escaping may enlarge it.
     static let bodyBytes = 1024 * 1024
 
-    let profiles: MetadataService
+    let metadata: MetadataService
     let pins: CertificatePinCheck
     let reader: BodyReader
     let logger: Logger
@@ -38,13 +38,13 @@ struct ProfileRoutes: Sendable {
                     "revision", "does not go with `effective`: what devices get is the newest.")
             }
             let device: DeviceProfile
-            do throws(StoreError) { device = try await profiles.deviceProfile(of: scope) } catch {
+            do throws(StoreError) { device = try await metadata.deviceProfile(of: scope) } catch {
                 guard error.code == .notFound else { throw error }
                 throw Problem.noProfile
             }
             return try ProfileView(device, scope).response()
         }
-        guard let row = try await profiles.profile(scope, revision: try query.revision("revision")) else {
+        guard let row = try await metadata.profile(scope, revision: try query.revision("revision")) else {
             throw Problem.noProfile
         }
         var response = try ProfileView(row).response()
@@ -58,11 +58,11 @@ struct ProfileRoutes: Sendable {
         let person = context.person
         return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             let profile = try ProfileDocument.read(body)
-            let expected = try await profiles.expectedRevision(request, scope)
+            let expected = try await metadata.expectedRevision(request, scope)
             let row: ProfileRow
             do throws(ProfileError) {
                 try pins.check(profile)
-                row = try await profiles.putProfile(profile, scope, expected: expected, by: AuditActor(person))
+                row = try await metadata.putProfile(profile, scope, expected: expected, by: AuditActor(person))
             } catch {
                 throw Problem.ofProfile(error)
             }
@@ -82,16 +82,16 @@ struct ProfileRoutes: Sendable {
             let patch = try FieldReader.parse(body)
             // After the merge, a misspelt name with `null` would disappear.
             _ = try ProfileDocument.read(FieldReader(patch))
-            let expected = try await profiles.expectedRevision(request, scope)
+            let expected = try await metadata.expectedRevision(request, scope)
             var attempt = 1
             while true {
-                let newest = try await profiles.profile(scope, revision: nil)
+                let newest = try await metadata.profile(scope, revision: nil)
                 let own = try newest.map { try ProfileDocument.json($0.profile) } ?? .object([:])
                 let profile = try ProfileDocument.read(FieldReader(own.merging(patch)))
                 let row: ProfileRow
                 do throws(ProfileError) {
                     try pins.check(profile)
-                    row = try await profiles.putProfile(
+                    row = try await metadata.putProfile(
                         profile, scope, expected: expected ?? newest?.revision ?? 0, by: AuditActor(person))
                 } catch {
                     guard case .notNewest = error, expected == nil, attempt < Self.patchAttempts else {
@@ -112,7 +112,7 @@ struct ProfileRoutes: Sendable {
                 "organization": "\(row.scope.organization)", "application": "\(row.scope.application)",
                 "profile.revision": "\(row.revision)", "person": "\(person.name)",
             ])
-        let former = try await profiles.profileRevisions(
+        let former = try await metadata.profileRevisions(
             organization: row.scope.organization, application: row.scope.application, below: row.revision, limit: 1
         ).revisions.first
         var view = try ProfileView(row)
@@ -126,7 +126,7 @@ struct ProfileRoutes: Sendable {
     private func revisions(_ request: Request, _ context: PersonContext) async throws -> Response {
         let scope = try scope(context)
         let query = try QueryParameters(request, known: ["application", "limit", "cursor"])
-        let page = try await profiles.profileRevisions(
+        let page = try await metadata.profileRevisions(
             organization: scope.organization, application: query.text("application"),
             below: try query.revision("cursor"),
             limit: try query.limit())

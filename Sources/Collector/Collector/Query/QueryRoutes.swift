@@ -10,7 +10,7 @@ import WireModel
 /// do not exist.
 struct QueryRoutes: Sendable {
     let store: any RecordStore
-    let registry: MetadataService
+    let metadata: MetadataService
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -27,7 +27,7 @@ struct QueryRoutes: Sendable {
         return try BalanceReport([(device.id, balances)], missing: missing).response().naming(missing: missing)
     }
 
-    private func known(_ context: PersonContext) async throws -> DeviceRow { try await registry.known(context) }
+    private func known(_ context: PersonContext) async throws -> DeviceRow { try await metadata.known(context) }
 
     // MARK: Records
 
@@ -39,7 +39,7 @@ struct QueryRoutes: Sendable {
     private func samples(_ request: Request, _ context: PersonContext) async throws -> Response {
         // A metric or a step requests a series.
         if try ["metric", "step"].contains(where: { try QueryParameters.names($0, in: request) }) {
-            return try await SeriesRoutes(store: store, registry: registry).series(request, context)
+            return try await SeriesRoutes(store: store, metadata: metadata).series(request, context)
         }
         let query = try QueryParameters(
             request, known: ["module", "application", "from", "to", "metrics", "limit", "cursor", "test"])

@@ -80,42 +80,33 @@ package struct CollectorServer: Sendable {
             metrics: telemetry.metrics)
         let scans = RequestShares(settings.fleetScans)
         let router = CollectorRouter(
-            registry: metadata, certificates: certificates, identity: identity, metrics: telemetry.metrics,
+            metadata: metadata, certificates: certificates, identity: identity, metrics: telemetry.metrics,
             rate: RequestRate(perSecond: settings.deviceRequestsPerSecond),
             shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken),
             people: settings.people, clock: clock)
-        EnrollmentRoutes(registry: metadata, certificates: certificates, reader: reader, logger: logger).add(to: router)
-        IngestRoutes(
-            store: store, registry: metadata, profiles: metadata, commandRegistry: metadata, reader: reader,
-            logger: logger
-        ).add(to: router)
-        ProfileRoutes(profiles: metadata, pins: pins, reader: reader, logger: logger).add(to: router)
-        ProfileRevisionRoutes(profiles: metadata, pins: pins, registry: metadata, reader: reader, logger: logger).add(
-            to: router)
-        DeviceRoutes(
-            registry: metadata, administration: metadata, reader: reader, logger: logger
-        ).add(to: router)
-        OrganizationRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
-        TokenRoutes(administration: metadata, reader: reader, logger: logger).add(to: router)
-        RetentionRoutes(administration: metadata, store: store, reader: reader, logger: logger).add(to: router)
-        AuditRoutes(administration: metadata).add(to: router)
-        CommandRoutes(registry: metadata, commands: metadata, reader: reader, logger: logger).add(
-            to: router)
+        EnrollmentRoutes(metadata: metadata, certificates: certificates, reader: reader, logger: logger).add(to: router)
+        IngestRoutes(store: store, metadata: metadata, reader: reader, logger: logger).add(to: router)
+        ProfileRoutes(metadata: metadata, pins: pins, reader: reader, logger: logger).add(to: router)
+        ProfileRevisionRoutes(metadata: metadata, pins: pins, reader: reader, logger: logger).add(to: router)
+        DeviceRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
+        OrganizationRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
+        TokenRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
+        RetentionRoutes(metadata: metadata, store: store, reader: reader, logger: logger).add(to: router)
+        AuditRoutes(metadata: metadata).add(to: router)
+        CommandRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         LogRoutes(
-            archive: archive, registry: metadata, streams: RequestShares(settings.logStreams), logger: logger
+            archive: archive, metadata: metadata, streams: RequestShares(settings.logStreams), logger: logger
         ).add(to: router)
         UploadRoutes(metadata: metadata, archive: archive, reader: reader, logger: logger).add(to: router)
         NoticeRoutes(notices: notices).add(to: router)
-        QueryRoutes(store: store, registry: metadata).add(to: router)
-        SeriesRoutes(store: store, registry: metadata).add(to: router)
-        EventRoutes(store: store, registry: metadata, scans: scans).add(to: router)
-        FleetMetricRoutes(store: store, registry: metadata, scans: scans).add(to: router)
-        HealthRoutes(store: store, registry: metadata, logger: logger).add(to: router)
+        QueryRoutes(store: store, metadata: metadata).add(to: router)
+        SeriesRoutes(store: store, metadata: metadata).add(to: router)
+        EventRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
+        FleetMetricRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
+        HealthRoutes(store: store, metadata: metadata, logger: logger).add(to: router)
         MetricsRoutes(
-            registry: telemetry.registry, devices: metadata, store: store,
-            budget: settings.budget,
-            certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority,
-            notices: notices
+            registry: telemetry.registry, metadata: metadata, store: store, budget: settings.budget,
+            certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority, notices: notices
         ).add(to: router)
         responder = router.responder()
     }

@@ -8,13 +8,13 @@ import WireModel
 /// reason is in the log, because it names files.
 struct HealthRoutes: Sendable {
     let store: any RecordStore
-    let registry: MetadataService
+    let metadata: MetadataService
     let logger: Logger
     private let logged = LoggedReason()
 
-    init(store: any RecordStore, registry: MetadataService, logger: Logger) {
+    init(store: any RecordStore, metadata: MetadataService, logger: Logger) {
         self.store = store
-        self.registry = registry
+        self.metadata = metadata
         self.logger = logger
     }
 
@@ -27,7 +27,7 @@ struct HealthRoutes: Sendable {
     }
 
     private func readyz() async throws -> Response {
-        for readiness in [await registry.readiness(), await store.readiness()] {
+        for readiness in [await metadata.readiness(), await store.readiness()] {
             guard case .notReady(let reason) = readiness else { continue }
             if logged.isNew(reason) { logger.error("not ready", metadata: ["reason": "\(reason)"]) }
             throw Problem.storeUnavailable("The collector cannot store records now; its log says why.")

@@ -8,7 +8,7 @@ import WireModel
 /// people of all organizations may read them.
 struct MetricsRoutes: Sendable {
     let registry: PrometheusRegistry
-    let devices: MetadataService
+    let metadata: MetadataService
     let store: any RecordStore
     let budget: IngestBudget
     /// When the server's certificate ends, in seconds since 1970.
@@ -51,9 +51,9 @@ struct MetricsRoutes: Sendable {
             query.states = [state]
             add(
                 "ws1_devices", [("state", state.rawValue)],
-                Double(try await devices.devices(query, after: nil, limit: 1).total))
+                Double(try await metadata.devices(query, after: nil, limit: 1).total))
         }
-        for series in LogUsageSeries.of(try await devices.logUsage(organization: nil)) {
+        for series in LogUsageSeries.of(try await metadata.logUsage(organization: nil)) {
             add("ws1_log_bytes", series.labels, Double(series.rawBytes))
             if let quota = series.quotaBytes { add("ws1_log_quota_bytes", series.labels, Double(quota)) }
         }

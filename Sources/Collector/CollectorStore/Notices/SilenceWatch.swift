@@ -3,7 +3,7 @@ import WireModel
 
 /// Raises and ends the notices of silent devices.
 package actor SilenceWatch {
-    private let registry: MetadataService
+    private let metadata: MetadataService
     private let notices: NoticeService
     private let clock: any StoreClock
     private let bootClock: any BootClock
@@ -13,10 +13,10 @@ package actor SilenceWatch {
 
     /// - Parameter canStore: whether the collector can store what devices send.
     package init(
-        registry: MetadataService, notices: NoticeService, clock: any StoreClock,
+        metadata: MetadataService, notices: NoticeService, clock: any StoreClock,
         bootClock: any BootClock = SystemBootClock(), logger: Logger, canStore: @escaping @Sendable () async -> Bool
     ) {
-        self.registry = registry
+        self.metadata = metadata
         self.notices = notices
         self.clock = clock
         self.bootClock = bootClock
@@ -28,7 +28,7 @@ package actor SilenceWatch {
         let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
         let isSettled = listening.isSettled(at: reading, canStore: await canStore())
         do throws(StoreError) {
-            await notices.tell(try await registry.silentDevices(), isSettled: isSettled)
+            await notices.tell(try await metadata.silentDevices(), isSettled: isSettled)
         } catch { logger.warning("silent devices could not be looked for", metadata: ["store.error": "\(error)"]) }
     }
 }

@@ -6,7 +6,7 @@ import WireModel
 /// Lists events of the fleet, newest first, and sums them up.
 struct EventRoutes: Sendable {
     let store: any RecordStore
-    let registry: MetadataService
+    let metadata: MetadataService
     let scans: RequestShares
 
     /// The most numbers in one answer.
@@ -72,10 +72,10 @@ struct EventRoutes: Sendable {
         let organization = context.person.organization
         let devices: RecordQuery.Devices
         if let id = try query.device("device") {
-            guard let device = try await registry.device(id, organization: organization) else { throw Problem.noDevice }
+            guard let device = try await metadata.device(id, organization: organization) else { throw Problem.noDevice }
             devices = withTest || !device.test ? .one(device.id) : .among([])
         } else {
-            devices = .among(Set(try await registry.deviceIDs(organization: organization, withTest: withTest)))
+            devices = .among(Set(try await metadata.deviceIDs(organization: organization, withTest: withTest)))
         }
         return RecordQuery(
             devices, stream: .event, kinds: [WireRecordKind.event.rawValue], application: query.text("application"),

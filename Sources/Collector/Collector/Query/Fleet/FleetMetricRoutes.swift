@@ -7,7 +7,7 @@ import WireModel
 /// The newest values of a metric over the fleet, and their distribution.
 struct FleetMetricRoutes: Sendable {
     let store: any RecordStore
-    let registry: MetadataService
+    let metadata: MetadataService
     let scans: RequestShares
 
     /// The most devices examined for one page, and the number per step.
@@ -28,7 +28,7 @@ struct FleetMetricRoutes: Sendable {
             request, known: LatestValues.parameters.union(["limit", "cursor"]),
             repeated: LatestValues.repeatedParameters)
         let (latest, limit) = (try LatestValues(query, store: store), try query.limit())
-        let devices = try await registry.deviceIDs(
+        let devices = try await metadata.deviceIDs(
             organization: context.person.organization, withTest: try query.flag("test"))
         var rest = devices[...]
         if let cursor = try query.cursor() {
@@ -52,7 +52,7 @@ struct FleetMetricRoutes: Sendable {
         let query = try QueryParameters(
             request, known: LatestValues.parameters, repeated: LatestValues.repeatedParameters)
         let latest = try LatestValues(query, store: store)
-        let devices = try await registry.deviceIDs(
+        let devices = try await metadata.deviceIDs(
             organization: context.person.organization, withTest: try query.flag("test"))
         let place = try context.takePlace(in: scans, for: "questions over the fleet")
         defer { place.giveBack() }

@@ -10,7 +10,7 @@ import WireModel
 /// Samples as series with steps, and the list of metrics.
 struct SeriesRoutes: Sendable {
     let store: any RecordStore
-    let registry: MetadataService
+    let metadata: MetadataService
 
     /// The most numbers in one answer.
     private static let maximumValues = 1_100_000
@@ -24,7 +24,7 @@ struct SeriesRoutes: Sendable {
     func series(_ request: Request, _ context: PersonContext) async throws -> Response {
         let parameters = try QueryParameters(
             request, known: SeriesQuery.parameters, repeated: SeriesQuery.repeatedParameters)
-        let device = try await registry.known(context)
+        let device = try await metadata.known(context)
         let query = try SeriesQuery(parameters, now: context.now)
         let accumulator = try await accumulate(query, of: device)
         let values = accumulator.series.count * query.window.buckets * query.aggregates.count
