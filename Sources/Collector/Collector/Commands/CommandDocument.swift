@@ -15,7 +15,6 @@ struct CommandDocument {
     /// Duration of a capture or a temporary log level in seconds: 1 s to 24 h.
     static let lastingSeconds: ClosedRange<UInt32> = 1...86_400
     static let textBytes = 1024
-    static let maximumCategories = 32
 
     init(_ body: Data, now: Int64) throws(Problem) {
         var fields = try FieldReader(body: body)
@@ -79,12 +78,12 @@ struct CommandDocument {
         request.captureSeconds = seconds ?? 0
         request.maximumBytes = try fields?.integer("maximumBytes", 0...UInt64(Int64.max)) ?? 0
         request.categories = try fields?.texts("categories") ?? []
-        guard request.categories.count <= maximumCategories,
+        guard request.categories.count <= LogLimits.filterCategories,
             request.categories.allSatisfy({ (1...LogLimits.categoryBytes).contains($0.utf8.count) })
         else {
             throw .invalidField(
                 "arguments.categories",
-                "has more than \(maximumCategories) names, or one that is empty or over \(LogLimits.categoryBytes) bytes."
+                "has more than \(LogLimits.filterCategories) names, or one that is empty or over \(LogLimits.categoryBytes) bytes."
             )
         }
         request.text = try bounded(&fields, "text") ?? ""

@@ -140,8 +140,6 @@ extension LogQuery {
     static let parameters = parametersOfWholeChunks.union(["category", "text"])
 
     static let maximumIDs = 1000
-    static let maximumCategories = 32
-    static let textBytes = 1024
 
     /// - Parameter organization: the caller's; `nil` for all.
     init(_ query: QueryParameters, organization: String?) throws {
@@ -184,17 +182,18 @@ extension LogQuery {
         }
         if let text = query.text("category") {
             filter.categories = text.split(separator: ",").map(String.init)
-            guard filter.categories.count <= maximumCategories,
+            guard filter.categories.count <= LogLimits.filterCategories,
                 filter.categories.allSatisfy({ $0.utf8.count <= LogLimits.categoryBytes })
             else {
                 throw Problem.invalidParameter(
                     "category",
-                    "has more than \(maximumCategories) names, or one of more than \(LogLimits.categoryBytes) bytes.")
+                    "has more than \(LogLimits.filterCategories) names, or one of more than \(LogLimits.categoryBytes) bytes."
+                )
             }
         }
         filter.text = query.text("text") ?? ""
-        guard filter.text.utf8.count <= textBytes else {
-            throw Problem.invalidParameter("text", "has more than \(textBytes) bytes.")
+        guard filter.text.utf8.count <= LogLimits.filterTextBytes else {
+            throw Problem.invalidParameter("text", "has more than \(LogLimits.filterTextBytes) bytes.")
         }
         return filter
     }

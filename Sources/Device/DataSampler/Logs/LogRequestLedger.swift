@@ -96,8 +96,7 @@ struct LogRequest: Equatable, Sendable {
     }
 
     static let captureSeconds: ClosedRange<UInt32> = 1...86_400
-    static let maximumCategories = 64
-    static let maximumTextBytes = 1024
+    static let maximumCategories = 2 * LogLimits.filterCategories
 
     var mode: Mode
     /// `nil` for all.
@@ -147,8 +146,8 @@ struct LogRequest: Equatable, Sendable {
         else {
             return "at most \(maximumCategories) categories of \(LogLimits.categoryBytes) bytes each"
         }
-        guard wire.text.utf8.count <= maximumTextBytes else {
-            return "the text has more than \(maximumTextBytes) bytes"
+        guard wire.text.utf8.count <= LogLimits.filterTextBytes else {
+            return "the text has more than \(LogLimits.filterTextBytes) bytes"
         }
         return nil
     }

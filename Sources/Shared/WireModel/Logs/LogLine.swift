@@ -74,7 +74,7 @@ package struct LogNumber: Hashable, Comparable, Sendable {
     package static func < (left: LogNumber, right: LogNumber) -> Bool { left.value < right.value }
 }
 
-/// Limits in bytes that both ends and every tool keep to.
+/// Limits that both ends and every tool keep to.
 package enum LogLimits {
     /// The most text in a segment or chunk (the Workspace ONE SDK's 5 MB, decimal).
     package static let chunkBytes = 5_000_000
@@ -84,4 +84,9 @@ package enum LogLimits {
     package static let categoryBytes = 128
     /// The approximate distance between restart points. A block consists of whole lines.
     package static let blockBytes = 65_536
+    /// The most categories that the collector takes in a filter. A device takes twice as many, so that a later
+    /// collector may take more.
+    package static let filterCategories = 32
+    /// The longest text to look for in lines.
+    package static let filterTextBytes = 1024
 }
