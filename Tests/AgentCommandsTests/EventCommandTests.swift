@@ -41,7 +41,7 @@ import WireModel
         )
         #expect(
             text(EventPlan(holdSeconds: 0, running: true, obstacle: "the collector is not reachable: refused"))
-                == "event 7: on disk; waits. What stands in the way now: the collector is not reachable: refused")
+                == "event 7: on disk; waits. It cannot be sent now: the collector is not reachable: refused")
         #expect(text(nil) == "event 7")
     }
 

@@ -4,7 +4,7 @@ import DataSampler
 import LogStore
 
 extension CommandError {
-    /// Sorts the errors of the targets below by whether trying again can help; `nil`: it is none of theirs.
+    /// Converts an error of the libraries into a command's error; `nil` for any other error.
     static func agent(_ error: any Error) -> CommandError? {
         switch error {
         case let error as DataSamplerError: CommandError(error)
@@ -25,7 +25,6 @@ extension CommandError {
         self.init(code, error.message, cause: error)
     }
 
-    /// What asking a running agent failed at.
     init(_ error: ControlError) {
         let code: Code =
             switch error.code {

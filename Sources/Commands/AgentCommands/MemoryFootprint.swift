@@ -3,25 +3,23 @@ import Glibc
 import ServiceLifecycle
 import TelemetryBasics
 
-/// What the agent does so that it is a small guest on its machine. For a process of its own, not for a library in an
-/// app.
+/// Keeps the agent's resident memory small. These settings hold for the whole process, so no library may use them.
 package enum MemoryFootprint {
-    /// Once, before there is a second thread.
+    /// Configures the allocator. Call it once, before a second thread exists.
     ///
-    /// One arena instead of one per thread: each keeps pages of its own, and our few threads hardly ever allocate at
-    /// the same time. Large blocks (a part to be sent, an answer) are mapped, so that their memory goes back when they
-    /// are freed; the fixed threshold also keeps glibc from raising it with each of them.
+    /// All threads share one arena, because each arena keeps pages and our few threads rarely allocate at the same
+    /// time. Large blocks are mapped, so that freeing them returns their memory. A fixed threshold also stops glibc
+    /// from raising it after each large block.
     package static func prepare() {
         mallopt(M_ARENA_MAX, 1)
         mallopt(M_MMAP_THRESHOLD, 128 << 10)
         mallopt(M_TRIM_THRESHOLD, 64 << 10)
     }
 
-    /// Gives back free heap, and pages of program and libraries; what is still needed is mapped again when it is
-    /// touched, from the page cache.
+    /// Returns free heap and the pages of program and libraries to the system. The kernel maps a page again when the
+    /// program touches it.
     ///
-    /// The start alone touches two thirds of the program's pages (argument parsing, metadata of generic types,
-    /// enrollment) and would keep them resident for good, where no other memory pressure takes them.
+    /// The start touches two thirds of the program's pages. Without memory pressure they would stay resident for good.
     static func giveBack() {
         malloc_trim(0)
         guard let smaps = try? Files<FileError>.read("/proc/self/smaps", maximumBytes: 64 << 20) else { return }
@@ -31,14 +29,12 @@ package enum MemoryFootprint {
     }
 }
 
-/// Which parts of this process's memory can be given back at any time because they are read again from their files when
-/// they are touched.
+/// Finds the memory that can be released at any time, because the kernel reads it again from its file.
 ///
-/// Only what is mapped from a file, cannot be written to, and has no page of its own (`Anonymous: 0 kB`) is among them.
-/// So neither relocated data that was made read-only afterwards nor a page in which a debugger has set a breakpoint can
-/// ever be lost.
+/// A mapping counts only if it comes from a file, is read-only, and has no private page (`Anonymous: 0 kB`). Relocated
+/// data and pages with a debugger's breakpoint have private pages, so they are never lost.
 enum ReleasablePages {
-    /// Addresses, from the text of `/proc/self/smaps` (proc_pid_smaps(5)).
+    /// Reads the addresses from the text of `/proc/self/smaps` (proc_pid_smaps(5)).
     static func ranges(smaps text: some StringProtocol) -> [Range<UInt>] {
         var ranges: [Range<UInt>] = []
         var mapping: Range<UInt>?
@@ -52,7 +48,7 @@ enum ReleasablePages {
                     "Locked:" where fields.dropFirst().first != "0":
                     mapping = nil
                 case "VmFlags:":
-                    // The last line of a mapping.
+                    // This is the last line of a mapping.
                     ranges.append(range)
                     mapping = nil
                 default: break
@@ -83,12 +79,11 @@ enum ReleasablePages {
     }
 }
 
-/// Gives back memory when the start is over, and then now and then: rare work (a beacon, an enrollment, a backlog)
-/// leaves some behind.
+/// Releases memory after the start, and again at intervals, because rare work such as an enrollment needs extra memory.
 struct FootprintService: Service {
     /// The first transmit is over by then, in most cases.
     static let first = Duration.seconds(30)
-    /// Measured: reading the list and mapping again what is needed takes about 3 ms of processor time.
+    /// One release takes about 3 ms of processor time (measured), mapping the needed pages again included.
     static let interval = Duration.seconds(600)
 
     func run() async throws {

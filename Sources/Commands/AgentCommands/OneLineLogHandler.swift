@@ -3,7 +3,7 @@ import FoundationEssentials
 import Logging
 import WireModel
 
-/// Log lines on standard error: time, level, what happened, and its data. One line is one message, whatever is in it.
+/// Writes log messages to standard error, one line each: time, level, message and metadata.
 struct OneLineLogHandler: LogHandler {
     private static let timeStyle = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
@@ -29,7 +29,7 @@ struct OneLineLogHandler: LogHandler {
         value.contains(" ") ? "\"\(value.replacing("\"", with: "'"))\"" : value
     }
 
-    /// Control characters, line ends among them, would let one message look like two.
+    /// Replaces control characters and line ends, so that one message cannot look like two.
     static func oneLine(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: \.isHidden) else { return text }
         return String(String.UnicodeScalarView(text.unicodeScalars.map { $0.isHidden ? " " : $0 }))

@@ -2,14 +2,14 @@ import ArgumentParser
 import CommandKit
 import DataSampler
 
-/// `ws1agent`: the device's side for machines without an application of their own.
+/// `ws1agent`: the agent, for machines whose applications do not use the library.
 package struct AgentCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "ws1agent",
         abstract: "Samples this machine, keeps records on disk, and sends them to a collector, each exactly once.",
         discussion: """
-            Every flag can also be given as an environment variable (WS1_ and its name in capitals, dashes as underscores) or as a key of the \
-            configuration file (its name in camel case). A flag beats the variable, which beats the file.
+            Every flag can also be set by an environment variable (WS1_ and the name in capitals, dashes as underscores) or by a key of the \
+            configuration file (the name in camel case). A flag overrides the variable, and the variable overrides the file.
 
             Exit codes: 0 done, 1 failed, 64 wrong usage or configuration, 75 try again later.
             """,
@@ -24,7 +24,7 @@ package struct AgentCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// To be called on the main thread, before there is another.
+    /// Call it on the main thread, before another thread exists.
     package static func runAndExit() -> Never {
         Program.runAndExit(Self.self, describing: CommandError.agent)
     }

@@ -7,22 +7,23 @@ import Glibc
 import Logging
 import WireModel
 
-/// Asks the agent that runs in a directory, or works on the directory itself where none runs.
+/// Asks the running agent of a directory, or works on the directory itself if no agent runs.
 struct DeviceAccess {
     let configuration: DataSamplerConfiguration
 
     init(_ options: DirectoryOptions) throws(CommandError) {
         var settings = try AgentSettings(SettingLayers(flags: options.given), needsCollector: false)
-        // A command says what is wrong by its message and exit code.
+        // A command reports a failure by message and exit code, so it needs no log lines.
         settings.configuration.traceLevel = .off
         configuration = settings.configuration
     }
 
-    /// An agent that starts holds the lock before it listens, and one that stops still does after: for five seconds
-    /// both ways are tried in turn. A directory without a queue is left as it is: most likely its name was mistyped,
-    /// and what goes into a queue that no agent runs is never sent.
+    /// Asks the running agent; if there is none, works on the directory.
     ///
-    /// - Parameter offline: what to do with the directory where no agent runs.
+    /// While an agent starts or stops it holds the lock but does not listen, so both ways are tried in turn for five
+    /// seconds. A directory without a queue stays untouched: its name is most likely a typing error, and nobody would
+    /// send the records.
+    /// - Parameter offline: works on the directory if no agent runs.
     func perform(
         _ request: WireControlRequest, offline: (OfflineSampler) async throws(DataSamplerError) -> WireControlAnswer
     ) async throws(CommandError) -> WireControlAnswer {
@@ -31,7 +32,7 @@ struct DeviceAccess {
         var waited = Duration.zero
         while true {
             if let answer = try await Self.ask(client, request) { return answer }
-            // An agent that starts for the first time has the lock before there is a queue.
+            // At its first start, an agent holds the lock before the queue exists.
             if waited >= .seconds(5) || access("\(configuration.directory)/lock", F_OK) != 0 { try requireQueue() }
             if hasQueue {
                 do throws(DataSamplerError) {
@@ -47,27 +48,26 @@ struct DeviceAccess {
 
     private var hasQueue: Bool { access("\(configuration.directory)/queue.sqlite", F_OK) == 0 }
 
-    /// Throws where the directory has no queue.
+    /// - Throws: if the directory has no queue.
     func requireQueue() throws(CommandError) {
         guard !hasQueue else { return }
         let directory = configuration.directory
         guard errno == ENOENT || errno == ENOTDIR else {
-            throw CommandError(.failed, "\(directory) cannot be looked at: \(String(cString: strerror(errno)))")
+            throw CommandError(.failed, "\(directory) cannot be read: \(String(cString: strerror(errno)))")
         }
         throw CommandError(
             .failed,
-            "no agent runs in \(directory), and none has: there is no queue, so nothing was done. "
+            "no agent runs in \(directory), and there is no queue, so nothing was done. "
                 + "Check --data, or start an agent there first: "
                 + "ws1agent run --data \(directory)")
     }
 
-    /// Asks a running agent.
-    /// - Returns: `nil` where none runs.
+    /// - Returns: the agent's answer; `nil` if no agent runs.
     func askIfRunning(_ request: WireControlRequest) async throws(CommandError) -> WireControlAnswer? {
         try await Self.ask(ControlClient(directory: configuration.directory), request)
     }
 
-    /// Asks a running agent; for what cannot be done without one.
+    /// Asks the running agent, and fails if no agent runs.
     func ask(_ request: WireControlRequest) async throws(CommandError) -> WireControlAnswer {
         guard let answer = try await askIfRunning(request) else {
             throw CommandError(.tryAgain, "no agent runs in \(configuration.directory): start it, or check --data")

@@ -4,11 +4,10 @@ import DataSampler
 import Glibc
 import WireModel
 
-/// Telling a running agent what it cannot see by itself.
 struct UnlockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "unlock", abstract: "Says that the device was unlocked: a beacon goes at once.",
-        discussion: "Needs a running agent. For a hook of the login manager, or a session's start.")
+        commandName: "unlock", abstract: "Reports that the device was unlocked; the agent sends a beacon at once.",
+        discussion: "Needs a running agent. Call it from a hook of the login manager or when a session starts.")
 
     @OptionGroup var options: DirectoryOptions
 
@@ -46,13 +45,13 @@ struct DoNotDisturbCommand: AsyncParsableCommand {
 struct PushTokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push-token",
-        abstract: "Tells the collector how to wake this device: a beacon with the token goes at once.",
-        discussion: "Needs a running agent. A token that has not changed is not sent again.")
+        abstract: "Sets the push token with which the collector can wake this device; a beacon carries it at once.",
+        discussion: "Needs a running agent. An unchanged token is not sent again.")
 
     @Argument(help: "The token, up to 4096 bytes.")
     var token: String?
 
-    @Flag(help: "The collector forgets the one it has.")
+    @Flag(help: "Make the collector forget its token.")
     var clear = false
 
     @OptionGroup var options: DirectoryOptions
@@ -85,10 +84,10 @@ struct ConsentCommand: AsyncParsableCommand {
     }
 
     static let configuration = CommandConfiguration(
-        commandName: "consent", abstract: "Says what the person whose device it is has decided.",
+        commandName: "consent", abstract: "Records the decision of the device's user on being sampled.",
         discussion: """
-            pending: events and samples wait on the device. granted: they are sent. denied: they are dropped, and nothing is recorded; both are \
-            counted. Needs a running agent; it remembers.
+            pending: events and samples wait on the device. granted: they are sent. denied: waiting ones are dropped and counted, and new ones are \
+            counted but not recorded. Needs a running agent, which remembers the decision.
             """)
 
     @Argument(help: "granted, pending or denied.")
@@ -104,7 +103,7 @@ struct ConsentCommand: AsyncParsableCommand {
     }
 }
 
-/// What cannot be taken back asks first on a terminal, and wants `--yes` anywhere else.
+/// A command that cannot be undone asks first on a terminal, and requires `--yes` elsewhere.
 struct ConfirmationOptions: ParsableArguments {
     @Flag(help: "Do not ask.")
     var yes = false
@@ -112,7 +111,7 @@ struct ConfirmationOptions: ParsableArguments {
     func confirm(_ what: String) throws(CommandError) {
         guard !yes else { return }
         guard isatty(STDIN_FILENO) == 1 else {
-            throw CommandError(.usage, "\(what). Nobody can be asked here: give --yes")
+            throw CommandError(.usage, "\(what). Standard input is no terminal, so confirm with --yes")
         }
         StandardError.line("\(what). Go on? [y/N]")
         guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else {
@@ -124,9 +123,9 @@ struct ConfirmationOptions: ParsableArguments {
 struct UnenrollCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unenroll",
-        abstract: "Ends this device's enrollment: a last beacon, then nothing more is recorded or sent.",
+        abstract: "Ends this device's enrollment: sends a last beacon, then records and sends nothing more.",
         discussion:
-            "What waits is counted as unenrolled. Needs a running agent. Another enrollment token enrolls the device again."
+            "Waiting records are dropped and counted as unenrolled. Needs a running agent. A new enrollment token enrolls the device again."
     )
 
     @OptionGroup var confirmation: ConfirmationOptions
@@ -134,11 +133,11 @@ struct UnenrollCommand: AsyncParsableCommand {
 
     func run() async throws {
         let access = try DeviceAccess(options)
-        try confirmation.confirm("This device leaves its organization, and what it has not sent is dropped")
+        try confirmation.confirm("This device leaves its organization, and records that it has not sent are dropped")
         var request = WireControlRequest()
         request.unenroll = WireControlUnenroll()
         let answer = try await access.ask(request)
-        // The number says whether the collector has been told.
+        // The number is 1 if the collector has been told.
         try Output.line(
             answer.number == 1 ? "unenrolled" : "unenrolled here; the collector is told as soon as it can be reached")
     }
@@ -146,12 +145,12 @@ struct UnenrollCommand: AsyncParsableCommand {
 
 struct WipeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wipe", abstract: "Erases what this device keeps; what waits is counted as wiped and never sent.",
+        commandName: "wipe", abstract: "Erases this device's records and logs; waiting records count as wiped.",
         discussion:
-            "Identity and profile stay, and recording goes on in a new epoch. Needs a running agent; a crash in between resumes it."
+            "Identity and profile stay, and recording goes on in a new epoch. Needs a running agent. After a crash, the agent's next start completes the wipe."
     )
 
-    @Option(help: "Why, for the log.")
+    @Option(help: "The reason, for the log.")
     var reason: String = ""
 
     @OptionGroup var confirmation: ConfirmationOptions

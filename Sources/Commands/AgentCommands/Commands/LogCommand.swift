@@ -10,23 +10,23 @@ import WireModel
 
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "log", abstract: "Logs a line, or each line of standard input; done once it is in the log's file.",
+        commandName: "log", abstract: "Logs a line, or each line of standard input, and waits until it is in the file.",
         discussion: """
-            A running agent takes it; without one it goes straight into the data directory's log, which is made \
-            where there is none. Without MESSAGE each line of standard input \
-            becomes a line of the log, as it comes: some-program 2>&1 | ws1agent log information --category some-program
+            A running agent writes the line. If no agent runs, the command writes into the log of the data directory, and makes the log if there is \
+            none. Without MESSAGE, it logs each line of standard input as it arrives: \
+            some-program 2>&1 | ws1agent log information --category some-program
 
-            A line less severe than the level in force is no failure: it is said on standard error, and in what --json prints. A line longer \
-            than 65,536 bytes ends in …[+N], N being the bytes left out; bytes that are no UTF-8 are replaced.
+            The level in force may filter a line out. The command then says so on standard error and in the output of --json, and does not fail. A \
+            line longer than 65,536 bytes ends in …[+N], where N is the number of bytes left out. Bytes that are not UTF-8 are replaced.
             """)
 
     @Argument(help: "error, warning, information (info) or verbose (debug).")
     var level: String
 
-    @Argument(help: "The line; without it standard input is read. Behind -- it may begin with a dash.")
+    @Argument(help: "The line (default: lines of standard input). Put -- before a line that begins with a dash.")
     var message: String?
 
-    @Option(help: ArgumentHelp("What speaks, e.g. backup.nightly; up to 128 bytes.", valueName: "name"))
+    @Option(help: ArgumentHelp("The source of the line, e.g. backup.nightly; up to 128 bytes.", valueName: "name"))
     var category: String = ""
 
     @Option(help: ArgumentHelp("A value beside the text; may be repeated.", valueName: "key=value"))
@@ -46,14 +46,14 @@ struct LogCommand: AsyncParsableCommand {
         if let failure { throw failure }
     }
 
-    /// The line without its text.
+    /// Checks the arguments and makes an entry, whose text is empty if standard input is read.
     func template() throws(CommandError) -> LogEntry {
         guard let level = LogLevel(name: level) else {
             let names = LogLevel.allCases.map(\.name).joined(separator: ", ")
             throw CommandError(.usage, "the level is '\(self.level)': it must be one of \(names)")
         }
         if let message, message.isEmpty {
-            throw CommandError(.usage, "the message is empty: give a text, or none to read standard input")
+            throw CommandError(.usage, "the message is empty: give a text, or leave it out to read standard input")
         }
         return LogEntry(
             level, message ?? "", category: category, metadata: try KeyedValues.read(metadata, option: "--metadata"))
@@ -76,7 +76,7 @@ struct LogCommand: AsyncParsableCommand {
                 (entry.message, entry.leftOutBytes) = (line.text, line.leftOutBytes)
                 if let full = batches.add(entry) { try await handover.deliver(full) }
             }
-            // What has come is handed on before anything is waited for.
+            // Delivers the complete lines before the next read can block.
             try await handover.deliver(batches.take())
             if count == 0 { return }
         }
@@ -96,12 +96,12 @@ struct LogCommand: AsyncParsableCommand {
     }
 }
 
-/// Cuts what comes from a pipe into lines, as it comes: a line of any length takes bounded memory. Pure.
+/// Splits the bytes of a pipe into lines as they arrive, in bounded memory. Pure.
 struct LineInput {
     struct Line: Equatable, Sendable {
-        /// Bytes that are no UTF-8 are replaced by U+FFFD.
+        /// Invalid UTF-8 is replaced by U+FFFD.
         var text: String
-        /// Of a line so long that its end is not kept.
+        /// The number of bytes cut off the end of a line that is too long.
         var leftOutBytes: Int
     }
 
@@ -109,7 +109,7 @@ struct LineInput {
     private var leftOutBytes = 0
     private var hasBegun = false
 
-    /// - Returns: lines that ended in these bytes.
+    /// - Returns: the lines that end within these bytes.
     mutating func add(_ bytes: UnsafeRawBufferPointer) -> [Line] {
         var lines: [Line] = []
         var rest = bytes[...]
@@ -122,7 +122,7 @@ struct LineInput {
         return lines
     }
 
-    /// - Returns: a last line without its end; `nil` where there is none.
+    /// - Returns: a last line that has no line end; `nil` if there is none.
     mutating func finish() -> Line? { hasBegun ? take() : nil }
 
     private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>) {
@@ -142,17 +142,16 @@ struct LineInput {
     }
 }
 
-/// Gathers lines into requests that fit into a frame of the control socket. Pure.
+/// Groups lines into requests that fit into a frame of the control socket. Pure.
 struct LogBatches {
-    /// Of texts in a request; with what is around them it stays under a frame's bound. A line that is larger goes
-    /// alone.
+    /// The most bytes of text in a request, which leaves room for its other fields. A larger line is sent alone.
     private static let maximumBytes = 600_000
     private static let bytesAroundLine = 64
 
     private var entries: [LogEntry] = []
     private var bytes = 0
 
-    /// - Returns: a batch that is full before the line; `nil`: it goes with those that wait.
+    /// - Returns: the earlier batch if the line did not fit into it; `nil` if the line was added to it.
     mutating func add(_ entry: LogEntry) -> [LogEntry]? {
         let size =
             Self.bytesAroundLine + entry.message.utf8.count + entry.category.utf8.count
@@ -163,24 +162,24 @@ struct LogBatches {
         return full
     }
 
-    /// What waits.
+    /// Takes the waiting lines.
     mutating func take() -> [LogEntry] {
         defer { (entries, bytes) = ([], 0) }
         return entries
     }
 }
 
-/// Hands lines to the agent that runs in a directory, or writes them into its log store where none runs. Not
-/// `Sendable`: one task.
+/// Hands lines to the running agent of a directory, or writes them into the log store if no agent runs. One task uses
+/// it.
 final class LogHandover {
     private let access: DeviceAccess
-    /// Opened when no agent was found.
+    /// The log store, opened if no agent runs.
     private var offline: OfflineLogs?
     private(set) var total: LogDelivery?
 
     init(_ access: DeviceAccess) { self.access = access }
 
-    /// - Throws: what stopped it; some of the lines may be in the log.
+    /// - Throws: the failure that stopped it. Some of the lines may already be in the log.
     func deliver(_ entries: [LogEntry]) async throws(CommandError) {
         guard !entries.isEmpty else { return }
         let delivery = try await delivery(of: entries)

@@ -8,7 +8,7 @@ import WireModel
 
 struct QueueCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "queue", abstract: "Looks into the queue on disk, and mends it.",
+        commandName: "queue", abstract: "Inspects and repairs the queue on disk.",
         subcommands: [
             QueueInspectCommand.self, QueueVerifyCommand.self, QueueRepairCommand.self, QueueExportCommand.self,
             QueueRetryCommand.self,
@@ -18,7 +18,7 @@ struct QueueCommand: AsyncParsableCommand {
 
 struct QueueInspectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "inspect", abstract: "Shows streams, epochs, gaps, what is quarantined, and files.")
+        commandName: "inspect", abstract: "Shows streams, epochs, gaps, quarantined records and files.")
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -38,8 +38,8 @@ struct QueueInspectCommand: AsyncParsableCommand {
 
 struct QueueVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "verify", abstract: "Recomputes the chain of every record and counts every row.",
-        discussion: "Reads everything. Ends with 1 where something is wrong.")
+        commandName: "verify", abstract: "Recomputes every record's link and counts every row.",
+        discussion: "Reads the whole queue. Exits 1 if something is wrong.")
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -56,13 +56,13 @@ struct QueueVerifyCommand: AsyncParsableCommand {
         if json {
             try Output.json(answer.json)
         } else if verification.isWhole {
-            try Output.line("\(verification.rows) rows: the chain holds and all counts are those of the rows")
+            try Output.line("\(verification.rows) rows: the chain holds and all counts match the rows")
         } else {
             try Output.line(verification.findings.joined(separator: "\n"))
         }
         if !verification.isWhole {
             throw CommandError(
-                .failed, "the queue is damaged: `ws1agent queue repair` with no agent running saves what is readable")
+                .failed, "the queue is damaged: stop the agent, then save what is readable by `ws1agent queue repair`")
         }
     }
 }
@@ -70,8 +70,8 @@ struct QueueVerifyCommand: AsyncParsableCommand {
 struct QueueRepairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "repair",
-        abstract: "Saves what is readable of a damaged queue into a new one; the bad file is kept aside.",
-        discussion: "No agent may run. An agent that meets a damaged queue does the same by itself.")
+        abstract: "Saves the readable records of a damaged queue into a new one, and keeps the damaged file.",
+        discussion: "No agent may run. An agent that finds its queue damaged does the same by itself.")
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -91,7 +91,7 @@ struct QueueRepairCommand: AsyncParsableCommand {
         guard !repair.findings.isEmpty else { return try Output.line("nothing is wrong; nothing was changed") }
         try Output.line(
             (repair.findings + [
-                "\(repair.salvaged) records saved, \(repair.lost) lost; the bad file is in \(repair.file ?? "?")"
+                "\(repair.salvaged) records saved, \(repair.lost) lost; the damaged file is kept in \(repair.file ?? "?")"
             ])
             .joined(separator: "\n"))
     }
@@ -99,8 +99,8 @@ struct QueueRepairCommand: AsyncParsableCommand {
 
 struct QueueExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Prints the records that wait, one JSON object to a line.",
-        discussion: "What is sent or recorded meanwhile is there or not. Nothing is removed.")
+        commandName: "export", abstract: "Prints the waiting records, one JSON object per line.",
+        discussion: "Records that are sent or made during the export may be missing. Nothing is removed.")
 
     @OptionGroup var options: DirectoryOptions
 
@@ -124,17 +124,17 @@ struct QueueExportCommand: AsyncParsableCommand {
 
 struct QueueRetryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "retry", abstract: "Sends records again that were quarantined because they alone were refused.",
+        commandName: "retry", abstract: "Queues quarantined records again, so that they are sent.",
         discussion: """
-            Each gets a new number at the end of its stream; the old one stays counted as quarantined. Only records that the collector does not \
-            have are sent; `queue inspect` shows what is known of each. Ends with 75 where the collector has not said yet whether it has one, and \
-            with 1 where nobody can tell any more.
+            Each record gets a new number at the end of its stream. The old number stays counted as quarantined. Only records that the collector \
+            does not have are sent; `queue inspect` shows what is known of each. Exits 75 if it is not known yet whether the collector has one of \
+            them, and 1 if that cannot be found out any more.
             """)
 
-    @Argument(help: "The numbers behind # in `queue inspect`; none: all that are quarantined.")
+    @Argument(help: "The numbers after # in `queue inspect` (default: all quarantined records).")
     var ids: [Int64] = []
 
-    @Flag(help: "Also records that the collector may have. It may then store them twice.")
+    @Flag(help: "Also queue records that the collector may already have. It may then store them twice.")
     var uncertain = false
 
     @Flag(help: "Print JSON.")
@@ -161,10 +161,11 @@ struct QueueRetryCommand: AsyncParsableCommand {
         if retry.records.contains(where: { $0.outcome == .uncertain || $0.outcome == .unreadable }) {
             throw CommandError(
                 .failed,
-                "not all were queued again; what is uncertain goes with --uncertain, and may then be stored twice")
+                "not all records were queued again; --uncertain queues the others too, which may store them twice")
         }
         if retry.records.contains(where: { $0.outcome == .open }) {
-            throw CommandError(.tryAgain, "not all were queued again yet: try again once their stream has been sent")
+            throw CommandError(
+                .tryAgain, "some records cannot be queued again yet: try again once their stream is sent")
         }
     }
 }
@@ -173,13 +174,13 @@ struct QueueRebindCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebind", abstract: "Frees the queue from the collector, organization and device it belongs to.",
         discussion:
-            "For a device that was pointed elsewhere: until this is said, what waits is for nobody else. The next contact binds it anew."
+            "Use it after the device was given another collector. Without it, the waiting records stay on the device. The next contact binds the queue anew."
     )
 
-    @Flag(help: "What waits is sent to the new one.")
+    @Flag(help: "Send the waiting records to the new collector.")
     var send = false
 
-    @Flag(help: "What waits is dropped, and counted.")
+    @Flag(help: "Drop the waiting records, and count them.")
     var drop = false
 
     @OptionGroup var confirmation: ConfirmationOptions
@@ -200,11 +201,11 @@ struct QueueRebindCommand: AsyncParsableCommand {
             return .done
         }
         try Output.line(
-            "the queue is free; what \(send ? "waits goes to" : "comes is for") the next collector that is asked")
+            "the queue is free; \(send ? "the waiting" : "new") records go to the next collector contacted")
     }
 }
 
-/// A queue in words.
+/// Describes a queue in words.
 enum QueueText {
     static func of(_ queue: QueueInspection) -> String {
         var lines = ["epoch        \(queue.epoch) in \(queue.directory)"]
@@ -257,9 +258,9 @@ enum QueueText {
 
     private static func words(ofFate fate: String) -> String {
         switch fate {
-        case "\(QuarantineFate.open)": "the collector has not said yet whether it has it"
-        case "\(QuarantineFate.notStored)": "not at the collector, `queue retry` sends it again"
-        case "\(QuarantineFate.uncertain)": "the collector may have it, nobody can tell any more"
+        case "\(QuarantineFate.open)": "the collector has not said yet whether it has the record"
+        case "\(QuarantineFate.notStored)": "the collector does not have it, `queue retry` sends it again"
+        case "\(QuarantineFate.uncertain)": "the collector may have it, which cannot be found out any more"
         default: fate
         }
     }

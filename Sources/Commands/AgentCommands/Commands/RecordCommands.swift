@@ -6,17 +6,17 @@ import WireModel
 
 struct EventCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "event", abstract: "Records an event; done once it is on synced disk.",
+        commandName: "event", abstract: "Records an event, and waits until it is synced to disk.",
         discussion: """
-            A running agent takes it; where one has run before, it waits in the data directory for the next run. The answer says when it will be sent: an \
-            event is held for two hours unless --event-hold or the profile says otherwise. A value that begins with a dash goes \
-            behind two of them, last: ws1agent event temperature --type double -- -3.5
+            A running agent records the event. If no agent runs, the event waits in the data directory for the next run. The output says when the \
+            event will be sent: the event hold is two hours unless --event-hold or the profile sets another. Put -- before a value that begins with \
+            a dash, at the end: ws1agent event temperature --type double -- -3.5
             """)
 
     @Argument(help: "The event's name, 1 to 256 bytes.")
     var name: String
 
-    @Argument(help: "Its value, read as its type says.")
+    @Argument(help: "The value, in the form that --type asks for.")
     var value: String
 
     @Option(help: "string, integer, double, boolean (true, false) or date (ISO 8601).")
@@ -54,9 +54,9 @@ struct EventCommand: AsyncParsableCommand {
 
 struct BeaconCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "beacon", abstract: "Sends the device's status; done once it is on synced disk.",
+        commandName: "beacon", abstract: "Records a status beacon, and waits until it is synced to disk.",
         discussion:
-            "A running agent sends it at once; where one has run before, it waits in the data directory for the next run."
+            "A running agent sends the beacon at once. If no agent runs, the beacon waits in the data directory for the next run."
     )
 
     @OptionGroup var options: DirectoryOptions
@@ -72,13 +72,13 @@ struct BeaconCommand: AsyncParsableCommand {
     }
 }
 
-/// When an event that is on disk will be sent, as far as it is known once it was recorded.
+/// When a recorded event will be sent, as far as it is known.
 struct EventPlan: Codable, Equatable {
-    /// How long an event is held before it may be sent.
+    /// The event hold.
     var holdSeconds: Double
-    /// Whether an agent runs; without one nothing is sent.
+    /// Whether an agent runs. Without one nothing is sent.
     var running: Bool
-    /// What keeps it here beyond that; `nil`: nothing that is known.
+    /// Any other reason why the event cannot be sent now; `nil` if none is known.
     var obstacle: String?
 
     init(holdSeconds: Double, running: Bool, obstacle: String? = nil) {
@@ -102,14 +102,13 @@ struct EventPlan: Codable, Equatable {
         }
     }
 
-    /// `nil` where an agent of an earlier version gave none.
+    /// `nil` if the agent is of an earlier version and gave no plan.
     init?(_ answer: WireControlAnswer) {
         guard let plan = try? JSONDecoder().decode(EventPlan.self, from: answer.json) else { return nil }
         self = plan
     }
 
-    /// What a person reads.
-    /// - Parameter number: the event's in its stream.
+    /// - Parameter number: the event's number in its stream.
     static func text(number: UInt64, _ plan: EventPlan?, now: Date = Date()) -> String {
         guard let plan else { return "event \(number)" }
         var words: String
@@ -122,7 +121,7 @@ struct EventPlan: Codable, Equatable {
         } else {
             words = plan.running ? "sent now" : "sent by the next run of the agent"
         }
-        if let obstacle = plan.obstacle { words += ". What stands in the way now: \(obstacle)" }
+        if let obstacle = plan.obstacle { words += ". It cannot be sent now: \(obstacle)" }
         return "event \(number): on disk; \(words)"
     }
 }
@@ -137,7 +136,7 @@ extension WireControlAnswer {
 
 /// Options of the form `key=value`, each key once.
 enum KeyedValues {
-    /// - Parameter option: as the message of an error names it.
+    /// - Parameter option: the option's name, for error messages.
     static func read(_ texts: [String], option: String) throws(CommandError) -> [String: String] {
         var values: [String: String] = [:]
         for text in texts {

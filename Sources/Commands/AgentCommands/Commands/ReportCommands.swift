@@ -6,7 +6,8 @@ import WireModel
 
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Shows what the agent does and what waits, or what is on disk where none runs."
+        commandName: "status",
+        abstract: "Shows the agent's state and the waiting records, or what is on disk if no agent runs."
     )
 
     @Flag(help: "Print JSON.")
@@ -25,11 +26,11 @@ struct StatusCommand: AsyncParsableCommand {
         try Output.line(StatusText(try Self.decode(DataSamplerStatus.self, answer.json), now: Date()).text)
     }
 
-    /// Throws where an agent of another version answered in a form this one cannot read.
+    /// - Throws: if an agent of another version answered in a form that this version cannot read.
     static func decode<Value: Decodable>(_ type: Value.Type, _ json: Data) throws(CommandError) -> Value {
         do { return try JSONDecoder().decode(type, from: json) } catch {
             throw CommandError(
-                .failed, "the agent's answer cannot be read: it is of another version; --json shows it", cause: error)
+                .failed, "the answer of this agent's version cannot be read; --json shows it", cause: error)
         }
     }
 }
@@ -38,7 +39,7 @@ struct BalanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "balance",
         abstract: "Accounts for every record: produced = stored + rejected + dropped + lost + waiting.",
-        discussion: "Ends with 1 where it does not close.")
+        discussion: "Exits 1 if the balance does not close.")
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -61,7 +62,7 @@ struct BalanceCommand: AsyncParsableCommand {
 struct ValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",
-        abstract: "Checks flags, environment and configuration file as run would; starts nothing.")
+        abstract: "Checks flags, environment and configuration file as `run` does, and starts nothing.")
 
     @OptionGroup var options: RunOptions
 
@@ -77,12 +78,12 @@ struct ValidateCommand: AsyncParsableCommand {
 
 struct ProfileCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "profile", abstract: "Shows the settings in force and which layer says each.",
+        commandName: "profile", abstract: "Shows the settings in force and where each comes from.",
         discussion:
-            "Precedence: default < configuration (file, environment, flag) < profile < call; what only tightens holds from any of them."
+            "Precedence: default < configuration (file, environment, flag) < profile < call. A setting that can only restrict is in force if any of them sets it."
     )
 
-    @Flag(help: "Ask the collector now whether there is another profile, and apply it. Needs a running agent.")
+    @Flag(help: "Ask the collector now for a new profile, and apply it. Needs a running agent.")
     var reload = false
 
     @Flag(help: "Print JSON.")
@@ -109,7 +110,7 @@ struct ProfileCommand: AsyncParsableCommand {
     }
 }
 
-/// The settings in force, in words.
+/// Describes the settings in force in words.
 struct ProfileText {
     struct Shown: Codable {
         var profile: DataSamplerStatus.Profile

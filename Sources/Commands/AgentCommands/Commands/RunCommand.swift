@@ -14,8 +14,8 @@ struct RunCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Samples and sends until SIGTERM or SIGINT, then stops in order.",
         discussion: """
-            At its end it sends what is due for up to five seconds; the rest waits on disk for the next start. SIGHUP reads the configuration \
-            again: what can change while it runs does, for the rest the log says that it wants a restart, and a configuration that is wrong \
+            Before it ends, it sends due records for up to five seconds. The others wait on disk for the next start. SIGHUP makes it read the \
+            configuration again. It applies the settings that can change at run time, and logs which ones need a restart. An invalid configuration \
             changes nothing.
             """)
 
@@ -23,8 +23,7 @@ struct RunCommand: ServiceCommand {
 
     func run() async throws {
         let settings = try options.settings()
-        // The agent's own messages are kept beside being shown, so that a request for logs finds them, and so does a
-        // crash log.
+        // The agent's own messages also go into the log store, so that log requests and crash logs contain them.
         let logs = try await FullDiskPause.retrying(told: { StandardError.line("ws1agent: \($0)") }) {
             try Self.openLogs(settings.configuration)
         }
@@ -46,7 +45,7 @@ struct RunCommand: ServiceCommand {
                 sampler: sampler, settings: running, directory: configuration.directory, group: settings.accessGroup,
                 logger: logger)
         } catch {
-            // It ends in order, so that nobody takes it for a crash.
+            // An orderly close, so that the next start does not report a crash.
             await logs.close()
             throw CommandError(error)
         }
@@ -65,7 +64,7 @@ struct RunCommand: ServiceCommand {
         await logs.close()
     }
 
-    /// Whose session its log's is.
+    /// The program name of the session in the agent's log.
     static let logName = "ws1agent"
 
     private static func openLogs(_ configuration: DataSamplerConfiguration) throws -> LogStore {
@@ -78,7 +77,7 @@ struct RunCommand: ServiceCommand {
     }
 }
 
-/// The running agent: the sampler, and the control socket before it.
+/// The running agent: the sampler and the control socket.
 struct AgentService: Service {
     let sampler: DataSampler
     let settings: RunningSettings<AgentSettings>
@@ -87,7 +86,7 @@ struct AgentService: Service {
     let logger: Logger
 
     func run() async throws {
-        // Listened to before the start: a reload that is asked for meanwhile is made at its end.
+        // Listens before the start, so that a reload requested during the start happens after it.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         do {
             try await FullDiskPause.retrying(told: { logger.error("\($0)") }) {
@@ -113,24 +112,24 @@ struct AgentService: Service {
         } catch let error as CommandError {
             failure = error
         }
-        // In a task of its own, because a cancelled one could not wait for the disk.
+        // A separate task, because a cancelled one could not wait for the disk.
         await Task { await sampler.stop() }.value
         if let failure { throw failure }
     }
 }
 
-/// An agent that finds the disk full at its start waits for room: ended, it would be started again and again by whoever
-/// looks after it, and stay down in the end.
+/// Waits for free space if the disk is full at the start. If the agent ended instead, its service manager would restart
+/// it a few times and then give up.
 enum FullDiskPause {
-    /// 1 s after the first attempt, doubled with each up to a minute.
+    /// 1 s after the first attempt, then doubled up to a minute.
     static func duration(after attempts: Int) -> Duration { .seconds(min(60, 1 << min(attempts, 6))) }
 
-    /// Runs `body` until it meets something else than a full disk.
+    /// Runs `body` again as long as it fails because of a full disk.
     ///
     /// - Parameters:
-    ///   - told: is told once that it waits, and for what.
-    ///   - sleep: for tests; throws when cancelled.
-    /// - Throws: what `body` throws, and `CancellationError`.
+    ///   - told: receives one message that says why the agent waits.
+    ///   - sleep: throws when cancelled; tests replace it.
+    /// - Throws: any other error of `body`, and `CancellationError`.
     static func retrying<T>(
         isolation: isolated (any Actor)? = #isolation, told: (String) -> Void,
         sleep: (Duration) async throws -> Void = pause, _ body: () async throws -> T
@@ -147,7 +146,7 @@ enum FullDiskPause {
         }
     }
 
-    /// Ends early, with an error, when the agent is told to stop.
+    /// Throws early if the agent is told to stop.
     private static func pause(for duration: Duration) async throws {
         try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }
     }
@@ -155,11 +154,11 @@ enum FullDiskPause {
 
 struct EndedCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ended", abstract: "For a service manager: says how the agent ended, for the log of its crash.",
+        commandName: "ended", abstract: "For a service manager: notes how the agent ended, for the crash log.",
         discussion: """
             Reads EXIT_CODE (exited, killed or dumped), EXIT_STATUS (a number, or a signal's name) and SERVICE_RESULT, as systemd sets them for \
-            ExecStopPost. They are noted beside what the agent left; its next start tells them with the crash. After an orderly end there is \
-            nothing to note.
+            ExecStopPost, and notes them in the agent's log. The agent's next start reports them with the crash. After an orderly end there is nothing \
+            to note.
             """)
 
     @OptionGroup var options: DirectoryOptions
@@ -172,7 +171,7 @@ struct EndedCommand: ParsableCommand {
         else {
             throw CommandError(
                 .usage,
-                "EXIT_CODE and EXIT_STATUS are not set: this is for a service manager, as systemd's ExecStopPost")
+                "EXIT_CODE and EXIT_STATUS are not set: only a service manager runs this, as systemd's ExecStopPost")
         }
         let isNoted: Bool
         do throws(LogStoreError) {

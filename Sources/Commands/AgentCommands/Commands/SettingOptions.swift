@@ -2,12 +2,12 @@ import CommandKit
 import DataSampler
 import TelemetryBasics
 
-/// Where the data lies and who says so: on every command.
+/// The flags of every command: the data directory and the configuration file.
 enum DirectoryFlags: FlagSet {
     static let flags = AgentSettings.declarations.filter { ["data", "config"].contains($0.name) }
 }
 
-/// What `run` and `validate` take.
+/// The flags of `run` and `validate`.
 enum RunFlags: FlagSet {
     static let flags = AgentSettings.declarations.filter { $0.places.contains(.flag) }
 }
@@ -16,7 +16,7 @@ typealias DirectoryOptions = SettingFlags<DirectoryFlags>
 typealias RunOptions = SettingFlags<RunFlags>
 
 extension RunOptions {
-    /// What is not wrong and should be otherwise, for who starts the agent.
+    /// Warns about settings that are valid but unsafe.
     func warnings(_ settings: AgentSettings) -> [String] {
         let directory = settings.configuration.directory
         var warnings = DirectoryExposure.of(directory: directory).map { $0.message(directory) }
@@ -28,7 +28,7 @@ extension RunOptions {
         return warnings
     }
 
-    /// All checks that `run` makes before it starts: `validate` makes them by this too.
+    /// Reads the settings with all checks of a start. `run` and `validate` share it.
     func settings() throws(CommandError) -> AgentSettings {
         let settings = try AgentSettings(SettingLayers(flags: given), needsCollector: true)
         try settings.checkDirectory()

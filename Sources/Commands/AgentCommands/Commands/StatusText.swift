@@ -1,7 +1,7 @@
 import DataSampler
 import FoundationEssentials
 
-/// An agent's status in words.
+/// Describes an agent's status in words.
 struct StatusText {
     let text: String
 
@@ -79,14 +79,14 @@ struct StatusText {
         if let divergence = status.parting {
             line(
                 "diverged",
-                "\(divergence.reason) in stream \(divergence.stream), noticed \(moment(divergence.time)): it is settled with the collector, then sending goes on in a new epoch"
+                "\(divergence.reason) in stream \(divergence.stream), noticed \(moment(divergence.time)); the agent settles it with the collector, then sends on in a new epoch"
             )
         }
         for reason in status.holding { line("holding", reason) }
         if status.quarantined > 0 {
             line(
                 "quarantined",
-                "\(status.quarantined) records that alone were refused: `ws1agent queue inspect` shows them, `queue retry` sends them again"
+                "\(status.quarantined) quarantined records: `ws1agent queue inspect` shows them, `queue retry` sends them again"
             )
         }
         for salvage in status.salvages ?? [] {
@@ -121,7 +121,7 @@ struct StatusText {
     }
 }
 
-/// A balance as a table.
+/// Formats a balance as a table.
 struct BalanceText {
     let text: String
 

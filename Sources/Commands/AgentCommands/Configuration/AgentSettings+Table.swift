@@ -18,7 +18,7 @@ extension AgentSettings {
             "The collector", value: "url", example: "https://collector.example:8420"),
         Setting(
             "enrollment-token", \.enrollmentToken, .text,
-            "Enrolls this device at its first contact. Other users see it in the list of processes: better the file",
+            "Enrolls this device at its first contact. Other users see it in the list of processes, so prefer the file",
             value: "token", example: "TOKEN", isSecret: true),
         Setting(
             "enrollment-token-file", \.enrollmentTokenFile, .text, "A file whose first line is the enrollment token",
@@ -50,7 +50,7 @@ extension AgentSettings {
             fallback: "those of the system", example: "/etc/ws1agent/ca.pem"),
         Setting(
             "client-key", \.configuration.clientKeyFile, .text,
-            "PEM file of the private key of this device's client certificate; goes with client-request", value: "file",
+            "PEM file of the private key of this device's client certificate; needs client-request too", value: "file",
             example: "/etc/ws1agent/client.key"),
         Setting(
             "client-request", \.configuration.clientSigningRequestFile, .text,
@@ -64,25 +64,25 @@ extension AgentSettings {
             value: "url", fallback: "none", example: "http://proxy.example:3128"),
         Setting(
             "allow-plaintext", \.configuration.allowsPlaintext, .flag,
-            "Speak plain http:// to another machine too. Everybody on the way can then read credentials and data"),
+            "Allow plain http:// to another machine. Anybody on the network path can then read credentials and data"),
         Setting(
-            "log-level", \.configuration.traceLevel, .choice(), "How much the agent says of itself", value: "level",
+            "log-level", \.configuration.traceLevel, .choice(), "Least severe level of the agent's log", value: "level",
             reload: .atOnce),
 
-        // Seldom said: no flags, only environment and file.
+        // Rarely used, so only environment and file set them.
         Setting(
             "application", \.configuration.applicationIdentifier, .text,
-            "Bundle id in records and beacons; empty: the agent", in: seldom, example: "com.example.kiosk"),
+            "Bundle id in records and beacons; empty for the agent itself", in: seldom, example: "com.example.kiosk"),
         Setting(
             "application-version", \.configuration.applicationVersion, .text,
             "The program's version, in beacons and for compliance rules", in: seldom, example: "1.2.3"),
         Setting(
             "disabled-modules", \.configuration.disabledModules, .disabledModules,
-            "Modules that stay off whatever the profile says, built-in or custom", in: seldom,
+            "Built-in or custom modules that stay off whatever the profile says", in: seldom,
             example: "wlan2", reload: .atOnce),
         Setting(
             "telecom-source", \.configuration.telecomSource, .choice(),
-            "hub: a hub counts this device's network traffic already, networkData is masked", in: seldom,
+            "hub: a hub already counts this device's network traffic, so networkData is masked", in: seldom,
             reload: .atOnce),
         Setting(
             "analytics", \.configuration.analyticsEnabled, .flag,
@@ -116,7 +116,7 @@ extension AgentSettings {
             "A group of this machine's users who may ask the running agent and read its logs", in: seldom,
             fallback: "nobody else", example: "adm"),
         Setting(
-            "detectors", \.configuration.builtInDetectors, .detectors, "Which signs of compromise are looked for",
+            "detectors", \.configuration.builtInDetectors, .detectors, "Detectors of a compromised device to run",
             in: seldom),
         Setting(
             "binary-digest", \.configuration.expectedBinaryDigest,
@@ -124,7 +124,7 @@ extension AgentSettings {
             "SHA-256 of the agent's file, for agent-binary-modified", in: seldom,
             fallback: "what was recorded at the first start", example: "64 hexadecimal digits"),
 
-        // Objects: only the file can say them.
+        // Objects, which only the file can hold.
         Setting(
             "module-intervals", \.configuration.moduleIntervals,
             .entries(
@@ -142,7 +142,7 @@ extension AgentSettings {
         Setting(
             "privacy", \.configuration.privacy,
             .entries(named: FieldClass.decidable.map(\.rawValue).sorted(), .choice()),
-            "What becomes of personal fields, by class; the stricter of this and the profile's", in: .file,
+            "Treatment of personal fields, by privacy class; the stricter of this and the profile's holds", in: .file,
             example: "{ mac: 'hash', 'ip-address': 'coarsen', ssid: 'drop' }", reload: .atOnce),
         Setting(
             "budgets", \.configuration.budgets,
@@ -161,7 +161,7 @@ extension AgentSettings {
                                 0...DataSamplerBudgets.greatestProcessorShare, "cores", excludesLeast: true)),
                         "Share of a processor core"),
                 ]),
-            "What the agent may cost; it keeps a budget by slowing itself down, and says so", in: .file,
+            "Limits on the agent's cost, which it keeps by sampling and sending less often", in: .file,
             fallback: "none",
             example: "{ sentBytesPerDay: 10000000, writtenBytesPerDay: 500000000, processorShare: 0.01 }",
             reload: .atOnce),
@@ -175,7 +175,7 @@ extension AgentSettings {
                         "Bytes on disk of all segments but those of the ring"),
                     Setting(
                         "days", \.days, .number(SettingRange(LogRetention.daysAllowed)),
-                        "Days after its last line that a segment is kept"),
+                        "Days for which a segment is kept after its last line"),
                     Setting(
                         "verboseRingBytes", \.verboseRingBytes,
                         .integer(LogRetention.leastRingBytes...(.max), takesZero: true),

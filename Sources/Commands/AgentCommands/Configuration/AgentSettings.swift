@@ -6,26 +6,25 @@ import LogStore
 import TelemetryBasics
 import WireModel
 
-/// What the agent runs with, checked value by value; each error names the flag, variable or key that gave the value.
+/// The agent's settings, each checked. An error names the flag, variable or key that gave the value.
 struct AgentSettings: ProgramSettings {
     var configuration = DataSamplerConfiguration(directory: "", collectorURL: "", traceLevel: .information)
     var configurationFile: String?
     var enrollmentToken: String?
     var enrollmentTokenFile: String?
     var accessGroupName: String?
-    /// What to log once; such as a file of an enrollment token that is missing and not needed.
+    /// Messages to log once, such as a missing enrollment token that is not needed.
     private(set) var remarks: [String] = []
-    /// Who else may ask the running agent and read its logs; `nil`: nobody.
+    /// The group that may ask the running agent and read its logs; `nil` for none.
     private(set) var accessGroup: AccessGroup?
 
-    /// With the agent's own defaults, where they are not the library's.
+    /// Sets the agent's defaults that differ from the library's.
     init() {
         configuration.beaconInterval = 900
         configuration.lossWindow = 10
     }
 
-    /// - Parameter needsCollector: whether the command speaks to the collector; others use a directory whose agent is
-    ///   configured elsewhere.
+    /// - Parameter needsCollector: whether the command speaks to the collector, and needs its address.
     init(_ layers: SettingLayers<AgentSettings>, needsCollector: Bool) throws(CommandError) {
         try layers.require(\.configuration.directory)
         if needsCollector { try layers.require(\.configuration.collectorURL) }
@@ -34,7 +33,7 @@ struct AgentSettings: ProgramSettings {
         configuration.enrollmentToken = try token(layers, missing: &missing)
         guard needsCollector else { return }
         if let missing {
-            // A token enrolls a device once; one that is enrolled runs without.
+            // An enrolled device runs without a token.
             guard DataSampler.isEnrolled(in: configuration.directory) else {
                 throw CommandError(.usage, "\(missing). This device is not enrolled yet and needs one")
             }
@@ -46,7 +45,7 @@ struct AgentSettings: ProgramSettings {
 
     func changes(from former: AgentSettings) -> [SettingDeclaration] {
         var changes = differences(from: former)
-        // One that was taken away is missed by nobody who runs with it.
+        // Only another token is a change; a token file that was removed after the enrollment is none.
         let isOtherToken =
             configuration.enrollmentToken != nil
             && configuration.enrollmentToken != former.configuration.enrollmentToken
@@ -56,15 +55,15 @@ struct AgentSettings: ProgramSettings {
         return changes
     }
 
-    /// Whether a start could make the data directory, or write to it. What stands in the way may be gone at the next
-    /// start, as a disk that is read-only for now: so it is no usage error.
+    /// Checks that a start can make the data directory, or write to it. A failure is no usage error, because its cause
+    /// may be gone at the next start, such as a disk that is read-only for now.
     func checkDirectory() throws(CommandError) {
         var place = configuration.directory
         while access(place, F_OK) != 0, errno == ENOENT, let slash = place.lastIndex(of: "/") {
             place = slash == place.startIndex ? "/" : String(place[..<slash])
             if place == "/" { break }
         }
-        // A relative path whose first name is missing is made here.
+        // The first name of a relative path is made in the working directory.
         if access(place, F_OK) != 0, errno == ENOENT, !place.contains("/") { place = "." }
         var status = stat()
         if stat(place, &status) == 0 {
@@ -78,8 +77,8 @@ struct AgentSettings: ProgramSettings {
         throw CommandError(.failed, "the data directory \(configuration.directory) cannot be written: \(why)")
     }
 
-    /// What is left to check is what the library knows best: names, digests, addresses, files that are named. All that
-    /// a start would refuse about the settings is refused here, so that `validate` and `run` cannot differ.
+    /// Lets the library check names, digests, addresses and files. Every setting that a start would refuse is refused
+    /// here, so that `validate` and `run` cannot differ.
     private func checkAddresses(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
         do {
             try configuration.validate()
@@ -96,11 +95,11 @@ struct AgentSettings: ProgramSettings {
         }
     }
 
-    /// - Parameter missing: why the file that is named holds no token.
+    /// - Parameter missing: receives the reason why the file holds no token.
     private func token(_ layers: SettingLayers<AgentSettings>, missing: inout String?) throws(CommandError) -> String? {
         guard let given = layers[\.enrollmentTokenFile], let path = enrollmentTokenFile else { return enrollmentToken }
         if let token = layers[\.enrollmentToken] {
-            throw CommandError(.usage, "\(token.origin) and \(given.origin) are both given: give one")
+            throw CommandError(.usage, "\(token.origin) and \(given.origin) are both given: give only one of them")
         }
         guard let content = try? Files<FileError>.read(path, maximumBytes: 4097), content.count <= 4096,
             let line = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline).first

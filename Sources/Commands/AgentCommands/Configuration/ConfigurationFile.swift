@@ -5,7 +5,7 @@ import TelemetryBasics
 
 /// The agent's configuration file: one JSON5 object whose keys are the flags' names in camel case.
 enum ConfigurationFile {
-    /// More than this is no configuration file.
+    /// A larger file is refused.
     static let maximumBytes = 1024 * 1024
 
     static func read(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] {
@@ -47,7 +47,7 @@ enum ConfigurationFile {
         }
     }
 
-    /// A value of one of the forms that a setting takes.
+    /// A value in one of the forms that settings take.
     private struct Entry: Decodable {
         let value: GivenSetting.Value
 
@@ -66,7 +66,7 @@ enum ConfigurationFile {
             } else {
                 throw DecodingError.dataCorruptedError(
                     in: container,
-                    debugDescription: "neither text, a number, true or false, a list of texts nor an object of these")
+                    debugDescription: "expected text, a number, true or false, a list of texts, or an object of these")
             }
         }
     }

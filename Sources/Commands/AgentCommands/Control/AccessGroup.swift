@@ -4,13 +4,12 @@ import Glibc
 import TelemetryBasics
 import WireModel
 
-/// A group of this machine's users who may ask a running agent and read its logs; by default only the agent's own user
-/// may.
+/// A group of users who may ask the running agent and read its logs. By default only the agent's own user may.
 struct AccessGroup: Equatable, Sendable {
     let name: String
     let id: gid_t
 
-    /// - Throws: `.usage` for a group that is not there, or that the agent's user may not hand files to.
+    /// - Throws: `.usage` if the group does not exist, or the agent's user may not give files to it.
     init(_ given: GivenSetting) throws(CommandError) {
         name = try given.text()
         guard let id = AccessDenial.groupID(name) else { throw given.wrong("a group of this machine") }
@@ -18,7 +17,7 @@ struct AccessGroup: Equatable, Sendable {
         guard geteuid() == 0 || Self.own.contains(id) else {
             throw CommandError(
                 .usage,
-                "\(given.origin): user \(AccessDenial.userName(geteuid())), who runs the agent, is not in group \(name). Add it; in a systemd unit "
+                "\(given.origin): the agent's user \(AccessDenial.userName(geteuid())) is not in group \(name). Add the user, in a systemd unit "
                     + "with SupplementaryGroups=\(name)")
         }
     }
@@ -29,8 +28,8 @@ struct AccessGroup: Equatable, Sendable {
         return Array(groups.prefix(Int(max(0, count)))) + [getegid()]
     }
 
-    /// Opens the way to the socket, and the logs to be read: the data directory may be entered and no more, its log
-    /// directory read with the files in it. Files of logs that are made later follow their directory.
+    /// Lets the group enter the data directory, without listing it, and read the logs. New log files get the group and
+    /// mode of their directory.
     func open(data directory: String) throws(CommandError) {
         try hand(directory, 0o710)
         let logs = "\(directory)/logs"
@@ -45,14 +44,14 @@ struct AccessGroup: Equatable, Sendable {
         }
     }
 
-    /// Lets the group write to the socket, which is how it is asked.
+    /// Lets the group write requests to the socket.
     func open(socket path: String) throws(CommandError) { try hand(path, 0o660) }
 
     private func hand(_ path: String, _ mode: mode_t) throws(CommandError) {
         guard chown(path, .max, id) == 0, chmod(path, mode) == 0 else {
-            // One that rotation has removed meanwhile.
+            // Rotation has removed the file meanwhile.
             if errno == ENOENT { return }
-            throw CommandError(.failed, "group \(name) cannot be let at \(path): \(String(cString: strerror(errno)))")
+            throw CommandError(.failed, "group \(name) gets no access to \(path): \(String(cString: strerror(errno)))")
         }
     }
 }

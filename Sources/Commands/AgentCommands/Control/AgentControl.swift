@@ -6,9 +6,9 @@ import LogStore
 import Transmitter
 import WireModel
 
-/// What a running agent answers to the commands that reach it through its control socket.
+/// Answers the commands that reach the agent through its control socket.
 struct AgentControl: Sendable {
-    /// Records on a page of an export, at most.
+    /// The most records on a page of an export.
     static let exportLimit = 256
 
     let sampler: DataSampler
@@ -18,7 +18,7 @@ struct AgentControl: Sendable {
             switch request.action {
             case .event(let control):
                 let number = try await sampler.record(AnalyticsEvent(control.event), durability: .durable) ?? 0
-                // It is recorded: what cannot be said of the rest is left out.
+                // The event is recorded, so a status that cannot be read is left out.
                 guard let status = try? await sampler.status() else { return .numbered(number) }
                 return try .event(number, EventPlan(status))
             case .beacon: return .numbered(try await sampler.sendBeaconNumbered())
@@ -61,7 +61,7 @@ struct AgentControl: Sendable {
         return .done
     }
 
-    /// A page that fits into a frame: fewer records where they are large. The largest alone does.
+    /// A page that fits into a frame, with fewer records if they are large. The largest record fits alone.
     private func export(_ tools: QueueTools, after cursor: String?) async throws(DataSamplerError) -> WireControlAnswer
     {
         var limit = Self.exportLimit
@@ -76,7 +76,7 @@ struct AgentControl: Sendable {
         switch token.state {
         case .token(let text): try await sampler.setPushToken(text)
         case .cleared: try await sampler.setPushToken(nil)
-        case nil: throw DataSamplerError(.invalidArgument, "neither a push token nor that there is none")
+        case nil: throw DataSamplerError(.invalidArgument, "the request neither sets nor clears the push token")
         }
     }
 
@@ -86,15 +86,15 @@ struct AgentControl: Sendable {
         case .pending: try await sampler.setConsent(.pending)
         case .denied: try await sampler.setConsent(.denied)
         case .unspecified, .UNRECOGNIZED:
-            throw DataSamplerError(.invalidArgument, "consent is granted, pending or denied")
+            throw DataSamplerError(.invalidArgument, "consent must be granted, pending or denied")
         }
     }
 
     private static let unknown = WireControlAnswer.failure(
-        code: "unknown-request", message: "this agent does not know the request: update it", exitCode: 1)
+        code: "unknown-request", message: "this agent does not know the request: update the agent", exitCode: 1)
 }
 
-/// What a running agent answers to commands that are about logs.
+/// Answers the commands about logs.
 struct LogControl: Sendable {
     let sampler: DataSampler
 
@@ -103,7 +103,7 @@ struct LogControl: Sendable {
         for line in control.lines {
             guard let entry = LogEntry(line) else {
                 throw DataSamplerError(
-                    .invalidArgument, "a line's level is none this agent knows: update it. Nothing was logged")
+                    .invalidArgument, "this agent does not know a line's level: update it. Nothing was logged")
             }
             entries.append(entry)
         }
@@ -121,7 +121,7 @@ struct LogControl: Sendable {
 }
 
 extension LogEntry {
-    /// `nil` where the level is none of ours.
+    /// `nil` if the level is unknown.
     init?(_ line: WireControlLogLine) {
         guard let level = LogLevel(line.level) else { return nil }
         self.init(

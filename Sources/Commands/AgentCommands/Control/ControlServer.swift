@@ -8,50 +8,49 @@ import NIOPosix
 import Synchronization
 import WireModel
 
-/// Serves a running agent's control socket: mode 0600, or 0660 for a group that is let in; few connections, one request
-/// and one answer each, silent ones closed.
+/// Serves the agent's control socket. It takes few connections, each for one request and one answer, and closes idle
+/// ones. The socket's mode is 0600, or 0660 if there is an access group.
 ///
-/// Holding the queue's lock is what makes an agent the owner: a socket file it finds is that of a killed one, and is
-/// replaced.
+/// The agent holds the queue's lock, so a socket file that it finds belongs to a killed agent and is replaced.
 struct ControlServer: Sendable {
     typealias Answering = @Sendable (WireControlRequest) async -> WireControlAnswer
 
-    /// Commands are short-lived and few; what is beyond is closed at once.
+    /// Further connections are closed at once.
     static let maximumConnections = 32
 
     let directory: String
-    /// A connection without traffic for so long is closed.
+    /// An idle connection is closed after this time.
     var idleTime: TimeAmount = .seconds(30)
-    /// Who else may ask.
+    /// The group that may ask too.
     var accessGroup: AccessGroup?
     let logger: Logger
     let answer: Answering
 
-    /// A message that came, and the connection to answer on.
+    /// A message, and the connection for its answer.
     struct Request: Sendable {
         let message: Data
         let channel: any Channel
     }
 
-    /// Binds the socket, calls `ready`, and serves until the task is cancelled; requests begun are answered; the socket
-    /// is removed.
+    /// Binds the socket, calls `ready`, and serves until the task is cancelled. It then answers the requests that have
+    /// begun, and removes the socket.
     func run(ready: @Sendable () async -> Void = {}) async throws(CommandError) {
-        // A thread of its own: a slow name look-up of the transport must not keep a command waiting.
+        // A separate thread, so that a slow name look-up of the transport delays no command.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        // Bounded by the connections: each asks once.
+        // The number of connections bounds this stream, because each asks once.
         let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
         do {
             let server = try await bind(group, requests: continuation)
             await ready()
             await serve(requests)
-            // Fails only where it is closed already.
+            // Fails only if it is closed already.
             try? await server.close()
             unlink("\(directory)/\(ControlSocketPath.name)")
         } catch {
             try? await group.shutdownGracefully()
             throw error
         }
-        // Closes what connections are left.
+        // Closes the remaining connections.
         try? await group.shutdownGracefully()
     }
 
@@ -96,9 +95,8 @@ struct ControlServer: Sendable {
         return server
     }
 
-    /// A socket at the path, mode 0600 from its first moment: Linux makes the file with the mode that the socket has
-    /// when it is bound. Changed afterwards, there would be a moment in which anybody connects; a umask would be the
-    /// whole process's.
+    /// Binds a socket whose file has mode 0600 from the beginning: Linux gives the file the socket's mode. A later
+    /// `chmod` would leave a moment in which anybody can connect, and a umask changes the whole process.
     private static func boundSocket(_ path: String) throws -> CInt {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
@@ -139,12 +137,12 @@ struct ControlServer: Sendable {
             try await request.channel.writeAndFlush(ByteBuffer(bytes: ControlFrame.bytes(answer)))
             try await request.channel.close()
         } catch {
-            // Whoever asked has gone; what was asked is done all the same.
+            // The request was carried out although the command has gone.
             logger.debug("a command did not wait for its answer", metadata: ["error": "\(error)"])
         }
     }
 
-    /// Counts connections against their bound.
+    /// Limits the number of connections.
     private final class OpenConnections: Sendable {
         private let count = Mutex(0)
 
@@ -159,7 +157,7 @@ struct ControlServer: Sendable {
         func leave() { count.withLock { $0 -= 1 } }
     }
 
-    /// Hands a connection's one request over; closes what is silent or not understood.
+    /// Hands over the one request of a connection. It closes connections that are idle or send something else.
     private final class RequestHandler: ChannelInboundHandler {
         typealias InboundIn = Data
 
@@ -196,7 +194,7 @@ extension WireControlAnswer {
     }
 }
 
-/// Cuts what arrives into messages. A length that cannot be ends the connection before anything is buffered for it.
+/// Splits the bytes into messages. An impossible length ends the connection before anything is buffered.
 struct ControlFrameDecoder: ByteToMessageDecoder {
     typealias InboundOut = Data
 
@@ -214,7 +212,7 @@ struct ControlFrameDecoder: ByteToMessageDecoder {
         return .continue
     }
 
-    /// A message cut off by the end of the connection is dropped: its sender gets no answer, and knows.
+    /// Drops a message that the end of the connection cut off. Its sender gets no answer.
     mutating func decodeLast(context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool) throws
         -> DecodingState
     {
