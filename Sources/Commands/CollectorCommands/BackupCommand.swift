@@ -8,11 +8,11 @@ import WireModel
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
-        abstract: "Copy everything a collector keeps, while it goes on; restore makes a collector of it.",
+        abstract: "Copy all data of a collector while it runs, for `restore`.",
         discussion: """
-            The copy is a directory of plain SQLite files and chunks with a list of their digests (manifest.ndjson), written last: a directory without
-            it is no backup. It holds credentials as hashes, and all that devices have sent: keep it as safe as the collector's own data. Tokens and
-            certificates in files of their own are not in it.
+            The backup is a directory of SQLite files and log chunks. The list of their digests (manifest.ndjson) is written last, so a directory
+            without it is no backup. The backup contains hashes of credentials and everything that devices have sent: keep it as safe as the
+            collector's own data. It does not contain tokens and certificates that are kept in separate files.
 
             Example:
               ws1collector backup --data /var/lib/ws1collector --output /backup/2026-03-01
@@ -20,7 +20,7 @@ struct BackupCommand: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Option(help: ArgumentHelp("Where to; made, or empty.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The backup's directory, new or empty.", valueName: "dir"))
     var output: String
 
     @Flag(help: "Print JSON.")
@@ -40,7 +40,7 @@ struct BackupCommand: AsyncParsableCommand {
         }
         if report.missingChunks > 0 {
             StandardError.line(
-                "ws1collector: \(report.missingChunks) chunks of logs were missing already; `ws1collector verify` tells which."
+                "ws1collector: \(report.missingChunks) log chunks were already missing; `ws1collector verify` lists them."
             )
         }
     }
@@ -61,15 +61,15 @@ private struct BackupView: Encodable {
 struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Make a data directory of a backup.",
+        abstract: "Make a data directory from a backup.",
         discussion: """
-            Every file is held against its digest. The collector is the same one with a new incarnation: devices go on where they are, what they had
-            sent since the backup counts as lost at the collector, and commands that had not ended are not given again. What was revoked since the
-            backup is not: look at tokens and devices.
+            Compares every file with its digest. The collector keeps its identity and gets a new incarnation. Devices go on sending. Records that they
+            sent since the backup count as lost at the collector, and unfinished commands are not given again. Tokens and devices that were revoked
+            since the backup are valid again: check them.
 
-            A device that enrolled since the backup, or renewed its credential, enrolls again by itself if its enrollment
-            token is still good, and keeps its id: its credential proves that this collector issued it. The key to that
-            proof is in the backup. If others may have read the backup, say --new-credential-key.
+            A device that enrolled or renewed its credential since the backup enrolls again by itself, if its enrollment token is still valid, and
+            keeps its id, because its credential proves that this collector issued it. The key to that proof is in the backup. If others may have
+            read the backup, give --new-credential-key.
 
             Examples:
               ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01
@@ -78,10 +78,10 @@ struct RestoreCommand: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Option(help: ArgumentHelp("The backup.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The backup's directory.", valueName: "dir"))
     var from: String
 
-    @Flag(help: "Trust no credential that was issued since the backup: devices enrolled since then become new ones.")
+    @Flag(help: "Trust no credential issued since the backup. Devices that enrolled since then become new devices.")
     var newCredentialKey = false
 
     @Flag(help: "Print JSON.")

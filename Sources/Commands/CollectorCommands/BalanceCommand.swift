@@ -11,11 +11,9 @@ struct BalanceCommand: AsyncParsableCommand {
         commandName: "balance",
         abstract: "Account for every record: produced = stored + rejected + dropped + lostAtCollector + waiting.",
         discussion: """
-            One line per device, epoch and stream, counted from what is on disk; works beside a running collector. Waiting is what the device
-            had not yet been rid of when it last said so. Exits 1 when a balance does not close,
-            or a record file cannot be read. Where a device says of
-            itself what cannot be, that is told, its stream is left out of the totals, and the command exits 1 only if
-            --device names it.
+            Prints one line per device, epoch and stream, counted from the data on disk; works while a collector runs. WAITING is the number that
+            the device last reported. Exits 1 if a balance does not close or a record file cannot be read. If a device reports impossible numbers,
+            the command prints a finding and leaves the stream out of the totals; it then exits 1 only if --device names that device.
 
             Examples:
               ws1collector balance --data /var/lib/ws1collector
@@ -24,12 +22,12 @@ struct BalanceCommand: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Option(help: ArgumentHelp("This device only.", valueName: "id"))
+    @Option(help: ArgumentHelp("Only this device.", valueName: "id"))
     var device: String?
 
     @Flag(
         help: """
-            Print JSON: `closes`, `totals`, `findings`, `streams` with the counts of each, and `missing` where record files are damaged.
+            Print JSON: `closes`, `totals`, `findings`, `streams` with the counts of each, and `missing` if record files are damaged.
             """)
     var json = false
 
@@ -53,14 +51,14 @@ struct BalanceCommand: AsyncParsableCommand {
         if let missing = report.missing {
             throw CommandError(
                 .failed,
-                "Not counted, because damaged: \(missing.joined(separator: ", ")). \(CommandError.damageRemedy)")
+                "Not counted because of damage: \(missing.joined(separator: ", ")). \(CommandError.damageRemedy)")
         }
         guard report.closes else {
             throw CommandError(
                 .failed,
                 report.findings.allSatisfy { $0.code == .deviceClaims }
-                    ? "The balance does not close: the device says of itself what cannot be."
-                    : "A balance does not close. `ws1collector verify` looks at what is stored.")
+                    ? "The balance does not close: the device reports impossible numbers."
+                    : "A balance does not close. `ws1collector verify` checks the stored data.")
         }
     }
 

@@ -6,14 +6,15 @@ import CommandKit
 package struct CollectorCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "ws1collector",
-        abstract: "Takes in what devices report, keeps it, and answers questions about it.",
+        abstract: "Receives and stores the telemetry of devices, and answers queries about it.",
         discussion: """
             Examples:
               ws1collector serve --data /var/lib/ws1collector --listen 127.0.0.1:8420
               ws1collector serve --config /etc/ws1collector.yaml
               ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
 
-            Every setting of `serve` can also be in the environment (WS1_LISTEN) or in the file (listen:); flags beat environment beats file.
+            Every setting of `serve` can also be set in the environment (WS1_LISTEN) or in the file (listen:). A flag overrides the environment,
+            and the environment overrides the file.
 
             Exit codes: 0 done, 1 failed, 64 usage or configuration, 75 try again later (data directory or port in use).
             """,
@@ -29,7 +30,7 @@ package struct CollectorCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// To be called on the main thread, before there is another.
+    /// Call it on the main thread, before another thread exists.
     package static func runAndExit() -> Never {
         Program.runAndExit(Self.self, describing: CommandError.collector)
     }

@@ -5,12 +5,12 @@ import Glibc
 import NIOCore
 
 extension CommandError {
-    /// What to do about a record file that cannot be read.
+    /// What to do if a record file cannot be read.
     static let damageRemedy = """
-        A running collector replaces a damaged file by itself within seconds, keeping what can be proved: start it, and look again.
+        A running collector repairs damaged files within seconds and keeps the records that it can prove: start it, then try again.
         """
 
-    /// The errors of the targets below as a command's; `nil`: it is none of theirs.
+    /// Converts an error of the libraries into a command's error; `nil` for any other error.
     static func collector(_ error: any Error) -> CommandError? {
         switch error {
         case let error as StoreError: CommandError(error)
@@ -20,7 +20,6 @@ extension CommandError {
         }
     }
 
-    /// The store's error as a command's.
     init(_ error: StoreError) {
         switch error.code {
         case .inUse: self.init(.tryAgain, error.message)
@@ -30,18 +29,18 @@ extension CommandError {
         }
     }
 
-    /// What the server could not do on an address.
+    /// Converts an error of serving on an address.
     init(serving address: ListenAddress, _ error: any Error) {
         if let error = error as? StoreError {
             self.init(error)
         } else if let error = error as? IOError, error.errnoCode == EADDRINUSE {
             self.init(
                 .tryAgain,
-                "\(address) is in use. End the program that listens there, or choose another port with --listen.")
+                "\(address) is in use. End the program that listens on it, or choose another port with --listen.")
         } else if let error = error as? IOError, error.errnoCode == EACCES || error.errnoCode == EADDRNOTAVAIL {
             self.init(
                 .usage,
-                "Listening on \(address) is not possible: \(String(cString: strerror(error.errnoCode))). Choose another --listen."
+                "The collector cannot listen on \(address): \(String(cString: strerror(error.errnoCode))). Choose another --listen."
             )
         } else if error is SocketAddressError {
             self.init(.usage, "\(address) is not an address of this machine. Choose another --listen.")

@@ -16,11 +16,11 @@ struct DeviceCACommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make an authority and its key; never replaces one.",
+            abstract: "Create an authority and its key; never replaces one.",
             discussion: """
-                Writes device-ca.pem and device-ca.key (P-256) to the data directory, readable by the owner only, and says the settings with
-                which `serve` uses them. A backup of the collector does not hold them: keep a copy of both in a safe place. Whoever has the
-                key can make certificates, though none that the collector takes without having issued it.
+                Writes device-ca.pem and device-ca.key (P-256) to the data directory, readable by the owner only, and prints the settings with
+                which `serve` uses them. A backup of the collector does not contain them: keep a copy of both in a safe place. Whoever has the
+                key can make certificates, but the collector accepts only those that it issued itself.
 
                 Example:
                   ws1collector device-ca create --data /var/lib/ws1collector
@@ -28,10 +28,10 @@ struct DeviceCACommand: AsyncParsableCommand {
 
         @OptionGroup var data: DataOptions
 
-        @Option(help: ArgumentHelp("Its common name.", valueName: "name"))
+        @Option(help: ArgumentHelp("The authority's common name.", valueName: "name"))
         var name = "ws1-telemetry devices"
 
-        @Option(help: ArgumentHelp("Days it is good for, 1 to 36500.", valueName: "days"))
+        @Option(help: ArgumentHelp("Days for which it is valid, 1 to 36500.", valueName: "days"))
         var days = 3650
 
         func run() async throws {
@@ -49,11 +49,11 @@ struct DeviceCACommand: AsyncParsableCommand {
             for path in [certificate, key] where FileManager.default.fileExists(atPath: path) {
                 throw CommandError(
                     .failed,
-                    "\(path) is there already. Devices' certificates are of that authority; move both files away to make another."
+                    "\(path) exists. It may have issued devices' certificates; to create another authority, move both files away."
                 )
             }
             let made = try DeviceAuthority.create(name: name, days: days)
-            let remedy = "Mend that, remove what was made of \(certificate) and \(key), and try again."
+            let remedy = "Fix that, remove \(certificate) and \(key) if they exist, and try again."
             try OwnerFile(path: key).create(with: made.key, remedy: remedy)
             try OwnerFile(path: certificate).create(with: made.certificate, remedy: remedy)
             try Output.line("device-ca-certificate: \(certificate)")

@@ -10,10 +10,10 @@ import WireModel
 struct ExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Records as NDJSON, one a line; works beside a running collector.",
+        abstract: "Export records as NDJSON, one per line; works while a collector runs.",
         discussion: """
-            In the order of their receipt, stream by stream. A line is what the API shows of a record, with its stream, kind and organization. Records of
-            devices that were deleted are left out. Exits 1 where a record file is damaged, after all others are written.
+            Writes the records stream by stream, in the order of their receipt. A line is a record as the API shows it, with stream, kind and
+            organization. Records of deleted devices are left out. If a record file is damaged, the command writes all others and exits 1.
 
             Examples:
               ws1collector export --data /var/lib/ws1collector --stream event --from 2026-03-01 --output events.ndjson
@@ -24,28 +24,28 @@ struct ExportCommand: AsyncParsableCommand {
 
     @OptionGroup var named: StreamOptions
 
-    @Option(help: ArgumentHelp("This kind only, such as beacon, event or sample-system.", valueName: "kind"))
+    @Option(help: ArgumentHelp("Only records of this kind, such as beacon, event or sample-system.", valueName: "kind"))
     var kind: String?
 
-    @Option(help: ArgumentHelp("Samples of this module only.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only samples of this module.", valueName: "name"))
     var module: String?
 
-    @Option(help: ArgumentHelp("Records made at this time or later by the device's clock.", valueName: "time"))
+    @Option(help: ArgumentHelp("Only records made at this time or later, by the device's clock.", valueName: "time"))
     var from: String?
 
-    @Option(help: ArgumentHelp("Records made before this time.", valueName: "time"))
+    @Option(help: ArgumentHelp("Only records made before this time.", valueName: "time"))
     var to: String?
 
-    @Option(help: ArgumentHelp("This device only.", valueName: "id"))
+    @Option(help: ArgumentHelp("Only this device.", valueName: "id"))
     var device: String?
 
-    @Option(help: ArgumentHelp("Devices of this organization only.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only devices of this organization.", valueName: "name"))
     var organization: String?
 
-    @Option(help: ArgumentHelp("A new file instead of standard output.", valueName: "file"))
+    @Option(help: ArgumentHelp("Write to this new file instead of standard output.", valueName: "file"))
     var output: String?
 
-    /// Lines are written in pieces of about so many bytes.
+    /// The size of a write in bytes, approximately.
     private static let pieceBytes = 256 << 10
 
     func run() async throws {
@@ -82,12 +82,12 @@ struct ExportCommand: AsyncParsableCommand {
         if !unreadable.isEmpty {
             throw CommandError(
                 .failed,
-                "Everything else is written, but records are missing of: \(unreadable.joined(separator: ", ")). "
+                "All other records are written, but these files cannot be read: \(unreadable.joined(separator: ", ")). "
                     + CommandError.damageRemedy)
         }
     }
 
-    /// One for each stream, of all devices.
+    /// One query for each stream.
     private func queries() throws(CommandError) -> [RecordQuery] {
         let streams = try named.streams()
         var kinds: Set<Int> = []
@@ -102,7 +102,7 @@ struct ExportCommand: AsyncParsableCommand {
         let times = RecordTimes(from: try time(from, "--from"), to: try time(to, "--to"))
         if let from = times.from, let to = times.to, from >= to {
             throw CommandError(
-                .usage, "--from \(self.from ?? "") is not before --to \(self.to ?? ""): nothing is between them.")
+                .usage, "--from \(self.from ?? "") is not before --to \(self.to ?? "").")
         }
         return streams.sorted().map {
             RecordQuery(.among([]), stream: $0, kinds: kinds, module: module, times: times)
@@ -130,7 +130,7 @@ struct ExportCommand: AsyncParsableCommand {
         let descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             if errno == EEXIST {
-                throw CommandError(.failed, "\(output) is there already. Name another file, or remove it.")
+                throw CommandError(.failed, "\(output) exists. Name another file, or remove it.")
             }
             throw failure()
         }

@@ -5,7 +5,7 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// The least severe level that is logged, for all loggers that share it. Safe from any thread.
+/// The least severe level that is logged, shared by all loggers. Safe from any thread.
 final class SharedLogLevel: Sendable {
     private let place: Atomic<Int>
 
@@ -19,11 +19,11 @@ final class SharedLogLevel: Sendable {
     private static func place(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
 
-/// One JSON object a line on standard error: `time`, `level`, `message`, and the metadata under its own names.
+/// Writes one JSON object per line to standard error: `time`, `level`, `message`, and the metadata by key.
 ///
-/// A value type but for the descriptor; a line goes out in one write, so lines of several threads never mix.
+/// Each line is one write, so lines of several threads never mix.
 struct JSONLinesLogHandler: LogHandler {
-    /// The shared one's, until it is set for this logger.
+    /// The shared level, unless it is set for this logger.
     var logLevel: Logger.Level {
         get { ownLevel ?? sharedLevel.level }
         set { ownLevel = newValue }
@@ -91,7 +91,7 @@ struct JSONLinesLogHandler: LogHandler {
 }
 
 extension Logger {
-    /// Of a command that does one thing and ends: warnings and errors.
+    /// The logger of a command that does one thing and ends. It logs warnings and errors.
     static var ofCommand: Logger {
         Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) }
     }

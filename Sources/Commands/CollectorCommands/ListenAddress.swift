@@ -5,10 +5,10 @@ import NIOCore
 import NIOPosix
 import WireModel
 
-/// Where the server listens: a host name or address, and a port.
+/// The address on which the server listens: a host name or address, and a port.
 struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
     let host: String
-    /// 0 lets the system choose.
+    /// 0 lets the system choose a port.
     let port: Int
 
     init(host: String, port: Int) {
@@ -16,7 +16,7 @@ struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// `127.0.0.1:8420`, `localhost:8420`, `[::1]:8420`.
+    /// Parses a text such as `127.0.0.1:8420`, `localhost:8420` or `[::1]:8420`.
     init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
             (0...65_535).contains(port)
@@ -36,10 +36,10 @@ struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
     /// Whether only programs on this machine can connect.
     var isLoopback: Bool { LoopbackHost.contains(host) }
 
-    /// Listens there for a moment, with the socket option that the server listens with: connections of a collector that
-    /// has just ended do not count as a program that listens.
-    /// - Returns: whether another program does already.
-    /// - Throws: `CommandError` as `serve` would, where it is not possible.
+    /// Listens for a moment with the server's socket option, so that open connections of a collector that has just
+    /// ended do not count.
+    /// - Returns: whether another program listens on this address.
+    /// - Throws: the `CommandError` of `serve` if listening is not possible.
     func isInUse() async throws(CommandError) -> Bool {
         do {
             let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)

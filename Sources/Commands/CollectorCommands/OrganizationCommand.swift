@@ -9,9 +9,9 @@ import WireModel
 struct OrganizationCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "organization",
-        abstract: "Make and list organizations; works beside a running collector.",
+        abstract: "Create and list organizations; works while a collector runs.",
         discussion: """
-            Organizations never see each other's data. A new one has a privacy key of its own and the default profile.
+            Organizations never see each other's data. A new organization has its own privacy key and the default profile.
 
             Examples:
               ws1collector organization create west --data /var/lib/ws1collector
@@ -21,13 +21,13 @@ struct OrganizationCommand: AsyncParsableCommand {
         subcommands: [Create.self, List.self])
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Make an organization.")
+        static let configuration = CommandConfiguration(abstract: "Create an organization.")
 
         @OptionGroup var data: DataOptions
 
         @Argument(
             help: ArgumentHelp(
-                "1 to 63 letters, digits, `.`, `_`, `-`; the first a letter or digit.", valueName: "name"))
+                "1 to 63 letters, digits, `.`, `_`, `-`, beginning with a letter or digit.", valueName: "name"))
         var name: String
 
         func run() async throws {
@@ -36,7 +36,7 @@ struct OrganizationCommand: AsyncParsableCommand {
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "All organizations, by name.")
+        static let configuration = CommandConfiguration(abstract: "List all organizations by name.")
 
         @OptionGroup var data: DataOptions
 
@@ -69,8 +69,8 @@ private struct OrganizationView: Encodable {
 }
 
 extension MetadataSnapshot {
-    /// - Throws: `.usage` for an organization or a device that is not there: nothing would be found, and a misspelt
-    ///   name look like success.
+    /// - Throws: `.usage` if the organization or device does not exist, so that a misspelt name does not look like an
+    ///   empty result.
     func require(organization: String?, device: DeviceID? = nil) throws {
         if let organization, !(try organizations().contains { $0.name == organization }) {
             throw CommandError(

@@ -4,18 +4,18 @@ import Foundation
 import Glibc
 import TelemetryBasics
 
-/// A file for its owner alone (0600). It is there whole, on synced disk, or not at all.
+/// A file that only its owner can read (0600). It is complete and synced to disk, or it does not exist.
 struct OwnerFile {
     let path: String
 
-    /// - Parameter remedy: what to do where it cannot be written.
+    /// - Parameter remedy: what to do if the file cannot be written.
     func replace(with text: String, remedy: String) throws(CommandError) {
         try saying(remedy) { () throws(FileError) in
             try Files<FileError>.replace(path, with: text.utf8.span.bytes)
         }
     }
 
-    /// Fails where the file is there already.
+    /// Fails if the file exists.
     func create(with text: String, remedy: String) throws(CommandError) {
         try saying(remedy) { () throws(FileError) in
             let new = "\(path).new"
@@ -31,17 +31,17 @@ struct OwnerFile {
     }
 }
 
-/// The two files that the first start leaves in the data directory, each with one token and a newline, for the owner
-/// alone (0600).
+/// The two files that the first start writes to the data directory. Each holds one token and a newline, and only its
+/// owner can read it (0600).
 struct FirstStartFiles: Sendable {
     let directory: String
 
     var enrollmentTokenPath: String { "\(directory)/enrollment-token" }
     var administratorTokenPath: String { "\(directory)/administrator-token" }
 
-    /// An older file is of an older collector: its tokens are void.
+    /// Replaces older files: they belong to an earlier collector, so their tokens are void.
     func write(_ created: FirstStart) throws(StoreError) {
-        let remedy = "Mend that, then start again."
+        let remedy = "Fix that, then start again."
         do throws(CommandError) {
             try OwnerFile(path: enrollmentTokenPath).replace(with: created.enrollmentToken + "\n", remedy: remedy)
             try OwnerFile(path: administratorTokenPath).replace(with: created.administratorToken + "\n", remedy: remedy)

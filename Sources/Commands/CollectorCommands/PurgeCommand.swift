@@ -9,11 +9,11 @@ import WireModel
 struct PurgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge",
-        abstract: "Remove old records or logs for good; works beside a running collector.",
+        abstract: "Remove old records or logs for good; works while a collector runs.",
         discussion: """
-            Says what would go and asks; --yes does not ask. Records go by whole days, all organizations' together, never the present day, and their
-            counts stay in the balance. Logs are by default those that came two weeks ago or before. A device sends again nothing of what is removed.
-            The audit trail keeps what went.
+            Shows what would be removed and asks for confirmation, unless --yes is given. Records are removed in whole days, of all organizations
+            together, never of the current day; their counts stay in the balance. By default, logs that arrived two weeks ago or earlier are
+            removed. Devices never send removed data again. The audit trail records each purge.
 
             Examples:
               ws1collector purge --logs --data /var/lib/ws1collector
@@ -22,7 +22,7 @@ struct PurgeCommand: AsyncParsableCommand {
             """)
 
     static let defaultLogDays = 14
-    /// How long it waits for a running collector, which looks every ten seconds.
+    /// The time to wait for a running collector, which looks for requests every ten seconds.
     private static let waitSeconds = 120
 
     @OptionGroup var options: SettingFlags<DirectoryFlags>
@@ -34,16 +34,16 @@ struct PurgeCommand: AsyncParsableCommand {
     var logs = false
 
     @Option(
-        help: ArgumentHelp("What is older than so many days (14d) or weeks (2w); needed for records.", valueName: "age")
+        help: ArgumentHelp("Least age to remove, in days (14d) or weeks (2w); required for records.", valueName: "age")
     )
     var olderThan: String?
 
     @OptionGroup var named: StreamOptions
 
-    @Option(help: ArgumentHelp("Logs of this organization only.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only logs of this organization.", valueName: "name"))
     var organization: String?
 
-    @Option(help: ArgumentHelp("Logs of this application only.", valueName: "id"))
+    @Option(help: ArgumentHelp("Only logs of this application.", valueName: "id"))
     var application: String?
 
     @Flag(help: "Do not ask.")
@@ -62,16 +62,16 @@ struct PurgeCommand: AsyncParsableCommand {
     }
 
     private func checkedDays() throws(CommandError) -> Int {
-        guard records || logs else { throw CommandError(.usage, "Say what to remove: --records or --logs.") }
+        guard records || logs else { throw CommandError(.usage, "Give what to remove: --records or --logs.") }
         guard named.stream.isEmpty || records else {
-            throw CommandError(.usage, "--stream is of records; say --records too.")
+            throw CommandError(.usage, "--stream is for records; give --records too.")
         }
         guard organization == nil && application == nil || !records else {
-            throw CommandError(.usage, "Records go by whole days; --organization and --application are of logs alone.")
+            throw CommandError(.usage, "--organization and --application are for logs only; leave them out.")
         }
         guard let olderThan else {
             guard !records else {
-                throw CommandError(.usage, "--older-than is missing. Say how old records are to be, such as 60d.")
+                throw CommandError(.usage, "--older-than is missing. Give the least age of the records, such as 60d.")
             }
             return Self.defaultLogDays
         }
@@ -110,14 +110,14 @@ struct PurgeCommand: AsyncParsableCommand {
     }
 
     private func wait(for ticket: PurgeTicket, of purge: RecordPurge) async throws {
-        try Output.line("Asked the collector that runs; it looks every ten seconds.")
+        try Output.line("Asked the collector, which looks for requests every ten seconds.")
         for _ in 0..<Self.waitSeconds {
             if let count = try purge.answer(to: ticket) { return try Output.line("\(count) files removed.") }
             try await Task.sleep(for: .seconds(1))
         }
         try purge.withdraw(ticket)
         throw CommandError(
-            .tryAgain, "The collector did not answer within \(Self.waitSeconds) s; it is not asked any more.")
+            .tryAgain, "The collector did not answer within \(Self.waitSeconds) s; the request is withdrawn.")
     }
 
     private func purgeLogs(_ directory: String, days: Int, quotas: LogQuotas, logger: Logger) async throws {
@@ -137,7 +137,7 @@ struct PurgeCommand: AsyncParsableCommand {
         )
         try confirm("Delete these logs?")
         guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {
-            throw CommandError(.tryAgain, "Other logs are that old by now, or some have gone. Look again.")
+            throw CommandError(.tryAgain, "The logs of that age have changed meanwhile. Run the command again.")
         }
         try Output.line("\(deleted.chunks) chunks deleted.")
     }
@@ -145,7 +145,7 @@ struct PurgeCommand: AsyncParsableCommand {
     private func confirm(_ question: String) throws(CommandError) {
         if yes { return }
         guard isatty(STDIN_FILENO) == 1 else {
-            throw CommandError(.usage, "Nobody is here to ask. Say --yes to remove what is shown.")
+            throw CommandError(.usage, "Standard input is no terminal. Give --yes to remove what is shown.")
         }
         try Output.write("\(question) [y/N] ".utf8)
         guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {

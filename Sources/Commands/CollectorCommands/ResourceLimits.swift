@@ -2,17 +2,16 @@ import Collector
 import CommandKit
 import Foundation
 
-/// How much memory the system lets this process have, and what of it requests may take.
+/// A limit on this process's memory, and the share of it for requests.
 ///
-/// Swift ends a program that is refused memory, so nothing can be mended once it is missing: the collector plans with
-/// less, or does not start.
+/// Swift ends a program whose allocation fails. The collector therefore plans with less memory, or does not start.
 struct MemoryLimit: Equatable {
-    /// Where a limit is set, and how it is raised.
+    /// Who sets a limit, and how to raise it.
     enum Source: String {
         case addressSpace = "address space (ulimit -v, LimitAS)"
         case controlGroup = "memory of the control group (MemoryMax, a container's limit)"
 
-        /// What the program takes before the first request, and as much again for its work. Mapped and not used counts
+        /// The program's need before the first request, doubled for its work. Memory that is mapped but unused counts
         /// as address space.
         var leastBytes: UInt64 {
             switch self {
@@ -25,13 +24,13 @@ struct MemoryLimit: Equatable {
     var source: Source
     var bytes: UInt64
 
-    /// A quarter goes to bodies of requests and a quarter to answers that stream logs; the rest is the program's own,
-    /// SQLite's caches and what is made of the bodies.
+    /// One quarter is for request bodies and one for answers that stream logs. The rest is for the program, SQLite's
+    /// caches and the decoded bodies.
     private static let share: UInt64 = 4
-    /// What an answer that streams logs holds at most.
+    /// The most memory of an answer that streams logs.
     private static let bytesPerLogStream: UInt64 = 40 << 20
 
-    /// - Throws: `CommandError` `.failed` where it is too little to run at all.
+    /// - Throws: `CommandError` `.failed` if the limit is too low to run.
     func check() throws(CommandError) {
         guard bytes < source.leastBytes else { return }
         throw CommandError(
@@ -40,11 +39,11 @@ struct MemoryLimit: Equatable {
         )
     }
 
-    /// The settings with no more in memory at a time than there is room for.
+    /// Reduces the settings so that the requests under way fit into memory.
     func fitting(_ settings: CollectorServer.Settings) -> CollectorServer.Settings {
         var fitting = settings
         let part = bytes / Self.share
-        // One request of the largest size is always taken, or its device would wait for ever.
+        // One request of the largest size must fit, or its device would wait for ever.
         let least = UInt64(settings.bodyBytes + settings.inflatedBytes)
         let bodies = min(UInt64(settings.budget.maximumBytes), max(part, least))
         if bodies < settings.budget.maximumBytes { fitting.budget = settings.budget.with(maximumBytes: Int(bodies)) }
@@ -52,9 +51,9 @@ struct MemoryLimit: Equatable {
         return fitting
     }
 
-    // MARK: What holds
+    // MARK: Limits in force
 
-    /// The limits of this process; the address space's soft one is raised to the hard one first, as every server may.
+    /// The limits of this process, after raising the address space's soft limit to the hard one.
     static func current() -> [MemoryLimit] {
         var limits: [MemoryLimit] = []
         let resource = __rlimit_resource_t(RLIMIT_AS.rawValue)
@@ -75,15 +74,15 @@ struct MemoryLimit: Equatable {
         return limits
     }
 
-    /// The least `memory.max` of the process's control group (version 2) and those above it.
-    /// - Parameter group: what `/proc/self/cgroup` says: `0::/system.slice/ws1collector.service`.
+    /// The lowest `memory.max` of the process's control group (version 2) and its parents.
+    /// - Parameter group: the text of `/proc/self/cgroup`, such as `0::/system.slice/ws1collector.service`.
     static func controlGroupBytes(root: String, group: String?) -> UInt64? {
         guard let line = group?.split(separator: "\n").first(where: { $0.hasPrefix("0::/") }) else { return nil }
         var names = line.dropFirst(4).split(separator: "/")
         var least: UInt64?
         while true {
             let file = ([root] + names.map(String.init) + ["memory.max"]).joined(separator: "/")
-            // "max" is no number: no limit there.
+            // "max" means no limit.
             if let text = try? String(contentsOfFile: file, encoding: .utf8),
                 let bytes = UInt64(text.trimmingCharacters(in: .whitespacesAndNewlines))
             {
@@ -94,15 +93,15 @@ struct MemoryLimit: Equatable {
     }
 }
 
-/// How many descriptors the system lets this process have open, and how many of them may be connections.
+/// The limit on open files, and the share of it for connections.
 ///
-/// A collector without a descriptor left cannot open a record file, and the runtime beneath it may end the process; so
-/// connections never get all of them.
+/// Connections never get all descriptors: without one the collector cannot open a record file, and the runtime may end
+/// the process.
 enum OpenFiles {
-    /// More than any configuration of connections and record files uses.
+    /// More descriptors than any configuration uses.
     private static let enough: rlim_t = 1 << 20
 
-    /// Raises the soft limit to the hard one, as every server may. - Returns: the limit that holds now.
+    /// Raises the soft limit to the hard one. - Returns: the limit in force.
     static func raiseLimit() -> Int {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
@@ -113,11 +112,10 @@ enum OpenFiles {
         return Int(min(limit.rlim_cur, enough))
     }
 
-    /// What serving takes without a connection: databases and record files, and four descriptors of each thread that
-    /// waits for the network.
+    /// The descriptors needed without connections: databases, record files, and four for each network thread.
     static func least(cores: Int) -> Int { 96 + 4 * cores }
 
-    /// - Throws: `CommandError` `.failed` where there are too few to serve at all.
+    /// - Throws: `CommandError` `.failed` if the limit is too low to serve.
     static func check(limit: Int, cores: Int) throws(CommandError) {
         let least = least(cores: cores)
         guard limit < least else { return }
@@ -127,7 +125,7 @@ enum OpenFiles {
         )
     }
 
-    /// Half of the descriptors stay for record files and everything else.
+    /// Reserves half of the descriptors for record files and everything else.
     static func connections(wanted: Int, limit: Int) -> Int {
         max(1, min(wanted, limit / 2))
     }

@@ -8,11 +8,11 @@ struct RetentionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retention",
         abstract:
-            "What is kept of the records, and whether removing old ones waits for you; works beside a running collector.",
+            "Show which records are kept, and release a retention that waits; works while a collector runs.",
         discussion: """
-            A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its start and every hour. When the
-            clock was set forward by more than an hour, the newest record came after the present time, or most devices' clocks are more than two
-            days behind, it removes nothing until somebody has looked at the clock and said `retention release`, which the audit trail keeps.
+            A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its start and every hour. It stops
+            removing if its clock may be wrong: the clock was set forward by more than an hour, the newest record has a receipt time in the future,
+            or most devices' clocks are more than two days behind. It goes on after `retention release`, which the audit trail records.
 
             Examples:
               ws1collector retention status --data /var/lib/ws1collector
@@ -22,7 +22,7 @@ struct RetentionCommand: AsyncParsableCommand {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "What is kept of each stream, and whether retention waits.")
+            abstract: "Show the kept records of each stream, and whether retention waits.")
 
         @OptionGroup var data: DataOptions
 
@@ -50,7 +50,7 @@ struct RetentionCommand: AsyncParsableCommand {
             }
             if let waiting = status.waiting {
                 try Output.line(
-                    "\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`."
+                    "\nNothing is removed. \(waiting) Check the clock, then run `ws1collector retention release`."
                 )
             }
         }
@@ -58,7 +58,7 @@ struct RetentionCommand: AsyncParsableCommand {
 
     struct Release: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "The clock is right: old records may be removed again.")
+            abstract: "Confirm that the clock is right, so that old records are removed again.")
 
         @OptionGroup var data: DataOptions
 

@@ -14,30 +14,30 @@ struct ServeCommand: ServiceCommand {
         commandName: "serve",
         abstract: "Run the collector until SIGTERM or SIGINT.",
         discussion: """
-            The first start makes organization `default`, an enrollment token and an administrator's token, in the data directory
-            (enrollment-token, administrator-token; readable by the owner only). The administrator's token is good for a year; a notice
-            tells 30 and 7 days before its end, with the command that makes the next one.
+            The first start creates the organization `default`, an enrollment token and an administrator's token. It writes the tokens to the
+            data directory (enrollment-token, administrator-token), readable by the owner only. The administrator's token is valid for a year;
+            30 and 7 days before its end a notice names the command that creates the next one.
 
             Examples:
               ws1collector serve --data /var/lib/ws1collector
               ws1collector serve --data /var/lib/ws1collector --listen 0.0.0.0:8420 --tls-certificate cert.pem --tls-key key.pem
             """)
 
-    /// How long requests that are under way may take to end after a signal.
+    /// The time in which requests under way must end after a signal.
     static let drainSeconds = 10
 
     @OptionGroup var options: ServerOptions
 
     func run() async throws {
-        // Before a thread is made: with too little memory that ends the program without a word.
+        // This check comes before any thread, because without memory for a thread the program ends without a message.
         let memoryLimits = MemoryLimit.current()
         for limit in memoryLimits { try limit.check() }
-        // Listened to before the settings are read: a reload that is asked for during the start is made at its end.
+        // Listens before the settings are read, so that a reload requested during the start happens after it.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try options.settings()
         let logLevel = SharedLogLevel(settings.logLevel)
         let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
-        // Before anything is opened: what is missing is said, and nothing is left half made.
+        // This check comes before anything is opened, so that a failure leaves nothing half made.
         let server = try Self.fitting(settings.server, memoryLimits, logger: logger)
         for exposure in DirectoryExposure.of(directory: settings.data) {
             logger.warning("\(exposure.message(settings.data))")
@@ -113,7 +113,7 @@ struct ServeCommand: ServiceCommand {
         logger.info("stopped")
     }
 
-    /// A file that cannot be read is the matter of the devices in it, and no reason not to serve.
+    /// Brings the devices' latest states up to date. An unreadable record file is no reason not to serve.
     private static func catchUp(
         _ store: any RecordStore, _ directory: String, _ registry: MetadataService, logger: Logger
     ) async {
@@ -122,18 +122,18 @@ struct ServeCommand: ServiceCommand {
             logger.debug("device states caught up", metadata: ["records": "\(report.records)"])
             if !report.unreadableFiles.isEmpty {
                 logger.warning(
-                    "device states are caught up without damaged record files",
+                    "device states caught up, except from damaged record files",
                     metadata: ["store.files": "\(report.unreadableFiles.joined(separator: ", "))"])
             }
         } catch {
             logger.warning(
-                "device states could not be caught up: they may be of the minute before",
+                "device states could not be caught up; they may be a minute old",
                 metadata: ["error": "\(error)"])
         }
     }
 
-    /// With no more connections than there are descriptors for, and no more in memory than there is room for.
-    /// - Throws: `CommandError` where there are too few descriptors to run.
+    /// Reduces connections to the descriptors, and requests to the memory, that are available.
+    /// - Throws: `CommandError` if there are too few descriptors to run.
     private static func fitting(
         _ settings: CollectorServer.Settings, _ memoryLimits: [MemoryLimit], logger: Logger
     ) throws(CommandError) -> CollectorServer.Settings {
@@ -151,7 +151,7 @@ struct ServeCommand: ServiceCommand {
             fitting = limit.fitting(fitting)
             if fitting.budget.maximumBytes < former.budget.maximumBytes || fitting.logStreams < former.logStreams {
                 logger.warning(
-                    "less in memory at a time than planned: the limit on memory allows no more",
+                    "fewer requests in memory than set: the limit on memory allows no more",
                     metadata: [
                         "memory.limit": "\(limit.bytes)", "memory.limit.of": "\(limit.source.rawValue)",
                         "bodies.bytes": "\(fitting.budget.maximumBytes)", "log.streams": "\(fitting.logStreams)",
@@ -174,7 +174,7 @@ struct ServeCommand: ServiceCommand {
             try await ServiceGroup(configuration: configuration).run()
             return .success(())
         } catch is CancellationError {
-            // What was under way after the bound was cut off; devices send it again.
+            // Devices send again the requests that were cut off.
             logger.warning("requests cut off", metadata: ["drain.seconds": "\(drainSeconds)"])
             return .success(())
         } catch {
@@ -191,12 +191,12 @@ struct ServeCommand: ServiceCommand {
                 "version": "\(CollectorVersion.current)",
             ])
         if settings.tls == nil, !settings.listen.isLoopback {
-            logger.warning("listening beyond this machine without TLS: credentials and data can be read on the way")
+            logger.warning("listening beyond this machine without TLS: others can read credentials and data on the way")
         }
         let files = FirstStartFiles(directory: settings.data)
         if isFirstStart {
             logger.notice(
-                "first start: tokens made",
+                "first start: tokens created",
                 metadata: [
                     "enrollment.token.file": "\(files.enrollmentTokenPath)",
                     "administrator.token.file": "\(files.administratorTokenPath)",
@@ -205,12 +205,12 @@ struct ServeCommand: ServiceCommand {
     }
 }
 
-/// Housekeeping beside the server, until the process is told to stop.
+/// Runs housekeeping beside the server until the process is told to stop.
 struct HousekeepingService: Service {
     private let housekeeping: Housekeeping
     private let courier: NoticeCourier?
 
-    /// - Parameter courier: hands notices on; `nil`: nobody wants them.
+    /// - Parameter courier: sends notices on; `nil` if there is no webhook.
     init(_ housekeeping: Housekeeping, courier: NoticeCourier? = nil) {
         self.housekeeping = housekeeping
         self.courier = courier
@@ -220,7 +220,7 @@ struct HousekeepingService: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup { group in
                 group.addTask { await housekeeping.run(on: .continuous) }
-                // A receiver that is slow must not keep the house from being kept.
+                // A separate task, so that a slow receiver does not delay the housekeeping.
                 if let courier { group.addTask { await courier.run(on: .continuous) } }
             }
         }

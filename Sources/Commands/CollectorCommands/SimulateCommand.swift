@@ -12,13 +12,13 @@ struct SimulateCommand: AsyncParsableCommand {
         abstract:
             "Let a fleet of simulated devices send to a collector, with faults, and check every record afterwards.",
         discussion: """
-            The devices enroll, keep a schedule of samples, events and beacons, and send as devices do; their clocks are wrong, their requests
-            get lost, cut, repeated, reordered and damaged, their disks go back to old images, and in the middle of the time nobody can reach
-            the collector, then all at once. When everything has arrived, the collector is asked what it has: every record it acknowledged must
-            be there exactly once. Exits 1 on any difference. The devices are test devices, which views, summaries and quotas leave out unless \
-            asked. They and their records stay: use a collector made for it.
+            The devices enroll, make samples, events and beacons on a schedule, and send like real devices. Their clocks are wrong, their requests
+            get lost, cut, repeated, reordered and damaged, and their disks go back to old images. In the middle of the run no device reaches the
+            collector; then all reach it at once. In the end the command asks the collector for its records: every acknowledged record must exist
+            exactly once. Exits 1 on any difference. The devices are test devices, which views, summaries and quotas leave out unless \
+            asked. They and their records stay in the collector, so use one that is made for tests.
 
-            Each device enrolls once, so the enrollment token must be good for as many uses as there are devices.
+            Each device enrolls once, so the enrollment token must allow as many uses as there are devices.
 
             Faults: \(FleetFault.allCases.map(\.rawValue).joined(separator: ", ")).
 
@@ -30,31 +30,31 @@ struct SimulateCommand: AsyncParsableCommand {
                 --token-file DIR/administrator-token --devices 200 --seconds 600 --speed 0 --faults lost-answer,rollback --json
             """)
 
-    @Option(help: ArgumentHelp("The collector.", valueName: "url"))
+    @Option(help: ArgumentHelp("The collector's address.", valueName: "url"))
     var collector: String
 
     @Option(help: ArgumentHelp("File with an enrollment token.", valueName: "file"))
     var enrollmentTokenFile: String
 
     @Option(
-        help: ArgumentHelp("File with a viewer's token or a higher one's, to ask with afterwards.", valueName: "file"))
+        help: ArgumentHelp("File with an access token of any role, for the check at the end.", valueName: "file"))
     var tokenFile: String
 
-    @Option(help: ArgumentHelp("How many, 1 to 100000.", valueName: "n"))
+    @Option(help: ArgumentHelp("Number of devices, 1 to 100000.", valueName: "n"))
     var devices = 100
 
-    @Option(help: ArgumentHelp("How long the fleet lives by its own time, 1 to 86400.", valueName: "s"))
+    @Option(help: ArgumentHelp("Duration in the fleet's own time, 1 to 86400.", valueName: "s"))
     var seconds = 60
 
-    @Option(help: ArgumentHelp("The same records and faults again, of new devices.", valueName: "n"))
+    @Option(help: ArgumentHelp("The same seed makes the same records and faults, with new devices.", valueName: "n"))
     var seed: UInt64 = 1
 
-    @Option(help: ArgumentHelp("`all`, `none`, or some with commas between.", valueName: "faults"))
+    @Option(help: ArgumentHelp("`all`, `none`, or a list separated by commas.", valueName: "faults"))
     var faults = "all"
 
     @Option(
         help: ArgumentHelp(
-            "How many of the fleet's seconds go by in one; 0: as fast as the collector answers.", valueName: "factor"))
+            "Seconds of fleet time per second; 0: as fast as the collector answers.", valueName: "factor"))
     var speed = 1.0
 
     @Option(help: ArgumentHelp("Seconds between a device's samples.", valueName: "s"))
@@ -66,15 +66,15 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Seconds between a device's beacons.", valueName: "s"))
     var beaconInterval = 60
 
-    @Option(help: ArgumentHelp("Requests under way at a time.", valueName: "n"))
+    @Option(help: ArgumentHelp("The most requests in flight.", valueName: "n"))
     var concurrency = 256
 
     @Flag(
         help:
-            "Speak plain http:// to a collector on another machine too. Everybody on the way can then read the tokens.")
+            "Allow plain http:// to another machine. Anybody on the network path can then read the tokens.")
     var allowPlaintext = false
 
-    @Flag(help: "The collector can be reached all the time.")
+    @Flag(help: "Leave out the outage in the middle of the run.")
     var noOutage = false
 
     @Flag(help: "Print JSON.")
@@ -97,7 +97,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let report = try outcome.get()
         if json { try Output.json(report) } else { try show(report) }
         guard report.isRight else {
-            throw CommandError(.failed, "What the collector has is not what it acknowledged; see the report.")
+            throw CommandError(.failed, "The collector's records differ from those it acknowledged; see the report.")
         }
     }
 
@@ -106,16 +106,16 @@ struct SimulateCommand: AsyncParsableCommand {
         case .unreachable:
             CommandError(
                 .tryAgain,
-                "\(collector) gives no answer: no collector listens there, or it cannot be reached from here.")
+                "\(collector) does not answer: no collector listens there, or it cannot be reached from here.")
         case .refused(.person, let status):
             CommandError(
                 .failed,
-                "\(collector) does not take the token in \(tokenFile) (HTTP \(status)). Give a viewer's or a higher one's."
+                "\(collector) refuses the token in \(tokenFile) (HTTP \(status)). Give an access token, at least a viewer's."
             )
         case .refused(.enrollment, let status):
             CommandError(
                 .failed,
-                "\(collector) does not take the enrollment token in \(enrollmentTokenFile) (HTTP \(status)): unknown, expired, revoked or used up."
+                "\(collector) refuses the enrollment token in \(enrollmentTokenFile) (HTTP \(status)): unknown, expired, revoked or used up."
             )
         }
     }
@@ -129,8 +129,8 @@ struct SimulateCommand: AsyncParsableCommand {
         guard url.scheme == "https" || allowPlaintext || LoopbackHost.contains(host) else {
             throw CommandError(
                 .usage,
-                "\(collector) is on another machine, and without TLS everybody in between can read the tokens. "
-                    + "Give an https:// address, or say --allow-plaintext.")
+                "\(collector) is on another machine, and without TLS anybody on the network path can read the tokens. "
+                    + "Give an https:// address, or --allow-plaintext.")
         }
         return collector.hasSuffix("/") ? String(collector.dropLast()) : collector
     }
@@ -192,7 +192,7 @@ struct SimulateCommand: AsyncParsableCommand {
         try Output.line(
             """
             devices       \(report.enrolled) of \(report.devices) enrolled, \(report.seconds) s, seed \(report.seed), \
-            \(String(format: "%.1f", report.elapsedSeconds)) s of ours
+            \(String(format: "%.1f", report.elapsedSeconds)) s elapsed
             records       \(report.produced) made, \(report.acknowledged) acknowledged, \(report.counts.recordsSent) sent in \
             \(report.counts.requests) requests
             answers       \(list(report.counts.answers)); p50 \(milliseconds(report.latencyMillisecondsP50)), \
@@ -209,9 +209,9 @@ struct SimulateCommand: AsyncParsableCommand {
             try Output.line(
                 """
                   \(report.devices - report.enrolled) devices could not enroll. If the enrollment token was used up \
-                (HTTP 403), make one for more: ws1collector token create --enrollment --uses \(report.devices)
+                (HTTP 403), create one with more uses: ws1collector token create --enrollment --uses \(report.devices)
                 """)
         }
-        try Output.line(report.isRight ? "Everything acknowledged is there exactly once." : "NOT RIGHT.")
+        try Output.line(report.isRight ? "Every acknowledged record exists exactly once." : "NOT RIGHT.")
     }
 }

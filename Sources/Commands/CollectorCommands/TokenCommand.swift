@@ -9,7 +9,7 @@ import TelemetryBasics
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Make, list and revoke tokens of people, scripts and enrollment; works beside a running collector.",
+        abstract: "Create, list and revoke access tokens and enrollment tokens; works while a collector runs.",
         discussion: """
             Examples:
               ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
@@ -20,8 +20,8 @@ struct TokenCommand: AsyncParsableCommand {
             """,
         subcommands: [Create.self, List.self, Revoke.self])
 
-    /// Opens the metadata service for one command and closes it after.
-    /// - Parameter exclusive: whether no collector may run beside it.
+    /// Opens the metadata service for one command, and closes it afterwards.
+    /// - Parameter exclusive: whether to refuse to work while a collector runs.
     static func withRegistry<Value>(
         _ data: DataOptions, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value
     )
@@ -42,27 +42,27 @@ struct TokenCommand: AsyncParsableCommand {
     }
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Make a token and print it. It is said only here.")
+        static let configuration = CommandConfiguration(abstract: "Create a token and print it. It is shown only once.")
 
         @OptionGroup var data: DataOptions
 
-        @Flag(help: "An enrollment token, for devices, instead of a person's.")
+        @Flag(help: "Create an enrollment token for devices instead of an access token.")
         var enrollment = false
 
-        @Option(help: ArgumentHelp("viewer, operator or administrator; of a person or script.", valueName: "role"))
+        @Option(help: ArgumentHelp("Role of an access token: viewer, operator or administrator.", valueName: "role"))
         var role: String?
 
-        @Option(help: ArgumentHelp("Whose token it is, for the list.", valueName: "name"))
+        @Option(help: ArgumentHelp("Owner of the token, as the list shows it.", valueName: "name"))
         var name = ""
 
         @Option(
             help: ArgumentHelp(
-                "The organization (default: `default` for enrollment; all of them for people).", valueName: "name"))
+                "The organization (default: `default` for enrollment, all for access tokens).", valueName: "name"))
         var organization: String?
 
         @Option(
             help: ArgumentHelp(
-                "Days it is good for (default: 30 for enrollment, for ever for people).", valueName: "days"))
+                "Days for which it is valid (default: 30 for enrollment, else no limit).", valueName: "days"))
         var expiresDays: Int?
 
         @Option(
@@ -72,12 +72,12 @@ struct TokenCommand: AsyncParsableCommand {
 
         @Flag(
             help: """
-                Any number of devices may enroll with it: whoever finds it adds devices until it expires or is revoked, also one that was \
-                revoked, as a new device.
+                Any number of devices may enroll with it. Whoever finds it can add devices until it expires or is revoked, and can also bring \
+                back a revoked device as a new one.
                 """)
         var unlimited = false
 
-        @Flag(help: "Print JSON: id and token.")
+        @Flag(help: "Print JSON with id and token.")
         var json = false
 
         private var expiresInSeconds: Int64? {
@@ -95,7 +95,7 @@ struct TokenCommand: AsyncParsableCommand {
                 if enrollment {
                     guard role == nil else {
                         throw CommandError(
-                            .usage, "--role is of a person's token; --enrollment makes one for devices.")
+                            .usage, "--role is for access tokens; --enrollment creates a token for devices.")
                     }
                     guard uses == nil || !unlimited else {
                         throw CommandError(
@@ -109,7 +109,7 @@ struct TokenCommand: AsyncParsableCommand {
                 guard uses == nil, !unlimited else {
                     throw CommandError(
                         .usage,
-                        "--\(unlimited ? "unlimited" : "uses") is of an enrollment token; say --enrollment too.")
+                        "--\(unlimited ? "unlimited" : "uses") is for enrollment tokens; give --enrollment too.")
                 }
                 guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
                     throw CommandError(
@@ -117,7 +117,7 @@ struct TokenCommand: AsyncParsableCommand {
                         "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment)."
                     )
                 }
-                guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Say whose token it is.") }
+                guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Give the token's owner.") }
                 return try await registry.createPersonToken(
                     name: name, role: known, organization: organization, expiresInSeconds: try expiresInSeconds)
             }
@@ -128,15 +128,15 @@ struct TokenCommand: AsyncParsableCommand {
                     try Output.line(made.token)
                 }
             } catch {
-                // Said only here, and now never: a token that nobody has must not stay good.
+                // The token was never shown, so nobody can have it, and it must not stay valid.
                 try await TokenCommand.withRegistry(data) { try await $0.revokeToken(made.id) }
-                throw CommandError(.failed, "\(error.message) The token \(made.id) that was made is revoked.")
+                throw CommandError(.failed, "\(error.message) The new token \(made.id) is revoked.")
             }
         }
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "All tokens, revoked ones too; never the secrets.")
+        static let configuration = CommandConfiguration(abstract: "List all tokens, also revoked ones; never secrets.")
 
         @OptionGroup var data: DataOptions
 
@@ -178,7 +178,7 @@ private struct TokenView: Encodable {
     var uses: Int
     var maximumUses: Int?
     var revoked: String?
-    /// `good`, `expired`, `used-up` or `revoked`.
+    /// One of `good`, `expired`, `used-up` and `revoked`.
     var state: String
 
     init(_ row: TokenRow) {

@@ -10,10 +10,10 @@ import WireModel
 struct ValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",
-        abstract: "Check all settings as `serve` would, and say what would be used.",
+        abstract: "Check all settings as `serve` does, and print those in force.",
         discussion: """
-            Reads flags, environment, configuration file and certificates, looks whether the data directory can be used, and binds the
-            listen address for a moment. Writes nothing. A port that a running collector holds is no error.
+            Reads flags, environment, configuration file and certificates, checks whether the data directory can be used, and binds the
+            listen address for a moment. Writes nothing. A port that a running collector uses is no error.
 
             Example:
               ws1collector validate --config /etc/ws1collector.yaml
@@ -34,7 +34,7 @@ struct ValidateCommand: AsyncParsableCommand {
                 name.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(name) ?? "-"))
         }
         if let authority {
-            try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).")
+            try Output.line("The authority of devices' certificates expires at \(Timestamp.text(authority.expires)).")
         }
         if let pin = tls?.pin {
             try Output.line("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())")
@@ -42,7 +42,7 @@ struct ValidateCommand: AsyncParsableCommand {
         for exposure in DirectoryExposure.of(directory: settings.data) {
             StandardError.line("ws1collector: warning: \(exposure.message(settings.data))")
         }
-        if isListening { try Output.line("A program listens on \(settings.listen) already.") }
+        if isListening { try Output.line("A program already listens on \(settings.listen).") }
         try Output.line("The configuration is valid.")
     }
 }

@@ -8,10 +8,10 @@ import Logging
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Prove from what is stored that every device's history is whole and unaltered.",
+        abstract: "Verify that every device's stored history is complete and unaltered.",
         discussion: """
-            Recomputes the chain over every stored record and compares it with links and marks, and every chunk of a log with its digest;
-            works beside a running collector. Exits 1 when anything is wrong, naming file, device, epoch, stream and numbers.
+            Recomputes the record chain over every stored record, compares it with links and marks, and compares every log chunk with its digest.
+            Works while a collector runs. Exits 1 if anything is wrong, and names file, device, epoch, stream and numbers.
 
             Examples:
               ws1collector verify --data /var/lib/ws1collector
@@ -39,18 +39,18 @@ struct VerifyCommand: AsyncParsableCommand {
             }
         }
         let count = report.findings.count + Int(report.furtherFindings)
-        guard report.isWhole else { throw CommandError(.failed, "\(count) things are wrong in what is stored.") }
-        if !json { try Output.line("Every record stored is proved by its chain.") }
+        guard report.isWhole else { throw CommandError(.failed, "\(count) findings in the stored data.") }
+        if !json { try Output.line("The record chains prove every stored record.") }
     }
 }
 
 struct RebuildCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebuild",
-        abstract: "Derive each device's latest state again from the records stored; no collector may run on the data.",
+        abstract: "Rebuild each device's latest state from the stored records; no collector may run on the data.",
         discussion: """
-            When a device was last seen, its beacon, identity, push token and schedule are kept in collector.sqlite beside the records they are of.
-            What only records that retention removed could tell stays as it is. Nothing else is touched.
+            collector.sqlite keeps of each device the time it was last seen, its beacon, identity, push token and schedule, which come from records.
+            State from records that retention has removed stays as it is. Nothing else changes.
 
             Example:
               ws1collector rebuild --data /var/lib/ws1collector
@@ -68,7 +68,7 @@ struct RebuildCommand: AsyncParsableCommand {
         if !report.unreadableFiles.isEmpty {
             throw CommandError(
                 .failed,
-                "Left out, because damaged: \(report.unreadableFiles.joined(separator: ", ")). \(CommandError.damageRemedy)"
+                "Left out because of damage: \(report.unreadableFiles.joined(separator: ", ")). \(CommandError.damageRemedy)"
             )
         }
     }

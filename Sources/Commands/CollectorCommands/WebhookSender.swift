@@ -8,9 +8,9 @@ import NIOHTTP1
 import NIOSSL
 import WireModel
 
-/// Posts notices to a webhook, with a client of its own: TLS 1.2 or later, no redirects followed, one connection.
+/// Posts notices to a webhook with its own HTTP client: TLS 1.2 or later, no redirects, one connection.
 ///
-/// The address may hold a secret, so nothing that is said here names more of it than its host.
+/// The address may contain a secret, so messages name only its host.
 final class WebhookSender: Sendable {
     private let webhook: Webhook
     private let collector: CollectorID
@@ -19,8 +19,8 @@ final class WebhookSender: Sendable {
     private static let timeout = TimeAmount.seconds(10)
 
     /// - Parameters:
-    ///   - collector: who posts.
-    ///   - authorities: whose certificates are trusted; `nil`: the system's.
+    ///   - collector: the id of the sender.
+    ///   - authorities: the trusted certificate authorities; `nil` for the system's.
     init(_ webhook: Webhook, collector: CollectorID, authorities: NIOSSLTrustRoots? = nil) {
         self.webhook = webhook
         self.collector = collector
@@ -32,7 +32,7 @@ final class WebhookSender: Sendable {
             timeout: .init(connect: .seconds(5), read: Self.timeout))
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
         configuration.httpVersion = .http1Only
-        // The courier tries again, later and later; here a failure is told at once.
+        // The courier retries with growing pauses, so the client reports a failure at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
@@ -47,12 +47,12 @@ final class WebhookSender: Sendable {
             let status = response.status.code
             switch status {
             case 200..<300: return .delivered
-            // What is sent elsewhere would go to whoever the answer names. Tried again: the address may be mended.
+            // A redirect could send the notice to anybody. The courier retries, because the address may be corrected.
             case 300..<400:
                 return .failed(
                     "\(webhook.host) answered \(status): redirects are not followed. "
-                        + "Name the address itself with --notice-webhook.")
-            // Trying again can help after these.
+                        + "Give the final address with --notice-webhook.")
+            // A retry can help after these.
             case 408, 425, 429, 500...: return .failed("\(webhook.host) answered \(status)")
             default: return .refused("\(webhook.host) answered \(status)")
             }
@@ -62,17 +62,17 @@ final class WebhookSender: Sendable {
     }
 
     func shutDown() async {
-        // What it still had to do is nobody's matter any more.
+        // Nobody waits for requests that are still under way.
         try? await client.shutdown()
     }
 }
 
-/// Where notices are posted to, one JSON object each (`NoticeView.json`).
+/// The address to which notices are posted, one JSON object each (`NoticeView.json`).
 struct Webhook: Equatable, Sendable {
-    /// May hold a secret, so it is never logged.
+    /// It may contain a secret, so it is never logged.
     let url: URL
 
-    /// - Returns: `nil` for what is no http or https URL with a host.
+    /// - Returns: `nil` unless the text is an http or https URL with a host.
     init?(_ text: String) {
         guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased() ?? ""),
             url.host?.isEmpty == false
@@ -82,9 +82,9 @@ struct Webhook: Equatable, Sendable {
         self.url = url
     }
 
-    /// Whether nobody on the way can read what is posted.
+    /// Whether nobody on the network path can read the notices.
     var isConfidential: Bool { url.scheme?.lowercased() == "https" || LoopbackHost.contains(host) }
 
-    /// What may be shown of it.
+    /// The part of the address that may be shown.
     var host: String { url.host ?? "" }
 }

@@ -13,11 +13,11 @@ import Yams
 struct ConfigurationFile: Equatable, Sendable {
     let values: [String: GivenSetting.Value]
 
-    /// - Throws: `CommandError` `.usage` naming key and line where the text is not that.
+    /// - Throws: `CommandError` `.usage` with key and line if the text is anything else.
     init(text: String, path: String) throws(CommandError) {
         let root: Node?
         do { root = try Yams.compose(yaml: text) } catch {
-            // The parser's own words show the place on further lines.
+            // Further lines of the parser's message only show the place.
             let words = "\(error)".split(separator: "\n").first.map(String.init) ?? "unknown"
             throw CommandError(.usage, "\(path) is not YAML: \(words)")
         }
@@ -26,7 +26,7 @@ struct ConfigurationFile: Equatable, Sendable {
             return
         }
         guard let mapping = root.mapping else {
-            throw CommandError(.usage, "\(path) is not a mapping of settings. Write one `name: value` a line.")
+            throw CommandError(.usage, "\(path) is not a mapping of settings. Write one `name: value` per line.")
         }
         var values: [String: GivenSetting.Value] = [:]
         let known = Settings.fileKeys
@@ -52,7 +52,7 @@ struct ConfigurationFile: Equatable, Sendable {
         let text: String
         do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
             throw CommandError(
-                .usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: "it is no text in UTF-8")).")
+                .usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: "it is not UTF-8 text")).")
         }
         try self.init(text: text, path: path)
     }

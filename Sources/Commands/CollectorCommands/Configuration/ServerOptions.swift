@@ -3,17 +3,17 @@ import CommandKit
 import Foundation
 import WireModel
 
-/// The flags that `serve` and `validate` share.
+/// The flags of `serve` and `validate`.
 enum ServerFlags: FlagSet {
     static let flags = Settings.declarations
 }
 
-/// The data directory alone, for the commands that work on it directly.
+/// The data directory, for commands that work on it directly.
 enum DataFlags: FlagSet {
     static let flags = Settings.declarations.filter { $0.name == "data" }
 }
 
-/// For commands that work on the directory as `serve` is set up.
+/// The data directory and the configuration file, for commands that need the settings of `serve`.
 enum DirectoryFlags: FlagSet {
     static let flags = Settings.declarations.filter { ["data", "config"].contains($0.name) }
 }
@@ -33,22 +33,21 @@ extension DataOptions {
     }
 }
 
-/// Which streams a command is about.
+/// The streams that a command works on.
 struct StreamOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Records of this stream only: status, event or sample; may be repeated.", valueName: "stream"))
+            "Only records of this stream: status, event or sample; may be repeated.", valueName: "stream"))
     var stream: [String] = []
 
-    /// - Throws: where streams are named and a kind that one asks for is in none of them: nothing would be found, which
-    ///   is not what was meant.
+    /// - Throws: if the kind is in none of the named streams, because the result would always be empty.
     func check(_ kind: String, isIn stream: StreamName, _ flag: String) throws(CommandError) {
         guard try !streams().contains(stream) else { return }
         throw CommandError(
-            .usage, "\(flag) \(kind) is of the stream \(stream), and --stream names others. Leave --stream out.")
+            .usage, "\(flag) \(kind) belongs to the stream \(stream), and --stream names others. Leave --stream out.")
     }
 
-    /// All of them where none is named.
+    /// The named streams, or all if none is named.
     func streams() throws(CommandError) -> Set<StreamName> {
         var streams: Set<StreamName> = []
         for name in stream {

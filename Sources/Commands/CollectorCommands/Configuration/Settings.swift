@@ -5,7 +5,7 @@ import Foundation
 import Logging
 import WireModel
 
-/// What the collector runs with, after flags, environment and file have been put together and checked.
+/// The collector's settings, merged from flags, environment and file, and checked.
 struct Settings: ProgramSettings, Equatable {
     /// Whether devices have client certificates.
     enum DeviceCertificateMode: String, CaseIterable, Sendable {
@@ -46,7 +46,7 @@ struct Settings: ProgramSettings, Equatable {
 
     static let table: [Setting<Settings>] = [
         Setting(
-            "data", \.data, .text, "Directory that holds everything the collector keeps; made when missing",
+            "data", \.data, .text, "Directory for everything the collector keeps; created if missing",
             value: "dir", example: "/var/lib/ws1collector"),
         Setting(
             "config", \.configurationFile, .text, "YAML file with settings of these names", value: "file",
@@ -54,8 +54,8 @@ struct Settings: ProgramSettings, Equatable {
         Setting(
             "listen", \.listen, .address,
             """
-            Where to listen; port 0 lets the system choose. Beyond this machine only with \
-            a certificate, or with allow-plaintext behind a proxy that ends TLS
+            The address to listen on; port 0 lets the system choose. An address that other machines can reach needs \
+            a certificate, or allow-plaintext behind a proxy that ends TLS
             """,
             value: "host:port"),
         Setting(
@@ -69,55 +69,55 @@ struct Settings: ProgramSettings, Equatable {
             value: "file", example: "/etc/ws1collector/clients.pem"),
         Setting(
             "device-certificates", \.deviceCertificates, .choice(),
-            "Whether devices are issued client certificates, and served without", value: "mode",
+            "Whether the collector issues client certificates to devices, and requires them", value: "mode",
             fallback: "optional with an authority, else off", example: "optional"),
         Setting(
             "device-ca-certificate", \.deviceCACertificate, .text,
-            "PEM file with the authority that issues devices' certificates, and those above it; `device-ca create` makes one",
+            "PEM file with the authority that issues devices' certificates, and its parents; `device-ca create` makes one",
             value: "file", example: "/var/lib/ws1collector/device-ca.pem"),
         Setting(
             "device-ca-key", \.deviceCAKey, .text, "PEM file with that authority's private key", value: "file",
             example: "/var/lib/ws1collector/device-ca.key"),
         Setting(
             "device-certificate-days", \.deviceCertificateDays, .integer(DeviceAuthority.validDays),
-            "Days a device's certificate is good for", value: "days"),
+            "Days for which a device's certificate is valid", value: "days"),
         Setting(
             "allow-plaintext", \.allowPlaintext, .flag,
-            "Allow http beyond this machine: to listen without TLS behind a proxy that ends it, and for --notice-webhook"
+            "Allow http to and from other machines: listening without TLS behind a proxy that ends it, and --notice-webhook"
         ),
         Setting("log-level", \.logLevel, .choice(), "Least severe level of the log", value: "level", reload: .atOnce),
         Setting(
             "maximum-body-bytes", \.maximumBodyBytes, .integer(bodyBytes),
-            "Largest request body as it travels, bytes", value: "bytes"),
+            "Largest request body as sent, bytes", value: "bytes"),
         Setting(
             "maximum-inflated-bytes", \.maximumInflatedBytes, .integer(inflatedBytes),
-            "Largest request body inflated, bytes", value: "bytes"),
-        Setting("maximum-connections", \.maximumConnections, .integer(counts), "Connections at a time", value: "count"),
+            "Largest request body after decompression, bytes", value: "bytes"),
+        Setting("maximum-connections", \.maximumConnections, .integer(counts), "Most open connections", value: "count"),
         Setting(
             "maximum-connections-per-address", \.maximumConnectionsPerAddress, .integer(counts),
             """
-            Of these, connections that one address (or IPv6 /64) may have open; more are closed at once. Behind a proxy \
-            on another machine give as many as --maximum-connections
+            The most open connections of one address (or IPv6 /64); more are closed at once. Behind a proxy \
+            on another machine, set it to the value of --maximum-connections
             """,
             value: "count", fallback: "half, and no limit for addresses of this machine", example: "1024"),
         Setting(
             "device-requests-per-second", \.deviceRequestsPerSecond, .integer(counts),
-            "Requests a second of one device, on average; twice as many at once; more are answered 429", value: "count"),
+            "Requests per second of one device on average, bursts twice as many; more are answered 429", value: "count"),
         Setting(
             "log-quota-bytes", \.logQuotas.applicationBytes, .integer(quotaBytes),
-            "Logs kept per organization and application, bytes of text; more are refused", value: "bytes",
+            "Bytes of log text kept per organization and application; more is refused", value: "bytes",
             reload: .atOnce),
         Setting(
             "log-organization-bytes", \.logQuotas.organizationBytes, .integer(quotaBytes),
-            "Logs kept per organization, all applications together, bytes of text", value: "bytes",
+            "Bytes of log text kept per organization, all applications together", value: "bytes",
             fallback: "50 times --log-quota-bytes", example: "10000000000", reload: .atOnce),
         Setting(
             "log-device-applications", \.logQuotas.applicationsPerDevice, .integer(counts),
-            "Applications that one device sends logs of; uploads under further names are refused", value: "count",
+            "The most applications whose logs one device may send; uploads of others are refused", value: "count",
             reload: .atOnce),
         Setting(
             "log-applications", \.logQuotas.applicationsPerOrganization, .integer(counts),
-            "Applications that all devices of an organization send logs of", value: "count", reload: .atOnce),
+            "The most applications whose logs an organization's devices may send", value: "count", reload: .atOnce),
         Setting(
             "retention-status-days", \.retention.status.days, .integer(retentionDays),
             "Days for which beacons and command results are kept", value: "days", reload: .atOnce),
@@ -129,26 +129,26 @@ struct Settings: ProgramSettings, Equatable {
             "Days for which samples are kept", value: "days", reload: .atOnce),
         Setting(
             "retention-status-bytes", \.retention.status.bytes, .integer(retentionBytes),
-            "Bytes that all days of the status stream may take; the oldest days go", value: "bytes",
+            "The most bytes of the status stream; the oldest days are removed first", value: "bytes",
             fallback: "no limit", example: "50000000000", reload: .atOnce),
         Setting(
             "retention-event-bytes", \.retention.event.bytes, .integer(retentionBytes),
-            "The same of the event stream", value: "bytes", fallback: "no limit", example: "50000000000",
+            "The most bytes of the event stream", value: "bytes", fallback: "no limit", example: "50000000000",
             reload: .atOnce),
         Setting(
             "retention-sample-bytes", \.retention.sample.bytes, .integer(retentionBytes),
-            "The same of the sample stream", value: "bytes", fallback: "no limit", example: "200000000000",
+            "The most bytes of the sample stream", value: "bytes", fallback: "no limit", example: "200000000000",
             reload: .atOnce),
         Setting(
             "disk-notice-bytes", \.diskNoticeBytes, .integer(0...manyBytes),
-            "A notice is raised when fewer bytes of disk are free; 0: never", value: "bytes"),
+            "Free disk space in bytes below which a notice is raised; 0: never", value: "bytes"),
         Setting(
             "notice-webhook", \.noticeWebhook, .webhook,
-            "Notices are posted here as JSON; may be a secret, so better said in the environment or the file",
+            "Address to which notices are posted as JSON; it may contain a secret, so prefer the environment or the file",
             value: "url", example: "https://hooks.example/notices", isSecret: true),
     ]
 
-    /// The settings together, checked as `serve` needs them.
+    /// Reads the settings and checks them together, as `serve` needs them.
     init(_ layers: SettingLayers<Settings>) throws(CommandError) {
         try layers.require(\.data)
         self = try layers.read()
@@ -158,15 +158,15 @@ struct Settings: ProgramSettings, Equatable {
         guard tls != nil || allowPlaintext || listen.isLoopback else {
             throw CommandError(
                 .usage,
-                "\(listen) can be reached from other machines, and without TLS everybody in between can read credentials and data. "
-                    + "Give --tls-certificate and --tls-key, listen on 127.0.0.1, or say --allow-plaintext (behind a proxy that ends TLS)."
+                "\(listen) can be reached from other machines, and without TLS anybody on the network path can read credentials and data. "
+                    + "Give --tls-certificate and --tls-key, listen on 127.0.0.1, or give --allow-plaintext (behind a proxy that ends TLS)."
             )
         }
         if let noticeWebhook, !allowPlaintext, !noticeWebhook.isConfidential {
             throw layers.refusal(
                 \.noticeWebhook,
-                "it is an http:// address of another machine, and everybody in between could read the notices. Give an https:// address, or "
-                    + "say --allow-plaintext")
+                "it is an http:// address of another machine, and anybody on the network path could read the notices. Give an https:// "
+                    + "address, or --allow-plaintext")
         }
     }
 
@@ -190,20 +190,20 @@ struct Settings: ProgramSettings, Equatable {
             guard deviceCertificates == nil || deviceCertificates == .off else {
                 throw layers.refusal(
                     \.deviceCertificates,
-                    "no authority issues them. Give --device-ca-certificate and --device-ca-key "
+                    "there is no authority to issue them. Give --device-ca-certificate and --device-ca-key "
                         + "(`ws1collector device-ca create` makes them)")
             }
         case (_?, _?):
             guard deviceCertificates == .off || tlsCertificate != nil else {
                 throw layers.refusal(
                     \.deviceCACertificate,
-                    "clients show their certificates only in TLS that ends here. Give --tls-certificate and --tls-key too"
+                    "clients present certificates only if the collector itself ends TLS. Give --tls-certificate and --tls-key too"
                 )
             }
         }
     }
 
-    /// The files that TLS is served with; `nil`: it is not.
+    /// The files for TLS; `nil` if the collector serves without TLS.
     var tls: TLSFiles? {
         guard let tlsCertificate, let tlsKey else { return nil }
         return TLSFiles(
@@ -211,8 +211,7 @@ struct Settings: ProgramSettings, Equatable {
             deviceCA: deviceCertificates == .off ? nil : deviceCACertificate)
     }
 
-    /// The certificates and keys that the settings name, read and checked: what `serve` starts with, and `validate`
-    /// tries.
+    /// Reads and checks the certificates and keys that the settings name, for `serve` and `validate`.
     func secrets(logger: Logger) throws -> (certificates: DeviceCertificates, tls: ServerTLS?) {
         var certificates = DeviceCertificates.off
         if let deviceCACertificate, let deviceCAKey, deviceCertificates != .off {
@@ -223,7 +222,7 @@ struct Settings: ProgramSettings, Equatable {
         return (certificates, try tls.map { try ServerTLS($0, logger: logger) })
     }
 
-    /// What `serve` listens with.
+    /// The server's part of the settings.
     var server: CollectorServer.Settings {
         var server = CollectorServer.Settings(
             host: listen.host, port: listen.port,
