@@ -1,19 +1,19 @@
 import TelemetryBasics
 
-/// Why a command ended without having done what it was asked: words for people, an exit code for scripts.
+/// The failure of a command: a message for people and an exit code for scripts.
 package struct CommandError: CodedError {
     package enum Code: Sendable {
         case failed
-        /// A flag, a variable, a file or a value is not what it must be.
+        /// A flag, a variable, a file or a value is invalid.
         case usage
-        /// Something holds now that may not hold later: a lock, a port, a full disk, a collector out of reach.
+        /// The cause may go away: a lock, a port in use, a full disk, a collector out of reach.
         case tryAgain
-        /// Nobody reads the output any more, as with `ws1log show | head`: no failure.
+        /// The reader of the output has gone, as with `ws1log show | head`. This is no failure.
         case readerGone
     }
 
     package let code: Code
-    /// What failed, on what, and what to do.
+    /// What failed, where, and what to do.
     package let message: String
     package let cause: (any Error)?
 
@@ -23,7 +23,7 @@ package struct CommandError: CodedError {
         self.cause = cause
     }
 
-    /// The exit codes of every program of this package, as sysexits.h has them.
+    /// The exit code, taken from sysexits.h for all programs of this package.
     package var exitCode: Int32 {
         switch code {
         case .readerGone: 0

@@ -3,7 +3,7 @@ import Glibc
 
 /// A command that runs until somebody stops it, and then ends in order.
 package protocol ServiceCommand: AsyncParsableCommand {
-    /// What it needs of its process.
+    /// The process limits that it needs.
     static var limits: ProcessLimits { get }
 }
 
@@ -11,23 +11,22 @@ extension ServiceCommand {
     package static var limits: ProcessLimits { .command }
 }
 
-/// How every program of this package starts and ends.
+/// Starts and ends every program of this package.
 package enum Program {
-    /// Parses the arguments, runs the command, and ends the process with its exit code. To be called on the main
-    /// thread, before there is another.
+    /// Parses the arguments, runs the command, and ends the process with its exit code. Call it on the main thread,
+    /// before another thread exists.
     ///
-    /// The command runs in a task and the main thread only waits, because an asynchronous `main` ends in
-    /// `dispatch_main`, which waits in `sigsuspend` with no signal blocked: one that ``StopSignals`` holds back would
-    /// end the process there.
+    /// The command runs in a task, and the main thread only waits. An asynchronous `main` would end in `dispatch_main`,
+    /// which unblocks all signals, so that a signal held back by ``StopSignals`` would end the process.
     ///
-    /// - Parameter describing: an error of the targets below as a command's; `nil`: ArgumentParser tells it.
+    /// - Parameter describing: converts an error of the libraries; with `nil`, ArgumentParser reports the error.
     package static func runAndExit(
         _ root: any ParsableCommand.Type, describing: @escaping @Sendable (any Error) -> CommandError? = { _ in nil }
     ) -> Never {
         StopSignals.holdBack()
-        // A reader that went away shows as a failed write.
+        // If the reader of a pipe has gone, the write fails instead of a signal ending the process.
         signal(SIGPIPE, SIG_IGN)
-        // Before there is a second thread: without memory for one, libdispatch would wait for ever.
+        // This check comes before a second thread: without memory for it, libdispatch would wait for ever.
         if let objection = ProcessLimits.command.objection() { end(root, with: CommandError(.failed, objection)) }
         Task.detached {
             do {
@@ -57,16 +56,15 @@ package enum Program {
     }
 }
 
-/// SIGTERM, SIGINT and SIGHUP between a program's first line and the moment somebody listens for them.
+/// Holds back SIGTERM, SIGINT and SIGHUP until the program listens for them.
 ///
-/// A signal that comes then would end the process on the spot, with whatever it has begun. Held back it waits in the
-/// kernel and is seen as soon as the service group listens (libdispatch reads signals from a signalfd, which also gives
-/// those that already wait).
+/// A signal during the start would end the process at once, with its work half done. A signal that is held back waits
+/// in the kernel until the service group listens, because libdispatch reads signals from a signalfd.
 enum StopSignals {
-    /// To be called before any other thread exists: threads inherit it.
+    /// Call it before another thread exists, because threads inherit the signal mask.
     static func holdBack() { change(SIG_BLOCK) }
 
-    /// For commands that nobody has to stop in order: one that waits takes effect now.
+    /// For commands that need no orderly stop. A signal that waits takes effect now.
     static func letThrough() { change(SIG_UNBLOCK) }
 
     private static func change(_ how: Int32) {
@@ -74,8 +72,7 @@ enum StopSignals {
         sigemptyset(&signals)
         sigaddset(&signals, SIGTERM)
         sigaddset(&signals, SIGINT)
-        // Asks a running service to read its configuration again. It ends every other command, as a terminal that is
-        // closed should.
+        // SIGHUP makes a running service read its configuration again. It ends every other command.
         sigaddset(&signals, SIGHUP)
         pthread_sigmask(how, &signals, nil)
     }

@@ -3,18 +3,18 @@ import Glibc
 import TelemetryBasics
 import WireModel
 
-/// Standard output of every command. What cannot be written is an error, so that a full disk behind a redirection never
-/// looks like success. Nothing of a line steers a terminal: names and reasons of devices and collectors are among it.
+/// Standard output of every command. A failed write is an error, so that a full disk never looks like success. Control
+/// characters are escaped, because lines contain text from devices and collectors.
 package struct StandardOutput: ~Copyable {
     private static let bufferBytes = 64 << 10
 
     private var buffer: [UInt8] = []
-    /// Whether each line should be seen at once.
+    /// Whether each line should appear at once.
     package let isTerminal = isatty(STDOUT_FILENO) == 1
 
     package init() {}
 
-    /// Written when much has come together, or with ``flush()``.
+    /// Buffers the bytes and writes them when the buffer is full, or with ``flush()``.
     package mutating func write(_ bytes: some Collection<UInt8>) throws(CommandError) {
         buffer.append(contentsOf: bytes)
         if buffer.count >= Self.bufferBytes { try flush() }
@@ -38,7 +38,7 @@ package struct StandardOutput: ~Copyable {
     }
 }
 
-/// Standard output of a command that says little: written at once.
+/// Standard output of a command that prints little. It is written at once.
 package enum Output {
     package static func write(_ bytes: some Collection<UInt8>) throws(CommandError) {
         var output = StandardOutput()
@@ -56,12 +56,12 @@ package enum Output {
         try json(try JSONText.of(value))
     }
 
-    /// - Parameter text: as an encoder gave it.
+    /// - Parameter text: the bytes of an encoder.
     package static func json(_ text: Data) throws(CommandError) {
         try write(text.escapingHiddenCharactersInJSON + Data("\n".utf8))
     }
 
-    /// - Parameter rows: the titles first.
+    /// - Parameter rows: the titles, then the rows.
     package static func table(_ rows: [[String]]) throws(CommandError) {
         guard let titles = rows.first else { return }
         var table = TextTable(titles)
@@ -70,17 +70,17 @@ package enum Output {
     }
 }
 
-/// Standard error, a line at a time. Nothing of it steers a terminal.
+/// Writes lines to standard error. Control characters are escaped.
 package enum StandardError {
     package static func line(_ text: String) { write("\(text.escapingControlCharacters(keeping: "\n\t"))\n") }
 
-    /// As it is. Where nobody reads there is nobody to tell.
+    /// Writes the text without escaping. Failures are ignored, because they cannot be reported.
     package static func write(_ text: String) {
         _ = Array(text.utf8).withUnsafeBytes({ writeAll($0, to: STDERR_FILENO).systemError })
     }
 }
 
-/// JSON for people and scripts: sorted, one value.
+/// JSON for people and scripts, with sorted keys.
 package enum JSONText {
     package static func of(_ value: some Encodable) throws(CommandError) -> Data {
         let encoder = JSONEncoder()

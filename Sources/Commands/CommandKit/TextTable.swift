@@ -5,13 +5,13 @@ package struct TextTable {
     private var rows: [[String]]
     private let right: Set<Int>?
 
-    /// - Parameter right: columns whose values end at the same place; `nil`: those that hold only numbers.
+    /// - Parameter right: the right-aligned columns; `nil` for all columns that contain only numbers.
     package init(_ titles: [String], right: Set<Int>? = nil) {
         rows = [titles]
         self.right = right
     }
 
-    /// Nothing in a cell steers a terminal or makes another row.
+    /// Escapes control characters and line ends in the cells.
     package mutating func add(_ row: [String]) { rows.append(row.map(\.escapingControlCharacters)) }
 
     package var text: String {

@@ -1,4 +1,4 @@
-/// A setting as somebody gave it, and where: errors name the flag, variable or key to change.
+/// A setting's value as given, and its origin. Errors name the flag, variable or key to change.
 package struct GivenSetting: Sendable {
     package enum Value: Equatable, Sendable, CustomStringConvertible {
         case text(String)
@@ -7,7 +7,7 @@ package struct GivenSetting: Sendable {
         case list([String])
         case table([String: Value])
 
-        /// As a message shows it.
+        /// The value as messages show it.
         package var description: String {
             switch self {
             case .text(let text): "'\(text)'"
@@ -20,9 +20,9 @@ package struct GivenSetting: Sendable {
     }
 
     package let value: Value
-    /// `--sample-interval`, `WS1_SAMPLE_INTERVAL` or `sampleInterval in FILE`.
+    /// For example `--sample-interval`, `WS1_SAMPLE_INTERVAL` or `sampleInterval in FILE`.
     private let place: String
-    /// The keys that lead to it inside an object.
+    /// The path of keys inside an object.
     private let inside: [String]
     private let isSecret: Bool
 
@@ -40,7 +40,7 @@ package struct GivenSetting: Sendable {
     }
 }
 
-/// A given setting as the type that is wanted, or an error that names where it was given and what it may be.
+/// Conversions to the wanted type. Errors name the origin and the allowed values.
 extension GivenSetting {
     package func text() throws(CommandError) -> String {
         guard case .text(let text) = value, !text.isEmpty else { throw wrong("a text that is not empty") }
@@ -73,7 +73,7 @@ extension GivenSetting {
         case .list(let list): return list
         case .text(let text):
             return text.split(separator: ",").map { $0.trimmingSpaces }
-        case .number, .flag, .table: throw wrong("names of \(what), never a number")
+        case .number, .flag, .table: throw wrong("names of \(what), not a number")
         }
     }
 
@@ -91,7 +91,7 @@ extension GivenSetting {
         CommandError(.usage, "unknown key '\(origin)'; known are \(known.joined(separator: ", "))")
     }
 
-    /// What is wrong with the value, with where it was given.
+    /// An error that names the origin, the value and the objection to it.
     package func refused(_ objection: String, cause: (any Error)? = nil) -> CommandError {
         CommandError(.usage, "\(origin)\(isSecret ? "" : " is \(value)"): \(objection)", cause: cause)
     }

@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// All that a program can be told. Its `init()` is what holds where nobody says anything.
+/// All settings of a program. Its `init()` sets the defaults.
 package protocol ProgramSettings: Sendable {
     init()
 
     static var table: [Setting<Self>] { get }
     static var keyStyle: SettingKeyStyle { get }
 
-    /// The configuration file's values by key; for a program that has one.
-    /// - Throws: `.usage` for a file that cannot be read, and for a key that ``declaration(forKey:)`` does not know.
+    /// Reads the configuration file's values by key, if the program has a configuration file.
+    /// - Throws: `.usage` if the file cannot be read, or ``declaration(forKey:)`` does not know a key.
     static func readFile(_ path: String) throws(CommandError) -> [String: GivenSetting.Value]
 
-    /// What a reload finds changed; ``differences(from:)`` unless a program knows better.
+    /// The settings that a reload has changed. The default is ``differences(from:)``.
     func changes(from former: Self) -> [SettingDeclaration]
 }
 
@@ -20,38 +20,37 @@ extension ProgramSettings {
 
     package static func readFile(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] { [:] }
 
-    /// The table, each setting with its default.
+    /// The table of settings, each with its default.
     package static var declarations: [SettingDeclaration] {
         let defaults = Self()
         return table.map { $0.declared(in: defaults) }
     }
 
-    /// The keys that the file may have.
+    /// The allowed keys of the file.
     package static var fileKeys: [String] {
         declarations.filter { $0.places.contains(.file) }.map { $0.key(keyStyle) }
     }
 
     package func changes(from former: Self) -> [SettingDeclaration] { differences(from: former) }
 
-    /// The settings whose values are others than in `former`.
+    /// The settings whose values differ from `former`.
     package func differences(from former: Self) -> [SettingDeclaration] {
         Self.table.filter { !$0.isSame(self, former) }.map { $0.declared(in: self) }
     }
 
-    /// A value as it may be shown; `nil` where there is none.
+    /// The value for display; `nil` if there is none.
     package func shown(_ name: String) -> String? {
         Self.table.first { $0.name == name }?.shown(self)
     }
 }
 
-/// What flags, environment and file say. A flag beats the variable, which beats the file: one look-up for all settings
-/// of all programs, so that none can differ in its precedence. An empty variable counts as not set: that is how a unit
-/// file or a shell says it.
+/// The values from flags, environment and file. A flag overrides the variable, and the variable overrides the file. All
+/// programs share this look-up, so that their precedence cannot differ. An empty variable counts as not set.
 package struct SettingLayers<Settings: ProgramSettings>: Sendable {
     private let given: [String: GivenSetting]
 
     /// - Parameters:
-    ///   - flags: by name.
+    ///   - flags: the flags' values by name.
     ///   - file: the configuration file's values by key, and its path for messages.
     package init(
         flags: [String: String], environment: [String: String],
@@ -73,7 +72,7 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
         self.given = given
     }
 
-    /// Of this process's environment, and the file that `--config` or `WS1_CONFIG` names.
+    /// Uses this process's environment, and the file that `--config` or `WS1_CONFIG` names.
     package init(flags: [String: String]) throws(CommandError) {
         let environment = ProcessInfo.processInfo.environment
         let named = SettingLayers(flags: flags, environment: environment).given["config"]
@@ -87,7 +86,7 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
         Settings.table.first { $0.path == path }.flatMap { given[$0.name] }
     }
 
-    /// Each value that was given, as its type; the rest as ``ProgramSettings/init()`` has it.
+    /// Reads each given value as its type. The others keep their defaults from ``ProgramSettings/init()``.
     package func read() throws(CommandError) -> Settings {
         var settings = Settings()
         for setting in Settings.table {
@@ -96,7 +95,7 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
         return settings
     }
 
-    /// - Throws: where it is given nowhere, naming all the places.
+    /// - Throws: if the setting is not given, with all places where it can be given.
     package func require(_ path: PartialKeyPath<Settings>) throws(CommandError) {
         guard self[path] == nil, let setting = Settings.table.first(where: { $0.path == path }) else { return }
         let declaration = setting.declared(in: Settings())
@@ -106,7 +105,7 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
                 + "\(declaration.key(Settings.keyStyle)) in the configuration file. \(declaration.help)")
     }
 
-    /// What is wrong with a value beside others, with where it was given.
+    /// An error that names where the value was given, for a value that does not go with others.
     package func refusal(_ path: PartialKeyPath<Settings>, _ objection: String) -> CommandError {
         self[path]?.refused(objection) ?? CommandError(.usage, objection)
     }

@@ -1,7 +1,7 @@
 import Logging
 
-/// What a running program runs with. Read again, what can change while it runs does; what cannot is named; a
-/// configuration that is wrong changes nothing.
+/// The settings of a running program. A reload applies the settings that can change at run time and names the others.
+/// An invalid configuration changes nothing.
 package actor RunningSettings<Settings: ProgramSettings> {
     private let started: Settings
     private var latest: Settings
@@ -11,7 +11,7 @@ package actor RunningSettings<Settings: ProgramSettings> {
 
     /// - Parameters:
     ///   - read: reads flags, environment and file again, and checks them as a start does.
-    ///   - apply: takes over what can change.
+    ///   - apply: applies the settings that can change at run time.
     package init(
         _ settings: Settings, logger: Logger, read: @escaping @Sendable () throws -> Settings,
         apply: @escaping @Sendable (Settings) async throws -> Void

@@ -1,15 +1,14 @@
 import ArgumentParser
 
-/// One setting of a program, said once: where it goes, what it may be, and what people are told of it.
+/// One setting of a program: its property, its allowed values and its help text.
 ///
 /// A program's table lists its settings. Everything else follows from the table: flags with their `--help`, environment
-/// variables, keys of the file, messages about wrong values, what a reload changes, the JSON Schema, the commented
-/// example and the tables in the documentation. The default is no part of it: it is what the program has where nobody
-/// says anything, read through the same key path, so that no text can name another one.
+/// variables, keys of the file, messages about wrong values, the effect of a reload, the JSON Schema, the commented
+/// example and the tables in the documentation. The default is the value of a new ``ProgramSettings``, read through the
+/// same key path, so that no text can name another one.
 ///
-/// Flags could be `@Option` properties that take name and help from the table. Each would then stand in a second list,
-/// and its value in a third, and a forgotten entry is a flag that is taken and does nothing. ``SettingFlags`` makes
-/// them from the table instead; the price is that it relies on ArgumentParser finding options by reflection.
+/// ``SettingFlags`` makes the flags from the table. With `@Option` properties, each flag would also stand in a second
+/// and third list, and a forgotten entry would be a flag without effect.
 package struct Setting<Root: Sendable>: Sendable {
     private let declaration: SettingDeclaration
     let path: any PartialKeyPath<Root> & Sendable
@@ -20,11 +19,11 @@ package struct Setting<Root: Sendable>: Sendable {
     var name: String { declaration.name }
 
     /// - Parameters:
-    ///   - name: the flag's, with dashes. Variable and key of the file follow from it.
-    ///   - key: the key of the file, where it does not follow from the name.
-    ///   - help: what the value is, without default and range.
-    ///   - value: a flag's placeholder.
-    ///   - example: for one without a default, as the file has it.
+    ///   - name: the flag's name, with dashes. Variable and key of the file follow from it.
+    ///   - key: the key of the file, if it does not follow from the name.
+    ///   - help: the meaning of the value, without default and range.
+    ///   - value: the placeholder of the flag's value.
+    ///   - example: an example in the file's syntax, for a setting without a default.
     package init<Value: Equatable & Sendable>(
         _ name: String, _ path: any WritableKeyPath<Root, Value> & Sendable, _ type: SettingType<Value>, _ help: String,
         value: String? = nil, in places: SettingPlaces = .all, key: String? = nil, example: String? = nil,
@@ -42,7 +41,7 @@ package struct Setting<Root: Sendable>: Sendable {
         }
     }
 
-    /// - Parameter fallback: what holds where nobody says it; in words.
+    /// - Parameter fallback: the default in words.
     package init<Value: Equatable & Sendable>(
         _ name: String, _ path: any WritableKeyPath<Root, Value?> & Sendable, _ type: SettingType<Value>,
         _ help: String,
@@ -58,18 +57,18 @@ package struct Setting<Root: Sendable>: Sendable {
         text = { $0[keyPath: path].map(type.text) ?? fallback }
     }
 
-    /// With the value in `root` as the default.
+    /// The declaration with the value in `root` as the default.
     func declared(in root: Root) -> SettingDeclaration {
         var declaration = declaration
         declaration.defaultText = text(root)
         return declaration
     }
 
-    /// The value as it may be shown; `nil`: there is none.
+    /// The value for display; `nil` if there is none.
     func shown(_ root: Root) -> String? { text(root) }
 }
 
-/// Where a setting may be given.
+/// The places where a setting may be given.
 package struct SettingPlaces: OptionSet, Sendable {
     package let rawValue: Int
     package init(rawValue: Int) { self.rawValue = rawValue }
@@ -80,15 +79,15 @@ package struct SettingPlaces: OptionSet, Sendable {
     package static let all: SettingPlaces = [.flag, .variable, .file]
 }
 
-/// What a running program does about a new value.
+/// When a running program applies a new value.
 package enum SettingReload: String, Sendable {
     case atOnce = "at once"
     case restart
-    /// Of files that are named: what they hold is read again.
+    /// The program reads the content of the named file again.
     case content = "content at once"
 }
 
-/// What is said of a setting in help, schema, example and documentation.
+/// The description of a setting for help, schema, example and documentation.
 package struct SettingDeclaration: Sendable {
     /// The flag's name, with dashes.
     package let name: String
@@ -100,7 +99,7 @@ package struct SettingDeclaration: Sendable {
     package let example: String?
     package let reload: SettingReload
     package let isSecret: Bool
-    /// What holds where nobody says it; `nil`: nothing does.
+    /// The default in words; `nil` if there is none.
     package internal(set) var defaultText: String?
 
     fileprivate init(
@@ -120,7 +119,7 @@ package struct SettingDeclaration: Sendable {
 
     package var flag: String { "--\(name)" }
 
-    /// `WS1_` and the flag's name in capitals.
+    /// The environment variable: `WS1_` and the flag's name in capitals.
     package var variable: String { "WS1_" + String(name.map { $0 == "-" ? "_" : $0 }).uppercased() }
 
     package func key(_ style: SettingKeyStyle) -> String {
@@ -130,7 +129,7 @@ package struct SettingDeclaration: Sendable {
         return words[0] + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }
 
-    /// As `--help` has it.
+    /// The text of `--help`.
     var argumentHelp: ArgumentHelp {
         let standing = form.isSwitch ? nil : defaultText.map { "default: \($0)" }
         let facts = [form.range, standing].compactMap(\.self).joined(separator: "; ")
@@ -138,7 +137,7 @@ package struct SettingDeclaration: Sendable {
     }
 }
 
-/// How the keys of a program's file are written.
+/// The spelling of the keys in a program's file.
 package enum SettingKeyStyle: Sendable {
     case camelCase
     case dashes

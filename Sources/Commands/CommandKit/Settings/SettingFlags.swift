@@ -1,16 +1,16 @@
 import ArgumentParser
 
-/// Settings that a command takes as flags.
+/// The settings that a command takes as flags.
 package protocol FlagSet {
     static var flags: [SettingDeclaration] { get }
 }
 
-/// The flags of a table's settings, as a group of options.
+/// An option group with a flag for each setting of a table.
 ///
-/// ArgumentParser finds a type's options by reflection and fills them through `Decodable`. Both are ours here: the
-/// mirror shows an `Option` or `Flag` for each setting, and `init(from:)` decodes them by the same names.
+/// ArgumentParser finds a type's options by reflection and fills them through `Decodable`. This type implements both:
+/// its mirror shows an `Option` or `Flag` for each setting, and `init(from:)` decodes them by the same names.
 package struct SettingFlags<Flags: FlagSet>: ParsableArguments, CustomReflectable {
-    /// What was given, by the setting's name.
+    /// The given values by setting name.
     package private(set) var given: [String: String] = [:]
 
     package init() {}

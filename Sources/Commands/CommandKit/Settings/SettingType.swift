@@ -1,4 +1,4 @@
-/// What a setting's value may be: how it is read, shown, and described.
+/// The type of a setting's value: how to read, show and describe it.
 package struct SettingType<Value: Sendable>: Sendable {
     package let form: SettingForm
     let read: @Sendable (GivenSetting) throws(CommandError) -> Value
@@ -14,22 +14,22 @@ package struct SettingType<Value: Sendable>: Sendable {
     }
 }
 
-/// The form of a value, for messages, help, schema and documentation.
+/// The form of a value, which messages, help, schema and documentation describe.
 package indirect enum SettingForm: Sendable {
     /// - Parameters:
-    ///   - range: in words.
-    ///   - pattern: of JSON Schema.
+    ///   - range: the allowed values in words.
+    ///   - pattern: the pattern in JSON Schema.
     case text(range: String?, pattern: String?)
     case number(SettingRange)
     case flag
     case choice([String])
-    /// - Parameter known: the names there are; `nil`: any.
+    /// - Parameter known: the allowed names; `nil` for any.
     case names(known: [String]?)
     case object([SettingDeclaration])
-    /// An object with names of somebody else's choice.
+    /// An object whose keys the user chooses.
     case entries(known: [String]?, SettingForm)
 
-    /// In words; `nil`: there is nothing to say.
+    /// The allowed values in words; `nil` if there is no limit to describe.
     package var range: String? {
         switch self {
         case .text(let range, _): range
@@ -39,7 +39,7 @@ package indirect enum SettingForm: Sendable {
         }
     }
 
-    /// Whether its flag takes no value.
+    /// Whether the flag takes no value.
     package var isSwitch: Bool {
         if case .flag = self { true } else { false }
     }
@@ -52,7 +52,7 @@ package struct SettingRange: Sendable, CustomStringConvertible {
     package let isWhole: Bool
     /// Whether `least` itself is refused.
     package let excludesLeast: Bool
-    /// Whether 0 is taken beside them.
+    /// Whether 0 is allowed too.
     package let takesZero: Bool
     package let unit: String?
 
@@ -113,7 +113,7 @@ extension SettingType where Value: FixedWidthInteger {
         let greatest = range.upperBound == .max ? Double.greatestFiniteMagnitude : Double(range.upperBound)
         let words = SettingRange(Double(range.lowerBound)...greatest, unit, isWhole: true, takesZero: takesZero)
         return SettingType(.number(words)) { given throws(CommandError) in
-            // A text is read as a whole number, since a large one has no exact `Double`.
+            // A text is parsed as an integer, because a large one has no exact `Double`.
             if case .text(let text) = given.value {
                 guard let number = Value(text), range.contains(number) || takesZero && number == 0 else {
                     throw given.wrong("a whole number, \(words)")
@@ -129,7 +129,7 @@ extension SettingType where Value: FixedWidthInteger {
 }
 
 extension SettingType where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
-    /// One of the names that an enumeration has.
+    /// One of an enumeration's names.
     package static func choice() -> SettingType {
         let names = Value.allCases.map(\.rawValue)
         return SettingType(.choice(names), text: \.rawValue) { given throws(CommandError) in
@@ -140,7 +140,7 @@ extension SettingType where Value: CaseIterable & RawRepresentable, Value.RawVal
 }
 
 extension SettingType {
-    /// An object of settings of its own; what it does not say is as in `prototype`.
+    /// An object with settings inside. Missing ones keep their value of `prototype`.
     package static func object(_ prototype: Value, _ fields: [Setting<Value>]) -> SettingType {
         let declarations = fields.map { $0.declared(in: prototype) }
         let keys = declarations.map { $0.key(.camelCase) }
@@ -160,7 +160,7 @@ extension SettingType {
         }
     }
 
-    /// An object with names of somebody else's choice.
+    /// An object whose keys the user chooses.
     package static func entries<Entry: Sendable>(
         named known: [String]? = nil, _ type: SettingType<Entry>
     ) -> SettingType where Value == [String: Entry] {
