@@ -3,87 +3,21 @@ import SQLite
 import WireModel
 
 /// The queue on disk: its files, names, schema and settings. Nothing else knows them. Documentation/disk-formats.md
-/// shows the tables; this comment tells how they are used.
+/// describes the tables, the life of a record and of an epoch, and why each promise holds.
 ///
-/// **Files.** `lock` is held with `flock` while the queue is open. `queue.sqlite` and `queue.sqlite-wal` hold
-/// everything else; the connection locks the file exclusively, so there is no `-shm`. `queue.epoch` repeats the current
-/// epoch and the last numbers (MarkerFile.swift). `queue.corrupt-<n>-<time>/` are files that were given up, at most
-/// `keptCorruptFiles`; `queue.salvaging/` is one on its way there (Salvage.swift). Files have mode 0600, a directory we
-/// make 0700.
+/// **Files.** The open queue holds `flock` on `lock`. `queue.sqlite` and `queue.sqlite-wal` contain everything else.
+/// The connection locks the file exclusively, so there is no `-shm`. `queue.epoch` repeats the current epoch and the
+/// last numbers (MarkerFile.swift). Salvage keeps at most `keptCorruptFiles` folders `queue.corrupt-<n>-<time>/` with
+/// damaged files; `queue.salvaging/` is a salvage under way (Salvage.swift). Files have mode 0600, new directories
+/// 0700.
 ///
-/// **A record** gets its number, its bytes and its link in the transaction that inserts it into its stream's table.
-/// Numbers only grow. Rows leave only at the front: by an acknowledgement, which moves `ledger.mark_*` up and takes the
-/// collector's counts over, or by a drop. A drop leaves a row in `gap`: which numbers, why, and the link over which the
-/// chain goes on. Neighbouring gaps with one reason are one row. So at any commit `1...last` of a stream is tiled by
-/// the mark, gaps from mark + 1 on without a hole, and rows up to `last`. Records that were refused before they had a
-/// number are counted in `tally` as `unnumbered`. Every change keeps `ledger.rows` and `ledger.bytes`, so that opening,
-/// sending and the caps never read the backlog; `balance` and `verify` count the rows and compare. A record that may
-/// not be sent yet is a row like any other: the transmitter does not ask for its stream.
-///
-/// **An epoch.** The file's epochs are numbered 1, 2, 3 ... (`epoch.ordinal`). Ledger, tally, gap and every record's
-/// row carry a `chain`: ordinal x 4 + stream. When an epoch ends, its three tables are renamed to
-/// `ended_<ordinal>_<stream>`, empty ones take their place, and its rows count as waiting. If it was wiped, cloned,
-/// unenrolled or bound elsewhere, its rows are *given up*: dropped by one more gap behind the others, and emptied at
-/// once. Their numbers and links stay, because only they can tell which records the collector has. The same happens to
-/// the rows of an earlier epoch that is not settled by then.
-/// 1. *Closing*: the collector is asked (`streams/close`) until the greatest common number is found; `ledger.close_*`
-///    holds how far that search has come. The close says the epoch's last totals, and under which reason the collector
-///    counts what lies between its mark and `last`. That never changes, because an answer may have been lost.
-/// 2. *Moving*: one transaction adds the final balance to the ledger of ordinal 0 (`past`). What the device had dropped
-///    or lost above the common number, and the close does not count, counts in the current epoch as never numbered
-///    (`CloseSettlement`). Rows above the common number then move into the current epoch, in bounded transactions that
-///    delete and insert; at every commit a record is in one place. Rows at or below that number are erased.
-/// 3. *Settled*: the tables are dropped. A note stays for `status`, for the last `keptSettledEpochs` epochs.
-///
-/// **A quarantined record** was refused alone while others passed. Its number is in a gap with the reason `quarantined`
-/// and counts so for good; the record moves to `quarantine` in the same transaction. Whoever refused it may have passed
-/// it on, so it is `open` until the collector's mark passes its number. The mark's counts then say whether the
-/// collector dropped the number (`not-stored`), had the record (it leaves the quarantine), or neither for certain
-/// (`uncertain`, also after an image was brought back). `retry` deletes what is `not-stored` here and inserts it at the
-/// end of its stream, in one transaction. That is a new production: `produced` counts numbers, not records, and the old
-/// number stays dropped, because marks only grow.
-///
-/// **`file_copy`** holds copies of small files beside the queue, one row each (`CopiedFile`). They are opaque here. A
-/// row's `sequence` grows with each replacement, so that salvage takes the newest of several. Up to version 4 the table
-/// was `identity`, whose row had the id that the identity has here.
-///
-/// **Promises, and why they hold.**
-/// - *kill -9*: a commit is one WAL transaction, all of it or nothing. A durable call returns after the commit; an
-///   ordinary one is lost if the process dies within the loss window. Numbers come from the ledger of the same
-///   transaction, so none is given twice. An acknowledgement lies in an open, bounded transaction until the next
-///   commit, or for `settleTime`. If it is lost, its records are sent once more and the collector passes over them.
-///   With a loss window of zero it is committed at once.
-/// - *Power cut*: `synchronous=FULL` syncs the WAL at every commit, before any caller hears of it, and the file before
-///   the WAL is begun anew. A torn write at the WAL's end fails its checksum. If the disk lies about syncs,
-///   acknowledged history may come back older: the chain then differs at the collector's mark, and the epoch ends as
-///   diverged.
-/// - *Full disk*: sending, acknowledging, dropping, ending an epoch and moving rows need no new space. Only an insert
-///   grows the file, by whole allocated chunks. `max_page_count` is what is allocated, so a checkpoint writes only into
-///   blocks that exist; the chunk size is the whole allocation, so no checkpoint cuts it. The WAL is allocated to
-///   `walBytes`, transactions are bounded, and `checkpointPages` bounds what waits in it. Inserts leave `reservePages`
-///   for gaps, ledgers and new tables. A copy-on-write file system takes new blocks for old ones; there the promise
-///   ends.
-/// - *A damaged, cut or removed WAL*: SQLite takes the part before the damage for all there was. `queue.epoch` knows
-///   the last numbers: a file that ends before them counts as corrupt, and no number is given twice.
-/// - *Bit rot*: every part is hashed along the chain while it is read. A row that does not fit ends the part before it.
-///   At the front it is dropped once, as `unreadable`, up to the first link that its successor confirms. A ledger that
-///   cannot be true makes the file corrupt when it is opened.
-/// - *A wipe*: when it returns, the file holds nothing but accounts, numbers, links and the copies of files. Free
-///   pages, ends of pages and the WAL are scrubbed.
-/// - *A newer file*: a greater `user_version` is refused before anything is changed. An older file is taken over in one
-///   transaction (the `migrate` functions of `QueueStore`).
-///
-/// **What an image of the disk that is brought back may still count wrongly**, because neither side can tell:
-/// - *A quarantined record* that was sent again on the branch that is gone is sent again here as well, if a person asks
-///   for it before the histories are found to have diverged. Afterwards it is uncertain, and `retry` leaves it.
-/// - *An image taken while a close is outstanding* may move records that the other branch has moved and sent in an
-///   epoch this one knows nothing of. They are stored twice.
-/// - *A gap* hides the links of the records it replaced. If the collector's mark falls inside a gap, links cannot be
-///   compared there. The queue then assumes that the histories agree and counts those records as stored, unless another
-///   link proves that they diverged; then it counts them as dropped. The same holds for links that gave way to new
-///   records because the file had no page left.
-/// - *Records without a number that a lost branch had reported* stay in the collector's balance and not in the
-///   device's. Both balances close.
+/// **Invariants after every commit.**
+/// - The numbers `1...last` of a stream are, in this order: acknowledged up to the mark, then covered by gaps, then
+///   rows.
+/// - `ledger.rows` and `ledger.bytes` are the count and size of the rows, so opening, sending and the caps never read
+///   the backlog. `balance` and `verify` count the rows and compare.
+/// - Ledger, tally, gap and every record's row carry a `chain`: ordinal of the epoch x 4 + stream.
+/// - A record is in one place: in its stream's table, in the table of an ended epoch, or in the quarantine.
 enum QueueFile {
     static let lockName = "lock"
     static let databaseName = "queue.sqlite"

@@ -5,7 +5,7 @@ import WireModel
 /// reported it as stored, or counted under a reason.
 ///
 /// One process at a time holds a directory. Safe from any thread. Calls that wait do so for the single writer, which
-/// commits waiting records together (QueueFile.swift describes the format and its promises).
+/// commits waiting records together (Documentation/disk-formats.md describes the format and its promises).
 package final class RecordQueue: Sendable {
     let writer: QueueWriter
 
@@ -229,7 +229,7 @@ extension RecordQueue {
     }
 }
 
-/// Ends epochs and closes them with the collector (QueueFile.swift tells the story).
+/// Ends epochs and closes them with the collector (Documentation/disk-formats.md tells the story).
 extension RecordQueue {
     /// Ends the epoch: what waits is set apart (`.restored`, `.reboundSend`) or dropped under the reason, and a new
     /// epoch begins at once.

@@ -6,36 +6,21 @@ import WireModel
 /// `queue.epoch`: the current epoch and the last numbers given, outside the database.
 ///
 /// **What it is for.** SQLite reads a WAL up to the first frame that does not fit, and says nothing of the rest. After
-/// a damaged, cut or removed WAL the queue would open as it was at the last checkpoint and give the lost numbers to
-/// other records. If this file names a greater number than the database, records are missing: the database and its WAL
-/// are salvaged (Salvage.swift), and the queue goes on in a new epoch.
+/// a damaged, cut or removed WAL the queue would give the lost numbers to other records. If this file names a greater
+/// number than the database, the queue is salvaged (Salvage.swift) and goes on in a new epoch.
 ///
 /// **Layout.** Two slots of 512 bytes. Each is one line of text, padded with spaces and ended by a line feed:
 ///
 ///     ws1-queue 3 <sequence> <epoch> <ordinal> <status> <event> <sample> <checksum>
 ///
-/// A stream is `last/link`: the last number and its link. The checksum is the first 16 bytes of SHA-256 over 16 zero
-/// bytes and the line before it. Version 2 had three more words for each stream, `/front/end/waiting`: of the shelf of
-/// records that waited for consent, the place up to which they had left, the last place, and how many waited. Version 1
-/// had no slots, only `<epoch> <ordinal>`. Both are read, and replaced by the next writes.
+/// A stream is `last/link`. Version 2 had `/front/end/waiting` after each link, of the records that waited for consent.
+/// Version 1 had no slots, only `<epoch> <ordinal>`. Both are read, and replaced by the next writes.
 ///
-/// **How it is written.** After a commit that gave a number, in place, over the older slot. The WAL is synced by then,
-/// so the marker is never ahead of a whole database. The file's block is taken once, so a full disk does not hinder it.
-/// It is synced with each checkpoint, when an epoch begins, and when the queue closes.
+/// **Writing.** A commit that gave a number is followed by a write in place, over the older slot. The WAL is synced by
+/// then, so the marker is never ahead of a whole database. The marker is synced with each checkpoint, when an epoch
+/// begins, and when the queue closes. The valid slot with the greater sequence counts.
 ///
-/// **How it is read.** The valid slot with the greater sequence counts.
-///
-/// **What can go wrong.**
-/// - *kill -9*: the marker is exact, or behind by the commit that was just made.
-/// - *Power cut*: the marker may be behind by what the system had not written back, 30 s by default on Linux. That is
-///   harmless while the WAL is whole. If the power cut also damages the WAL, records younger than the marker are lost
-///   uncounted.
-/// - *A torn or damaged slot* fails its checksum, and the other one counts. If both are damaged, the marker is written
-///   anew from the database.
-/// - *Files copied one after the other from a running queue*: the marker may be ahead of the copy. The copy does lack
-///   these records; they are counted, and the collector is asked what it has of them.
-///
-/// Documentation/decisions/marker-file.md has the alternatives.
+/// Documentation/disk-formats.md tells what can go wrong, and Documentation/decisions/marker-file.md the alternatives.
 final class MarkerFile {
     static let slotBytes = 512
     private static let magic = "ws1-queue"

@@ -4,25 +4,21 @@ import WireModel
 
 /// Replaces a queue file that is corrupt or gone. Documentation/decisions/salvage-by-itself.md has the alternatives.
 ///
-/// **What happens.** The file and its WAL are moved into `queue.salvaging/` as they are. Every page of them is searched
-/// for rows of our shape: first what the file says of itself (epochs, ledgers, gaps, counts), then the records. They go
-/// into a new file, in which a new epoch begins at once. The old epoch is an ended one that waits to be closed with the
-/// collector, so records that had arrived are not sent again. Numbers without a readable row count as `salvage`. The
-/// new file takes the old one's place, and the old one is kept aside as `queue.corrupt-<n>-<time>/`. `status` reports
-/// it.
+/// **The steps.** The file and its WAL are moved into `queue.salvaging/` unchanged. Every page is searched for rows of
+/// our tables. The rows found go into a new file, in which a new epoch begins at once. The old epoch waits to be closed
+/// with the collector, so records that had arrived are not sent again. Numbers without a readable row count as
+/// `salvage`. The new file takes the old one's place, and the old one is kept as `queue.corrupt-<n>-<time>/`.
 ///
-/// **The steps, and a crash between them.** Nothing of the old file is ever written to. The next opening finds one of:
+/// **After a crash**, the next opening finds one of:
 /// 1. `queue.salvaging/` without a queue in it: the move goes on.
 /// 2. A queue in it and none outside: the salvage begins anew; nothing was queued since.
 /// 3. A queue in it and the new one outside: the folder only has to be renamed.
 ///
-/// **Which rows are believed.** A row whose columns and envelope agree, and whose link follows from the row before it
-/// if that is there. The `chain` column says to which epoch a row belongs. So a stale copy on an unused page is not
-/// taken for another epoch's record; it is at or below the front, and is not queued anew.
+/// **Accepted rows.** A row's columns and envelope must agree, and its link must follow from the row before it if that
+/// is there. `chain` names the epoch of a row, so a stale copy on an unused page is never taken for another epoch's.
 ///
-/// **When the epoch is not known any more** (its row in `epoch` and `queue.epoch` are both lost), nobody can be asked
-/// what has arrived. Queueing the records anew could double them unnoticed. They count as `unverifiable` and stay in
-/// the file kept aside.
+/// **If the epoch's id is lost** (its row in `epoch` and `queue.epoch` are both gone), the collector cannot be asked
+/// what has arrived. The records count as `unverifiable`, because sending them could double them.
 enum Salvage {
     /// Opens the queue's file. A file that is corrupt or gone is first replaced, and this is logged.
     static func open(

@@ -3,8 +3,7 @@ import Logging
 import SQLite
 import WireModel
 
-/// Keeps records that were quarantined because they alone were refused, and queues them again (QueueFile.swift tells
-/// the story).
+/// Keeps quarantined records and queues them again (Documentation/disk-formats.md tells the story).
 extension QueueStore {
     /// A record on its way from its stream to the quarantine.
     struct QuarantineRow {
