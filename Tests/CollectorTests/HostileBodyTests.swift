@@ -33,7 +33,7 @@ import WireModel
                         "30 combining characters"
                     ),
                     (Data(#"{"a":01}"#.utf8), "is not JSON: byte 7"), (Data([0x7B, 0x22, 0xFF, 0x22]), "UTF-8"),
-                    (Data(), "breaks off"),
+                    (Data(), "ends too early"),
                 ] {
                     request.body = body
                     let response = try await scene.send(request, as: .administratorOfAll)

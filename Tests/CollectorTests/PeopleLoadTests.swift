@@ -203,10 +203,10 @@ struct PeopleLoadTests {
                 await BlockingCall.run { for _ in 0..<3 { arrivals.wait() } }
                 let again = try await content("viewer-default")
                 #expect(again.status == .tooManyRequests)
-                #expect(try again.problem.detail?.contains("This token has 2 answers with logs") == true)
+                #expect(try again.problem.detail?.contains("This token has 2 log queries") == true)
                 let colleague = try await content("administrator-default")
                 #expect(colleague.status == .tooManyRequests)
-                #expect(try colleague.problem.detail?.contains("this organization have 3 answers with logs") == true)
+                #expect(try colleague.problem.detail?.contains("this organization have 3 log queries") == true)
                 #expect(try await content("viewer-other").status == .ok)
                 for _ in 0..<3 { gate.signal() }
                 for try await status in group { #expect(status == .ok) }

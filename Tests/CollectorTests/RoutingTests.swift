@@ -42,7 +42,7 @@ struct RoutingTests {
                 #expect(answer.headers[.allow] == methods.joined(separator: ", "), "\(route.path)")
                 guard method != .head else { continue }
                 let detail = try answer.problem.detail
-                #expect(detail == "\(method.rawValue) is not offered here; \(methods.joined(separator: ", ")) is.")
+                #expect(detail == "\(method.rawValue) is not allowed here; use \(methods.joined(separator: ", ")).")
             }
         }
     }

@@ -129,6 +129,6 @@ struct TLSFilesTests {
         #expect(locked?.message.contains("is encrypted") == true)
         mixed.key = try files.write("no.key", "hello")
         let none = #expect(throws: CollectorError.self) { _ = try mixed.configuration() }
-        #expect(none?.message.contains("holds no private key") == true)
+        #expect(none?.message.contains("contains no readable private key") == true)
     }
 }

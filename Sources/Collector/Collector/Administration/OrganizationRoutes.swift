@@ -52,7 +52,7 @@ struct OrganizationRoutes: Sendable {
         let person = context.person
         guard person.organization == nil else {
             throw Problem.forbidden(
-                "Making organizations needs an administrator of all of them; the token is of \(person.organization ?? "")."
+                "Only an administrator of all organizations may create one; the token belongs to \(person.organization ?? "")."
             )
         }
         return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
@@ -64,7 +64,7 @@ struct OrganizationRoutes: Sendable {
                 throw error.code == .invalid
                     ? Problem.invalidField("name", "cannot be: " + error.message) : .ofStore(error)
             }
-            logger.notice("organization made", metadata: ["organization": "\(name)", "person": "\(person.name)"])
+            logger.notice("organization created", metadata: ["organization": "\(name)", "person": "\(person.name)"])
             var response = try await view(name, person).response(status: .created)
             response.headers[.location] = "/api/v1/organizations/\(name)"
             return response

@@ -10,7 +10,7 @@ extension Problem {
             Problem(
                 status: 409, code: .lastAdministrator, title: "Last administrator",
                 detail:
-                    "Nobody else could take this token's place: it is the last good administrator's. Make another one first."
+                    "This is the last valid administrator's token. Create another one first."
             )
         case .store(let error): ofStore(error)
         }
@@ -18,5 +18,5 @@ extension Problem {
 
     static let confirmationOutdated = Problem(
         status: 409, code: .confirmationOutdated, title: "Confirmation outdated",
-        detail: "This is not what would be deleted now. Ask again without `confirm`, and confirm what that tells.")
+        detail: "The selection has changed meanwhile. Ask again without `confirm`, then confirm the answer.")
 }

@@ -27,7 +27,7 @@ struct RetentionRoutes: Sendable {
         let person = context.person
         guard person.organization == nil else {
             throw Problem.forbidden(
-                "Records of all organizations are kept, and go, by whole days together; the token is of \(person.organization ?? "")."
+                "Records of all organizations are kept and removed together; the token belongs to \(person.organization ?? "")."
             )
         }
         return person
@@ -56,14 +56,14 @@ struct RetentionRoutes: Sendable {
             var streams: Set<StreamName> = []
             for (place, name) in try fields.texts("streams").enumerated() {
                 guard let stream = StreamName(name: name) else {
-                    throw Problem.invalidField("streams[\(place)]", "is none of status, event, sample.")
+                    throw Problem.invalidField("streams[\(place)]", "must be one of status, event, sample.")
                 }
                 streams.insert(stream)
             }
             let confirmation = try fields.text("confirm")
             try fields.finish()
             guard let days else {
-                throw Problem.invalidField("olderThanDays", "is missing: say how old records are to be.")
+                throw Problem.invalidField("olderThanDays", "is missing: give the least age of the records.")
             }
             let plan = try await metadata.purgePlan(
                 of: store, olderThanDays: days, streams: streams.isEmpty ? Set(StreamName.allCases) : streams)
@@ -73,7 +73,7 @@ struct RetentionRoutes: Sendable {
                 throw Problem.purgeWaiting
             }
             logger.notice(
-                "purge of records asked for",
+                "purge of records requested",
                 metadata: ["purge.id": "\(purge)", "purge.files": "\(plan.files.count)", "person": "\(person.name)"])
             return try PurgeView(plan, purge: purge).response(status: .accepted)
         }
@@ -90,7 +90,7 @@ extension Problem {
     fileprivate static let purgeWaiting = Problem(
         status: 409, code: .purgeWaiting, title: "Another purge waits",
         detail:
-            "Records are about to be purged already; that is done within ten seconds. Look at `GET /api/v1/retention`, then ask again.",
+            "Another purge runs within ten seconds. Check `GET /api/v1/retention`, then ask again.",
         retryable: true, retryAfterMs: 10_000)
 }
 

@@ -46,11 +46,11 @@ struct TokenRoutes: Sendable {
             do throws(AdministrationError) {
                 made = try await metadata.createToken(new, by: AuditActor(person))
             } catch {
-                if case .notFound = error { throw Problem.invalidField("organization", "is none that there is.") }
+                if case .notFound = error { throw Problem.invalidField("organization", "does not exist.") }
                 throw Problem.ofAdministration(error)
             }
             logger.notice(
-                "token made",
+                "token created",
                 metadata: [
                     "token.id": "\(made.row.id)", "token.kind": "\(made.row.kind.name)", "person": "\(person.name)",
                 ])
@@ -110,26 +110,26 @@ struct TokenDocument {
         guard !name.hasControlCharacters else { throw .invalidField("name", "has control characters.") }
         switch kind {
         case "person":
-            guard !name.isEmpty else { throw .invalidField("name", "is missing: say whose token it is.") }
+            guard !name.isEmpty else { throw .invalidField("name", "is missing: give the owner of the token.") }
             guard let role else { throw .invalidField("role", "is missing. Known: \(Self.roles).") }
             guard let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
-                throw .invalidField("role", "is none of \(Self.roles).")
+                throw .invalidField("role", "must be one of \(Self.roles).")
             }
-            guard uses == nil else { throw .invalidField("maximumUses", "is of an enrollment token.") }
-            guard !isUnlimited else { throw .invalidField("unlimited", "is of an enrollment token.") }
+            guard uses == nil else { throw .invalidField("maximumUses", "is only for enrollment tokens.") }
+            guard !isUnlimited else { throw .invalidField("unlimited", "is only for enrollment tokens.") }
             token = NewToken(.person(known), name: name, organization: organization, expiresInSeconds: seconds)
         case "enrollment":
-            guard role == nil else { throw .invalidField("role", "is of a person's token.") }
+            guard role == nil else { throw .invalidField("role", "is only for access tokens.") }
             guard let organization else { throw .invalidField("organization", "is missing: devices enroll into one.") }
             guard uses == nil || !isUnlimited else {
-                throw .invalidField("unlimited", "does not go with `maximumUses`.")
+                throw .invalidField("unlimited", "excludes `maximumUses`.")
             }
             token = NewToken(
                 .device, name: name, organization: organization,
                 expiresInSeconds: seconds ?? FirstStart.enrollmentTokenSeconds,
                 maximumUses: isUnlimited ? nil : uses ?? FirstStart.enrollmentTokenUses)
         case nil: throw .invalidField("kind", "is missing. Known: person, enrollment.")
-        default: throw .invalidField("kind", "is none of person, enrollment.")
+        default: throw .invalidField("kind", "must be one of person, enrollment.")
         }
     }
 
@@ -139,7 +139,7 @@ struct TokenDocument {
         let expiresAt = try fields.time("expiresAt")
         let lasting = try fields.integer("expiresInSeconds", 1...MetadataService.maximumTokenSeconds)
         guard let expiresAt else { return lasting }
-        guard lasting == nil else { throw .invalidField("expiresInSeconds", "does not go with `expiresAt`.") }
+        guard lasting == nil else { throw .invalidField("expiresInSeconds", "excludes `expiresAt`.") }
         let seconds = (expiresAt - now) / 1_000_000
         guard (1...MetadataService.maximumTokenSeconds).contains(seconds) else {
             throw .invalidField("expiresAt", "is not within the next 100 years.")

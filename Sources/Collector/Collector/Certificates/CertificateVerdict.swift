@@ -73,7 +73,7 @@ extension Problem {
     static let certificateUnknown = Problem(
         status: 401, code: .certificateUnknown, title: "Certificate unknown",
         detail:
-            "The device's client certificate is not, or no longer, one that is accepted. Enroll again with a certificate signing request.",
+            "The collector does not accept the device's client certificate, or no longer. Enroll again with a certificate signing request.",
         scope: .device)
 
     static let certificateExpired = Problem(
@@ -83,7 +83,7 @@ extension Problem {
 
     static let certificateOfAnother = Problem(
         status: 403, code: .certificateMismatch, title: "Certificate of another device",
-        detail: "The client certificate is another device's than the credential.", scope: .device)
+        detail: "The client certificate and the credential belong to different devices.", scope: .device)
 
     /// - Parameter code: `csr-...`.
     static func signingRequest(_ code: Code, _ detail: String) -> Problem {

@@ -40,19 +40,19 @@ package struct DeviceAuthority: Sendable {
         }
         guard let first = found.first else {
             throw CollectorError(
-                .invalidConfiguration, "--device-ca-certificate \(certificate) holds no certificate. Give a PEM file.")
+                .invalidConfiguration, "--device-ca-certificate \(certificate) has no certificate. Give a PEM file.")
         }
         self.key = try Self.load("--device-ca-key", key) { try Certificate.PrivateKey(pemEncoded: $0) }
         guard self.key.publicKey == first.publicKey else {
             throw CollectorError(
                 .invalidConfiguration,
-                "--device-ca-key \(key) is not the key of the first certificate in \(certificate). Give the two that belong together."
+                "--device-ca-key \(key) is not the key of the first certificate in \(certificate). Give a certificate and its key."
             )
         }
         guard Self.mayIssue(first) else {
             throw CollectorError(
                 .invalidConfiguration,
-                "the first certificate in \(certificate) is no authority's: it may not sign others. `ws1collector device-ca create` makes one."
+                "the first certificate in \(certificate) may not sign others. Create an authority with `ws1collector device-ca create`."
             )
         }
         issuer = first
@@ -65,7 +65,7 @@ package struct DeviceAuthority: Sendable {
         throws(CollectorError) -> Value
     {
         do { return try read(try String(contentsOfFile: path, encoding: .utf8)) } catch {
-            let words = FileFault(path).words(otherwise: "it holds no PEM of what it should be")
+            let words = FileFault(path).words(otherwise: "it does not contain the expected PEM")
             throw CollectorError(
                 .invalidConfiguration, "\(flag) \(path) cannot be used: \(words). Give a readable PEM file.",
                 cause: error)
@@ -89,7 +89,7 @@ package struct DeviceAuthority: Sendable {
             else {
                 throw CollectorError(
                     .invalidConfiguration,
-                    "\(file) holds no root above \(top.subject): clients cannot be checked against it. Append the authorities above it."
+                    "\(file) contains no root certificate above \(top.subject), so clients cannot be verified. Append the authorities above it."
                 )
             }
             path.append(next)
@@ -201,7 +201,7 @@ struct SigningRequest: Sendable {
     /// - Throws: `Problem` 400; its code tells the fault.
     init(der: Data) throws(Problem) {
         guard der.count <= Self.maximumBytes else {
-            throw .signingRequest(.csrTooLarge, "It has \(der.count) bytes; at most \(Self.maximumBytes) are taken.")
+            throw .signingRequest(.csrTooLarge, "It has \(der.count) bytes; the limit is \(Self.maximumBytes).")
         }
         let request: CertificateSigningRequest
         do { request = try CertificateSigningRequest(derEncoded: Array(der)) } catch let error as ASN1Error {
@@ -216,14 +216,14 @@ struct SigningRequest: Sendable {
         else {
             throw .signingRequest(
                 .csrSignature,
-                "Its signature is not one of its own key, or one with SHA-1. Make it again with that key.")
+                "Its signature does not match its key, or uses SHA-1. Make it again with that key.")
         }
         key = request.publicKey
     }
 
     private static let otherKey = Problem.signingRequest(
         .csrKey,
-        "Its key is none that is taken: P-256, P-384, or RSA with \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits.")
+        "Its key must be P-256, P-384, or RSA with \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits.")
 
     private static func isTaken(_ key: Certificate.PublicKey) -> Bool {
         if let rsa = _RSA.Signing.PublicKey(key) { return rsaBits.contains(rsa.keySizeInBits) }

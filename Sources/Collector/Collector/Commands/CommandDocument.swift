@@ -73,7 +73,7 @@ struct CommandDocument {
         }
         let seconds = try fields?.integer("captureSeconds", lastingSeconds)
         guard (request.mode == .capture) == (seconds != nil) else {
-            throw .invalidField("arguments.captureSeconds", "goes with mode capture, and mode capture with it.")
+            throw .invalidField("arguments.captureSeconds", "must be given with mode capture, and only then.")
         }
         request.captureSeconds = seconds ?? 0
         request.maximumBytes = try fields?.integer("maximumBytes", 0...UInt64(Int64.max)) ?? 0
@@ -83,7 +83,7 @@ struct CommandDocument {
         else {
             throw .invalidField(
                 "arguments.categories",
-                "has more than \(LogLimits.filterCategories) names, or one that is empty or over \(LogLimits.categoryBytes) bytes."
+                "must have at most \(LogLimits.filterCategories) names, each of 1 to \(LogLimits.categoryBytes) bytes."
             )
         }
         request.text = try bounded(&fields, "text") ?? ""

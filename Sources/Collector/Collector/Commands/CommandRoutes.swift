@@ -35,7 +35,7 @@ struct CommandRoutes: Sendable {
         if let cursor {
             position = cursor.before.flatMap(CommandPosition.init(text:))
             guard cursor.device == device.id, position != nil else {
-                throw Problem.invalidParameter("cursor", "is of another list.")
+                throw Problem.invalidParameter("cursor", "belongs to another list.")
             }
         }
         let page = try await metadata.commands(of: device.id, below: position, limit: try query.limit())
@@ -136,20 +136,20 @@ extension Problem {
         case .deviceLeft:
             Problem(
                 status: 409, code: .deviceLeft, title: "Device has left",
-                detail: "The device has unenrolled or was revoked: nothing reaches it until it enrolls again.",
+                detail: "The device has unenrolled or was revoked. It receives no commands until it enrolls again.",
                 scope: .device)
-        case .unknownCommand: invalidField("arguments.command", "is no command of this device.")
+        case .unknownCommand: invalidField("arguments.command", "is not a command of this device.")
         case .tooMany(let limit):
             Problem(
                 status: 409, code: .tooManyCommands, title: "Too many commands",
                 detail:
-                    "As many commands wait for the device as it may have (\(limit)), or for all devices. Wait for their end or expiry.",
+                    "The limit of waiting commands is reached, for this device (\(limit)) or for all devices. Wait until some end or expire.",
                 retryable: true, scope: .device, limit: limit)
         case .keyUsed:
             Problem(
                 status: 422, code: .idempotencyKeyUsed, title: "Idempotency key used",
                 detail:
-                    "Another command was asked for with this Idempotency-Key. Choose a key of its own for each command.",
+                    "This Idempotency-Key was used for another command. Use a new key for each command.",
                 scope: .record
             )
         case .store(let error): ofStore(error)

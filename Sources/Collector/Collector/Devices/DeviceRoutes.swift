@@ -40,7 +40,7 @@ struct DeviceRoutes: Sendable {
         if let text = parameters.text("cursor") {
             guard let cursor = DeviceCursor(text), cursor.sort == query.sort, cursor.isDescending == query.isDescending
             else {
-                throw Problem.invalidParameter("cursor", "is not one that this collector gave for this order.")
+                throw Problem.invalidParameter("cursor", "was not given by this collector for this order.")
             }
             position = cursor.position
         }
@@ -154,7 +154,7 @@ struct DeviceRoutes: Sendable {
             } catch {
                 switch error {
                 case .notFound(let detail) where error != .noDevice:
-                    throw Problem.invalidField("device", "is none of yours: " + detail)
+                    throw Problem.invalidField("device", "is not one of your devices: " + detail)
                 case .forbidden(let detail): throw Problem.invalidField("device", "cannot be: " + detail)
                 default: throw Problem.ofAdministration(error)
                 }
@@ -236,7 +236,7 @@ extension DeviceQuery {
             guard let known = Sort(rawValue: String(order.drop { $0 == "-" })) else {
                 throw Problem.invalidParameter(
                     "sort",
-                    "is \(order); known: \(Sort.allCases.map(\.rawValue).joined(separator: ", ")), with - before it from the end."
+                    "is \(order); known: \(Sort.allCases.map(\.rawValue).joined(separator: ", ")), each with - for the reverse order."
                 )
             }
             sort = known
@@ -249,7 +249,7 @@ extension QueryParameters {
     func choice<Value>(_ name: String, _ values: [(word: String, value: Value)]) throws -> Value? {
         guard let text = text(name) else { return nil }
         guard let found = values.first(where: { $0.word == text }) else {
-            throw Problem.invalidParameter(name, "is none of \(values.map(\.word).joined(separator: ", ")).")
+            throw Problem.invalidParameter(name, "must be one of \(values.map(\.word).joined(separator: ", ")).")
         }
         return found.value
     }

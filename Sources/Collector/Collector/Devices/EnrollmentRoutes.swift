@@ -134,20 +134,20 @@ extension Problem {
             Problem(
                 status: 403, code: .tokenUsedUp, title: "Enrollment token used up",
                 detail:
-                    "As many devices as this token is for have enrolled. Make another with "
+                    "This token has no uses left. Create another with "
                     + "`ws1collector token create --enrollment --uses N`.",
                 scope: .device)
         case .tokenRevoked:
             Problem(
                 status: 403, code: .tokenRevoked, title: "Enrollment token revoked",
                 detail:
-                    "This enrollment token was revoked. Make another with `ws1collector token create --enrollment`.",
+                    "This enrollment token was revoked. Create another with `ws1collector token create --enrollment`.",
                 scope: .device)
         case .deviceConflict:
             Problem(
                 status: 409, code: .deviceConflict, title: "Device id taken",
                 detail:
-                    "The device id is another enrollment's: the previous credential does not prove it. Enroll as a new device.",
+                    "The device id is taken, and the previous credential does not prove it. Enroll as a new device.",
                 scope: .device)
         case .deviceRevoked: revoked
         case .store(let error): ofStore(error)

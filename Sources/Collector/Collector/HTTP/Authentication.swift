@@ -79,7 +79,7 @@ struct Callers: Sendable {
         guard let unlogged = peers.certificateLine(device, at: Uptime.microseconds()) else { return }
         var metadata: Logger.Metadata = ["device.id": "\(device)", "problem.code": "\(problem.code)"]
         if unlogged > 0 { metadata["requests.unlogged"] = "\(unlogged)" }
-        context.logger.warning("a device's certificate is refused", metadata: metadata)
+        context.logger.warning("device certificate refused", metadata: metadata)
     }
 }
 

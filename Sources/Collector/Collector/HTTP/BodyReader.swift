@@ -69,7 +69,7 @@ struct BodyReader: Sendable {
         let encoding = try Self.encoding(of: request)
         if case .gzip = kind, encoding != .identity {
             throw Problem.unsupportedMediaType(
-                "A body of \(WireNames.gzip) has no Content-Encoding.", code: .unsupportedContentEncoding)
+                "A body of type \(WireNames.gzip) must have no Content-Encoding.", code: .unsupportedContentEncoding)
         }
         try Self.checkLength(request, limit: limit.bytes)
         var source = BodySource(request.body)
@@ -113,7 +113,7 @@ struct BodyReader: Sendable {
         case "gzip", "x-gzip": return .gzip
         default:
             throw .unsupportedMediaType(
-                "Only gzip is taken as Content-Encoding, once, or none.", code: .unsupportedContentEncoding)
+                "Content-Encoding must be gzip, once, or absent.", code: .unsupportedContentEncoding)
         }
     }
 
@@ -167,10 +167,10 @@ struct BodyReader: Sendable {
 extension Problem {
     static func ofFull(_ full: IngestBudget.Full) -> Problem {
         switch full {
-        case .collector(let wait): .busy("The collector has as many requests in memory as it takes.", wait: wait)
+        case .collector(let wait): .busy("The collector has as many requests in memory as it can hold.", wait: wait)
         case .device(let wait):
             .busy(
-                "This device has as many requests under way as the collector takes of one. End them first.", wait: wait)
+                "This device has as many requests under way as one device may have. Wait for one to end.", wait: wait)
         }
     }
 

@@ -120,7 +120,7 @@ final class ConnectionShares: Sendable {
         }
         if isTold {
             logger.warning(
-                "connections refused: one address has its share of them open (maximum-connections-per-address)",
+                "connections refused: one address has too many open (maximum-connections-per-address)",
                 metadata: ["address": "\(address)", "connections": "\(limit)"])
         }
         return isTaken

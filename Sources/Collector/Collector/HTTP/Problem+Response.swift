@@ -38,13 +38,13 @@ extension Problem {
 
     static let tokenUnknown = Problem(
         status: 401, code: .credentialUnknown, title: "Token unknown",
-        detail: "This collector knows no such token, or it was revoked. Make one with `ws1collector token create`.",
+        detail: "The token is unknown or revoked. Create one with `ws1collector token create`.",
         scope: .device)
 
     static let enrollmentTokenUnknown = Problem(
         status: 401, code: .credentialUnknown, title: "Enrollment token unknown",
         detail:
-            "This collector knows no such enrollment token. Make one with `ws1collector token create --enrollment`.",
+            "The enrollment token is unknown. Create one with `ws1collector token create --enrollment`.",
         scope: .device)
 
     static let credentialExpired = Problem(
@@ -60,14 +60,14 @@ extension Problem {
     /// For a device the same as being revoked: it stops until it is enrolled again.
     static let left = Problem(
         status: 403, code: .revoked, title: "Unenrolled",
-        detail: "This device has unenrolled. Enroll it again to send from it.", scope: .device)
+        detail: "This device has unenrolled. Enroll it again before it can send.", scope: .device)
 
     /// - Parameter wait: microseconds.
     static func tooManyFailures(wait: Int64) -> Problem {
         Problem(
             status: 429, code: .tooManyFailedAttempts, title: "Too many failed attempts",
             detail:
-                "Too many wrong credentials came from this address, and this one is wrong too. Right ones are served.",
+                "Too many wrong credentials came from this address, and this one is wrong too. Valid credentials still work.",
             retryable: true,
             scope: .device, retryAfterMs: max(1, Int(wait / 1000)))
     }
@@ -85,7 +85,7 @@ extension Problem {
     static func methodNotAllowed(_ method: String, allowed: [String]) -> Problem {
         Problem(
             status: 405, code: .methodNotAllowed, title: "Method not allowed",
-            detail: "\(method) is not offered here; \(allowed.joined(separator: ", ")) is.")
+            detail: "\(method) is not allowed here; use \(allowed.joined(separator: ", ")).")
     }
 
     static func invalidParameter(_ name: String, _ detail: String) -> Problem {
@@ -101,7 +101,7 @@ extension Problem {
     static func bodyTooLarge(limit: Int, _ what: String) -> Problem {
         Problem(
             status: 413, code: .bodyTooLarge, title: "Body too large",
-            detail: "\(what); at most \(limit) are taken. Send less at a time.",
+            detail: "\(what); at most \(limit) are accepted. Send less at a time.",
             scope: .stream, limit: limit)
     }
 
@@ -120,7 +120,7 @@ extension Problem {
 
     static let unsupportedTransferCoding = Problem(
         status: 501, code: .unsupportedTransferEncoding, title: "Unsupported Transfer-Encoding",
-        detail: "Only chunked is taken as Transfer-Encoding. Compress with `Content-Encoding: gzip`.", scope: .device)
+        detail: "Transfer-Encoding must be chunked. Compress with `Content-Encoding: gzip`.", scope: .device)
 
     // What the collector cannot do now.
 

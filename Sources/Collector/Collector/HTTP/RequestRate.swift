@@ -64,7 +64,7 @@ final class RequestRate<Key: Hashable & Sendable>: Sendable {
 extension RequestRate: MiddlewareProtocol, RouterMiddleware where Key == DeviceID {
     func handle(_ request: Request, context: DeviceContext, next: Next<DeviceContext>) async throws -> Response {
         if let wait = admit(context.device.id, at: Uptime.microseconds()) {
-            throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
+            throw Problem.busy("This device sends more requests than one device may. Wait.", wait: wait)
         }
         return try await next(request, context)
     }

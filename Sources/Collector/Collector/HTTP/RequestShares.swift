@@ -99,13 +99,13 @@ extension Problem {
     fileprivate static func ofFull(_ full: RequestShares.Full, _ what: String) -> Problem {
         switch full {
         case .token(let limit):
-            .busy("This token has \(limit) \(what) under way, which is its share. Wait for one to end.")
+            .busy("This token has \(limit) \(what) under way, which is its limit. Wait for one to end.")
         case .organization(let limit):
             .busy(
-                "The tokens of this organization have \(limit) \(what) under way, which is their share. Wait for one to end."
+                "The tokens of this organization have \(limit) \(what) under way, which is their limit. Wait for one to end."
             )
         case .all(let limit):
-            .busy("\(limit) \(what) are under way, as many as the collector takes at a time. Ask again.")
+            .busy("\(limit) \(what) are under way, which is the collector's limit. Ask again later.")
         }
     }
 }

@@ -40,7 +40,7 @@ struct IncomingBatch {
             if wire.records.count > 1, bytes > WireLimits.partBytes {
                 refuse(
                     key.epoch, key.stream, .tooLarge,
-                    "\(bytes) bytes of records; at most \(WireLimits.partBytes) are taken in one part")
+                    "\(bytes) bytes of records; one part may have at most \(WireLimits.partBytes)")
                 continue
             }
             do throws(WireError) { parts.append(try BatchPart(wire)) } catch {
@@ -90,13 +90,13 @@ extension EpochClose {
         } catch { throw .malformed(error.message) }
         guard streams.count == StreamName.allCases.count, Set(streams.map(\.stream)).count == streams.count else {
             throw .malformed(
-                "A close names each of the streams status, event and sample once; \(streams.count) streams are given.")
+                "A close must name each of the streams status, event and sample once; it has \(streams.count) streams.")
         }
         guard streams.allSatisfy({ $0.points.count <= maximumPoints }) else {
             throw .bodyTooLarge(limit: maximumPoints, "More points in a stream")
         }
         guard streams.allSatisfy({ $0.last == 0 || DropReason.valid.contains($0.reason.rawValue) }) else {
-            throw .malformed("A stream that has produced records gives no reason for what lies between mark and last.")
+            throw .malformed("A stream with records has no reason for the numbers between mark and last.")
         }
         guard streams.allSatisfy({ $0.last <= BatchPart.greatestNumber }) else {
             throw .malformed("A stream's last number is out of range.")

@@ -53,20 +53,20 @@ struct ProductionBound: Equatable {
     }
 
     private func check(_ totals: StreamTotals, _ stream: StreamName) throws(Problem) {
-        try check(totals.produced, "what was produced", stream)
-        try check(totals.waiting, "what waits", stream)
-        try check(totals.apart, "what is kept apart", stream)
-        try check(totals.dropped.values.saturatingSum, "what was dropped", stream)
-        try check(totals.droppedUnnumbered.values.saturatingSum, "what was dropped without a number", stream)
+        try check(totals.produced, "the number of produced records", stream)
+        try check(totals.waiting, "the number of waiting records", stream)
+        try check(totals.apart, "the number of records apart", stream)
+        try check(totals.dropped.values.saturatingSum, "the number of dropped records", stream)
+        try check(totals.droppedUnnumbered.values.saturatingSum, "the number dropped without a number", stream)
     }
 
     private func check(_ claimed: UInt64, _ what: String, _ stream: StreamName) throws(Problem) {
         guard claimed > records else { return }
         throw Problem(
-            status: 429, code: .productionImplausible, title: "More than can have been produced",
+            status: 429, code: .productionImplausible, title: "More records than possible",
             detail:
-                "In the \(stream) stream \(what) is \(claimed). A device that was enrolled when this one was can have "
-                + "produced \(records) records at most: \(Self.slack), and \(Self.perSecond) a second since then.",
+                "In the \(stream) stream, \(what) is \(claimed). Since its enrollment, this device can have "
+                + "produced at most \(records) records: \(Self.slack), and \(Self.perSecond) per second.",
             retryable: true, scope: .device, retryAfterMs: 3_600_000, limit: Int(clamping: records))
     }
 }

@@ -15,7 +15,7 @@ struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where V
     func value(_ text: String, _ place: String) throws(Problem) -> Value {
         let plain = text.hasPrefix(prefix) ? text.dropFirst(prefix.count).lowercased().replacing("_", with: "-") : text
         guard let found = values.first(where: { $0.name == plain }) else {
-            throw .invalidField(place, "is none of \(values.map(\.name).joined(separator: ", ")).")
+            throw .invalidField(place, "must be one of \(values.map(\.name).joined(separator: ", ")).")
         }
         return found.value
     }

@@ -52,7 +52,7 @@ struct FieldReader {
 
     mutating func flag(_ name: String) throws(Problem) -> Bool? {
         try value(name).map { value throws(Problem) -> Bool in
-            guard case .boolean(let flag) = value else { throw .invalidField(place(name), "is not true or false.") }
+            guard case .boolean(let flag) = value else { throw .invalidField(place(name), "must be true or false.") }
             return flag
         }
     }
@@ -128,7 +128,7 @@ struct FieldReader {
     /// - Throws: `Problem` for the first field that was not read.
     func finish() throws(Problem) {
         guard let name = fields.keys.sorted().first(where: { !known.contains($0) }) else { return }
-        throw .invalidField(place(name), "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
+        throw .invalidField(place(name), "is unknown. Known: \(known.sorted().joined(separator: ", ")).")
     }
 
     private static func text(_ value: JSONValue, _ place: String) throws(Problem) -> String {
@@ -147,15 +147,15 @@ extension Problem {
     static func malformed(_ fault: JSONParser.Fault, in body: Data) -> Problem {
         let size = "The body of \(body.count) bytes"
         return switch fault.reason {
-        case .notJSON where fault.place >= body.count: .malformed("\(size) is not JSON: it breaks off.")
-        case .notJSON: .malformed("\(size) is not JSON: byte \(fault.place + 1) is not what JSON has there.")
+        case .notJSON where fault.place >= body.count: .malformed("\(size) is not JSON: it ends too early.")
+        case .notJSON: .malformed("\(size) is not JSON: byte \(fault.place + 1) is not allowed there.")
         case .notUTF8: .malformed("\(size) is not JSON in UTF-8: the text at byte \(fault.place + 1) is not UTF-8.")
         case .tooDeep(let limit):
             .malformed(
-                "\(size) is nested too deeply at byte \(fault.place + 1): at most \(limit) objects and lists inside each other are taken."
+                "\(size) is nested too deeply at byte \(fault.place + 1): at most \(limit) levels of objects and lists are allowed."
             )
         case .tooManyValues(let limit):
-            .malformed("\(size) has more than \(limit) values; nothing that is asked here needs as many.")
+            .malformed("\(size) has more than \(limit) values.")
         case .nameTooLong(let limit):
             .malformed("The name at byte \(fault.place + 1) of the body has more than \(limit) bytes.")
         case .numberTooLong(let limit):

@@ -77,7 +77,7 @@ struct LogRoutes: Sendable {
         case "device": form.namesDevices = true
         case .some(let text): throw Problem.invalidParameter("label", "is \(text); expected device.")
         }
-        let place = try context.takePlace(in: streams, for: "answers with logs")
+        let place = try context.takePlace(in: streams, for: "log queries")
         let lines = try await archive.content(logs, as: form)
         // An unreadable chunk can only be reported before the answer begins.
         let first = try await lines.next()
@@ -150,12 +150,12 @@ extension LogQuery {
         case nil, "all": break
         case .some(let text):
             type = LogType(rawValue: text)
-            guard type != nil else { throw Problem.invalidParameter("type", "is none of all, application, crash.") }
+            guard type != nil else { throw Problem.invalidParameter("type", "must be one of all, application, crash.") }
         }
         if let text = query.text("ids") {
             for word in text.split(separator: ",", omittingEmptySubsequences: false) {
                 guard let id = Int64(word), id > 0 else {
-                    throw Problem.invalidParameter("ids", "are not ids of chunks, with commas between.")
+                    throw Problem.invalidParameter("ids", "must be ids of chunks, separated by commas.")
                 }
                 chunks.append(id)
             }
@@ -173,7 +173,7 @@ extension LogQuery {
         if let text = query.text("level") {
             guard let level = LogLevel(name: text) else {
                 throw Problem.invalidParameter(
-                    "level", "is none of \(LogLevel.allCases.map(\.name).joined(separator: ", ")).")
+                    "level", "must be one of \(LogLevel.allCases.map(\.name).joined(separator: ", ")).")
             }
             filter.level = level
         }
@@ -187,8 +187,7 @@ extension LogQuery {
             else {
                 throw Problem.invalidParameter(
                     "category",
-                    "has more than \(LogLimits.filterCategories) names, or one of more than \(LogLimits.categoryBytes) bytes."
-                )
+                    "must have at most \(LogLimits.filterCategories) names, each of at most \(LogLimits.categoryBytes) bytes.")
             }
         }
         filter.text = query.text("text") ?? ""

@@ -36,7 +36,7 @@ struct UploadRoutes: Sendable {
                 throw Problem.invalidManifest(error.message)
             }
             guard manifest.upload == upload else {
-                throw Problem.invalidManifest("upload_id is another than that of the path, \(upload).")
+                throw Problem.invalidManifest("upload_id differs from the one in the path, \(upload).")
             }
             return try await answer(context) { () throws(UploadError) in
                 try await metadata.beginUpload(manifest, from: device)
@@ -89,7 +89,7 @@ struct UploadRoutes: Sendable {
     ) async throws -> Response {
         do throws(UploadError) { return try await body().wire(now: context.now).response() } catch {
             if case .store(let failure) = error {
-                logger.error("log chunk or manifest not kept", metadata: ["error": "\(failure)"])
+                logger.error("log chunk or manifest not stored", metadata: ["error": "\(failure)"])
             }
             throw Problem.ofUpload(error)
         }
@@ -128,7 +128,7 @@ extension Problem {
         case .unknownUpload:
             Problem(
                 status: 404, code: .uploadUnknown, title: "Upload unknown",
-                detail: "This device has begun no such upload. Begin it with PUT /api/v1/uploads/{upload}.",
+                detail: "This device has not begun this upload. Begin it with PUT /api/v1/uploads/{upload}.",
                 scope: .record)
         case .unknownChunk:
             Problem(
@@ -138,11 +138,11 @@ extension Problem {
         case .manifestDiffers:
             Problem(
                 status: 409, code: .manifestDiffers, title: "Manifest differs",
-                detail: "The upload was begun with another manifest. Begin one with an id of its own.", scope: .record)
+                detail: "The upload was begun with another manifest. Begin a new upload with a new id.", scope: .record)
         case .expired:
             Problem(
                 status: 409, code: .uploadExpired, title: "Upload expired",
-                detail: "The upload is over: what has not come is not taken any more. Begin another.", scope: .record)
+                detail: "The upload has expired and accepts no more chunks. Begin another.", scope: .record)
         case .damaged(let detail):
             Problem(
                 status: 422, code: .chunkDamaged, title: "Chunk damaged", detail: detail + " Send it again.",
@@ -151,27 +151,27 @@ extension Problem {
         case .tooMany(let limit):
             Problem(
                 status: 429, code: .tooManyUploads, title: "Too many uploads",
-                detail: "As many uploads of this device are open as may be (\(limit)). Complete them first.",
+                detail: "This device has \(limit) open uploads, which is the limit. Complete them first.",
                 retryable: true,
                 scope: .device, retryAfterMs: 60_000, limit: limit)
         case .quotaExceeded(let used, let limit):
             Problem(
                 status: 507, code: .logQuotaExceeded, title: "Log quota exceeded",
                 detail:
-                    "\(used) of \(limit) bytes of logs are kept for this organization and application. Keep the chunk and try again later.",
+                    "\(used) of \(limit) bytes of log text are stored for this organization and application. Keep the chunk and try again later.",
                 retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
         case .organizationQuotaExceeded(let used, let limit):
             Problem(
                 status: 507, code: .logQuotaExceeded, title: "Log quota exceeded",
                 detail:
-                    "\(used) of \(limit) bytes of logs are kept for this organization, all applications together. Keep the chunk and "
+                    "\(used) of \(limit) bytes of log text are stored for this organization, all applications together. Keep the chunk and "
                     + "try again later.",
                 retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
         case .tooManyApplications(let ofDevice, let limit):
             Problem(
                 status: 507, code: .tooManyApplications, title: "Too many applications",
-                detail: "Logs of as many applications as may be (\(limit)) are kept or on their way "
-                    + "\(ofDevice ? "from this device" : "for this organization"), and this is another one. Keep the logs and try again later.",
+                detail: "Logs of \(limit) applications are stored or under way "
+                    + "\(ofDevice ? "from this device" : "for this organization"), which is the limit. Keep the logs and try again later.",
                 retryable: true, scope: ofDevice ? .device : .collector, retryAfterMs: 3_600_000, limit: limit)
         case .store(let error): ofStore(error)
         }

@@ -23,8 +23,8 @@ struct CertificatePinCheck: Sendable {
         throw .invalid(
             WireError(
                 .invalidField,
-                "certificatePins lacks the pin of this collector's own key, \(own.base64EncodedString()): devices could not reach it any more. "
-                    + "Add it; a former key's pin can go once this collector serves the new key."))
+                "certificatePins lacks the pin of this collector's own key, \(own.base64EncodedString()): devices could no longer connect. "
+                    + "Add it; remove a former key's pin only when this collector uses the new key."))
     }
 }
 
@@ -40,7 +40,7 @@ struct ProfileFinding: Encodable, Equatable {
             ProfileFinding(
                 path: "/certificatePins",
                 detail:
-                    "There is no backup pin. If the one key is lost, no device that has this profile reaches the collector any more. Make a "
+                    "There is no backup pin. If the key is lost, devices with this profile can no longer reach the collector. Make a "
                     + "second key, keep it elsewhere, and add its pin.")
         ]
     }

@@ -15,7 +15,7 @@ enum ProfileDocument {
             throw .invalidField(
                 name,
                 name == "privacyKey"
-                    ? "is the organization's secret: it is neither shown nor set."
+                    ? "is the organization's secret, which cannot be read or set."
                     : "is set by the collector; leave it out.")
         }
         var profile = WireProfile()

@@ -67,7 +67,7 @@ struct ProfileRevisionRoutes: Sendable {
                 throw Problem.noDevice
             }
             guard scope.application.isEmpty || scope.application == device.application else {
-                throw Problem.invalidParameter("device", "is one of another application: it does not get this profile.")
+                throw Problem.invalidParameter("device", "belongs to another application, which has another profile.")
             }
             application = device.application
         }
@@ -92,7 +92,7 @@ struct ProfileRevisionRoutes: Sendable {
             let revision = try fields.integer("revision", 1...UInt64(Int64.max))
             try fields.finish()
             guard let revision else {
-                throw Problem.invalidField("revision", "is missing: say which one is to be put again.")
+                throw Problem.invalidField("revision", "is missing: give the revision to restore.")
             }
             let scope = ProfileScope(organization: organization, application: application)
             let expected = try await metadata.expectedRevision(request, scope)

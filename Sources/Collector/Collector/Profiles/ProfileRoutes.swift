@@ -35,7 +35,7 @@ struct ProfileRoutes: Sendable {
         if try query.flag("effective") {
             guard query.text("revision") == nil else {
                 throw Problem.invalidParameter(
-                    "revision", "does not go with `effective`: what devices get is the newest.")
+                    "revision", "excludes `effective`, because devices get the newest revision.")
             }
             let device: DeviceProfile
             do throws(StoreError) { device = try await metadata.deviceProfile(of: scope) } catch {
@@ -185,7 +185,7 @@ extension Problem {
             status: 412, code: .preconditionFailed, title: "Changed by another",
             detail: newest == 0
                 ? "There is no such profile yet."
-                : "The newest revision is \(newest). Read it, make the change there, and put it with `If-Match: \"\(newest)\"`."
+                : "The newest revision is \(newest). Read it, change it, and put it with `If-Match: \"\(newest)\"`."
         )
     }
 

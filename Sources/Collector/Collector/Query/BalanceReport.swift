@@ -58,14 +58,14 @@ extension BalanceReport.Finding {
         let message =
             switch code {
             case .deviceClaims:
-                "The device says that it has produced \(entry.totals.produced) records, of which \(entry.totals.waiting) "
+                "The device reports \(entry.totals.produced) produced records, of which \(entry.totals.waiting) "
                     + "wait and \(entry.totals.dropped.values.saturatingSum) were dropped; the mark is at "
-                    + "\(entry.mark.number). That cannot be."
+                    + "\(entry.mark.number). These numbers contradict each other."
             case .storedRecords:
                 "\(entry.storedRows) records are stored, \(entry.mark.rejectedCount) were rejected, "
                     + "\(entry.mark.droppedCount) dropped, "
                     + "\(entry.mark.lostAtCollector) lost; the mark is at \(entry.mark.number). "
-                    + "`ws1collector verify` looks at what is stored."
+                    + "`ws1collector verify` checks the stored data."
             }
         self.init(
             code, device: device.description, epoch: entry.epoch.description, stream: entry.stream.description,

@@ -21,7 +21,7 @@ struct QueryParameters {
         for (name, value) in try Self.pairs(of: request) {
             guard known.contains(name) else {
                 throw Problem.invalidParameter(
-                    name, "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
+                    name, "is unknown. Known: \(known.sorted().joined(separator: ", ")).")
             }
             guard !value.isEmpty else {
                 throw Problem.invalidParameter(name, "is empty. Give a value, or leave it out.")

@@ -41,7 +41,7 @@ struct RecordListing: Sendable {
     /// - Parameter cursor: `nil` starts at the newest record.
     /// - Throws: `Problem` for a cursor of another list, or if the store cannot be read.
     func response(from cursor: PageCursor?) async throws -> Response {
-        if let cursor, cursor.device != device { throw Problem.invalidParameter("cursor", "is of another list.") }
+        if let cursor, cursor.device != device { throw Problem.invalidParameter("cursor", "belongs to another list.") }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // An unreadable store can only be reported before the answer begins.
@@ -123,7 +123,7 @@ struct RecordPages {
             seen += page.records.count
             guard seen <= Self.maximumRecords else {
                 throw Problem.tooMuch(
-                    "More than \(Self.maximumRecords) records would have to be read. Ask for less time.")
+                    "The answer needs more than \(Self.maximumRecords) records. Ask for less time.")
             }
             position = page.next
         } while position != nil

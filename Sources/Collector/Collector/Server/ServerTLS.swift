@@ -59,7 +59,7 @@ package final class ServerTLS: Service {
             }
             $0.onCertificateLoadFailed = { failure in
                 logger.error(
-                    "certificate not reloaded; the former one is served on",
+                    "certificate not reloaded; the former one stays in use",
                     metadata: [
                         "tls.certificate": "\(files.certificate)", "tls.key": "\(files.key)",
                         "error": "\(failure.error)",
@@ -146,16 +146,16 @@ package struct TLSFiles: Equatable, Sendable {
         guard !pem.contains("ENCRYPTED") else {
             throw CollectorError(
                 .invalidConfiguration,
-                "--tls-key \(key) is encrypted, and nobody is there to say its passphrase. Give it without: "
+                "--tls-key \(key) is encrypted, and the collector cannot ask for a passphrase. Decrypt it: "
                     + "`openssl pkey -in \(key) -out plain.pem`, readable by the collector alone.")
         }
         do { return try NIOSSLPrivateKey(bytes: Array(pem.utf8), format: .pem) } catch {
             throw CollectorError(
-                .invalidConfiguration, "--tls-key \(key) holds no private key that can be read as PEM.", cause: error)
+                .invalidConfiguration, "--tls-key \(key) contains no readable private key in PEM.", cause: error)
         }
     }
 
-    private static let content = "it holds no PEM of what it should be"
+    private static let content = "it does not contain the expected PEM"
 
     private func load<Value>(_ flag: String, _ path: String, _ body: () throws -> Value) throws(CollectorError) -> Value
     {

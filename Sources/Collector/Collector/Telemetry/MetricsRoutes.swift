@@ -21,7 +21,7 @@ struct MetricsRoutes: Sendable {
     private func metrics(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         guard context.person.organization == nil else {
-            throw Problem.forbidden("Metrics are of the collector as a whole; the token is of one organization.")
+            throw Problem.forbidden("Metrics cover the whole collector, but the token belongs to one organization.")
         }
         var samples = ProcessFigures.samples()
         func add(_ name: String, _ labels: [(String, String)] = [], _ value: Double) {

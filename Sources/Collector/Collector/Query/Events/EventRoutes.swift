@@ -45,7 +45,7 @@ struct EventRoutes: Sendable {
             grouping = found
         }
         let records = try await records(query, RecordTimes(from: window.from, to: window.to), context)
-        let place = try context.takePlace(in: scans, for: "questions over the fleet")
+        let place = try context.takePlace(in: scans, for: "fleet queries")
         defer { place.giveBack() }
         var summary = EventSummary(window: window, by: grouping)
         do {
@@ -58,7 +58,7 @@ struct EventRoutes: Sendable {
         } catch let overflow as EventSummary.Overflow { throw Problem.tooMuch(overflow.detail) }
         guard step == nil || summary.groups.count * window.buckets * 6 <= Self.maximumValues else {
             throw Problem.tooMuch(
-                "\(summary.groups.count) groups of \(window.buckets) buckets are more than one answer holds. Ask for a longer `step`, or filter."
+                "\(summary.groups.count) groups of \(window.buckets) buckets do not fit into one answer. Ask for a longer `step`, or filter."
             )
         }
         return try EventSummaryView(summary, isStepped: step != nil).response().naming(

@@ -97,7 +97,7 @@ struct EventSummary {
         if groups[key, default: Group()].buckets[bucket, default: Cell()].add(number, of: device) { remembered += 1 }
         guard remembered <= Self.maximumRemembered else {
             throw Overflow(
-                detail: "More devices than can be counted apart in one answer. Ask for less time, or a longer `step`.")
+                detail: "There are too many devices to count in one answer. Ask for less time, or a longer `step`.")
         }
     }
 }

@@ -32,7 +32,7 @@ struct FleetMetricRoutes: Sendable {
             organization: context.person.organization, withTest: try query.flag("test"))
         var rest = devices[...]
         if let cursor = try query.cursor() {
-            guard let last = cursor.device else { throw Problem.invalidParameter("cursor", "is of another list.") }
+            guard let last = cursor.device else { throw Problem.invalidParameter("cursor", "belongs to another list.") }
             rest = devices[devices.partitioningIndex { ($0.high, $0.low) > (last.high, last.low) }...]
         }
         let end = min(rest.startIndex + Self.pageDevices, rest.endIndex)
@@ -54,7 +54,7 @@ struct FleetMetricRoutes: Sendable {
         let latest = try LatestValues(query, store: store)
         let devices = try await metadata.deviceIDs(
             organization: context.person.organization, withTest: try query.flag("test"))
-        let place = try context.takePlace(in: scans, for: "questions over the fleet")
+        let place = try context.takePlace(in: scans, for: "fleet queries")
         defer { place.giveBack() }
         var rest = devices[...]
         var values: [[String: String]: [Double]] = [:]
@@ -71,7 +71,7 @@ struct FleetMetricRoutes: Sendable {
             }
             guard values.count <= Self.maximumDistributions, counted <= Self.maximumValues else {
                 throw Problem.tooMuch(
-                    "The values have more than \(Self.maximumDistributions) attribute sets, or are more than \(Self.maximumValues). Ask "
+                    "There are more than \(Self.maximumDistributions) attribute sets or \(Self.maximumValues) values. Ask "
                         + "for one `attribute`.")
             }
             rest = rest.dropFirst(step.count)

@@ -76,7 +76,7 @@ struct SeriesQuery: Equatable, Sendable {
             guard let aggregate = SeriesAggregate(rawValue: String(name)), !found.contains(aggregate) else {
                 let known = SeriesAggregate.allCases.map(\.rawValue).joined(separator: ", ")
                 throw Problem.invalidParameter(
-                    "aggregate", "has `\(name)`; expected some of \(known), each once, with commas between.")
+                    "aggregate", "has `\(name)`; expected some of \(known), each once, separated by commas.")
             }
             found.append(aggregate)
         }
@@ -141,7 +141,7 @@ struct SeriesWindow: Equatable, Sendable {
             let least = ((to - from) / Int64(Self.maximumBuckets)) / Self.second + 1
             throw Problem.invalidParameter(
                 "step",
-                "makes more than \(Self.maximumBuckets) buckets of the time asked for; ask for \(least) s or more, or for less time."
+                "divides the time into more than \(Self.maximumBuckets) buckets; ask for \(least) s or more, or for less time."
             )
         }
         self.init(from: from, to: to, step: step)

@@ -30,8 +30,8 @@ struct SeriesRoutes: Sendable {
         let values = accumulator.series.count * query.window.buckets * query.aggregates.count
         guard values <= Self.maximumValues else {
             throw Problem.tooMuch(
-                "\(accumulator.series.count) series of \(query.window.buckets) buckets are \(values) values; at most \(Self.maximumValues) "
-                    + "are given. Ask for a longer `step`, less time, or one `attribute`.")
+                "\(accumulator.series.count) series of \(query.window.buckets) buckets make \(values) values; one answer has at most \(Self.maximumValues). "
+                    + "Ask for a longer `step`, less time, or one `attribute`.")
         }
         return try SeriesView(accumulator, query.aggregates, device: device.id).response()
             .naming(missing: store.unreadableFiles(of: .sample))
@@ -57,7 +57,7 @@ struct SeriesRoutes: Sendable {
                     "There are more than \(limit) series. Ask for fewer metrics, or for one `attribute`.")
             case .buckets(let limit):
                 throw Problem.tooMuch(
-                    "More than \(limit) buckets hold values. Ask for a longer `step`, less time, or one `attribute`.")
+                    "More than \(limit) buckets have values. Ask for a longer `step`, less time, or one `attribute`.")
             }
         }
         return accumulator
