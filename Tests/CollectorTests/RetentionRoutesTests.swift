@@ -129,7 +129,7 @@ struct RetentionRoutesTests {
             let released = try await client.send(.post, path, bearer: administrator)
             #expect(
                 try released.json.flag("released") == true
-                    && released.json.text("waited")?.contains("after the present time") == true)
+                    && released.json.text("waited")?.contains("in the future") == true)
             #expect(try await client.json("/api/v1/retention", bearer: administrator)["waiting"] == nil)
             #expect(try await Self.trail(client, administrator).map { $0.text("action") } == ["retention-release"])
         }

@@ -105,7 +105,7 @@ package struct DataDirectory: Sendable {
     static func makeEmpty(_ path: String) throws(StoreError) {
         try Files<StoreError>.makeDirectory(path, syncing: true)
         guard try names(in: path).isEmpty else {
-            throw StoreError(.conflict, "\(path) is not empty. Name a directory that is not there yet.")
+            throw StoreError(.conflict, "\(path) is not empty. Name a directory that does not exist.")
         }
     }
 
@@ -135,7 +135,7 @@ package struct DataDirectory: Sendable {
     static func lock(_ path: String) throws(StoreError) -> FileLock {
         guard let lock = try FileLock(path, failure: StoreError.self) else {
             throw StoreError(
-                .inUse, "\(path) is held by another collector. End that one, or use another data directory.")
+                .inUse, "Another collector uses \(path). End it, or use another data directory.")
         }
         return lock
     }
@@ -159,8 +159,8 @@ extension DataDirectory {
                 throw SQLiteError(
                     code: .cannotOpen,
                     message:
-                        "\(path) has a log beside it and its directory cannot be written: what is in the log could not be read. "
-                        + "Copy the directory to where it can be written, and look there.",
+                        "\(path) has a WAL, and its directory cannot be written, so the WAL cannot be read. "
+                        + "Copy the directory to a writable place, and use the copy.",
                     operation: "open read-only")
             }
             guard !isHeld else { throw error }

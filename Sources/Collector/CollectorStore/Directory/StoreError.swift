@@ -49,7 +49,7 @@ package struct StoreError: CodedError, FileFailure, Equatable {
         case .inUse: "Another process uses the collector's files. Its log says more."
         case .internalFault: "The collector has failed. Its log says more."
         case .notFound, .conflict, .invalid, .shuttingDown, .overloaded:
-            cause == nil ? message : "The collector could not do that (\(code.rawValue)). Its log says more."
+            cause == nil ? message : "The collector failed (\(code.rawValue)). Its log says more."
         }
     }
 }
@@ -61,7 +61,7 @@ extension StoreError {
     static func databaseGone(_ path: String) -> StoreError {
         StoreError(
             .io,
-            "\(path) was removed or replaced while the collector has it open. Stop the collector, put the file back, and start it again."
+            "\(path) was removed or replaced while the collector had it open. Stop the collector, put the file back, and start it again."
         )
     }
 

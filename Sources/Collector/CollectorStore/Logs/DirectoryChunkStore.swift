@@ -35,7 +35,7 @@ package struct DirectoryChunkStore: ChunkStore {
         guard let opened = try OpenFile<StoreError>.reading(file(path)) else { return nil }
         let bytes = try opened.read(range.count, at: range.lowerBound)
         guard bytes.count == range.count else {
-            throw StoreError(.corrupt, "\(file(path)) ends before its index does.")
+            throw StoreError(.corrupt, "\(file(path)) is shorter than its index says.")
         }
         return Data(bytes)
     }

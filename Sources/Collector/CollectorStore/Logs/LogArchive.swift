@@ -44,12 +44,12 @@ package final class LogArchive: Sendable {
         }
         if let first = leftovers.strangers.first {
             logger.warning(
-                "there are files among the chunks that are not the collector's; they are left alone",
+                "unknown files among the chunks are left alone",
                 metadata: ["store.files": "\(leftovers.strangers.count)", "store.file": "\(first)"])
         }
         if let first = leftovers.unknown.first {
             logger.error(
-                "there are chunks of uploads that collector.sqlite does not know; they are left alone, and not listed",
+                "chunks of unknown uploads are left alone and not listed",
                 metadata: ["store.files": "\(leftovers.unknown.count)", "store.file": "\(first)"])
         }
         return archive
@@ -86,11 +86,11 @@ package final class LogArchive: Sendable {
             throw .store(
                 StoreError(
                     .diskFull,
-                    "\(free) bytes are free; logs are taken while \(leastFreeBytes) are. Free disk space, or delete logs."
+                    "\(free) bytes are free; logs are accepted only with \(leastFreeBytes) free. Free disk space, or delete logs."
                 ))
         }
         guard beingPut.withLock({ $0.insert(expected.path).inserted }) else {
-            throw .store(StoreError(.overloaded, "the chunk is being stored by another request. Try again."))
+            throw .store(StoreError(.overloaded, "another request is storing the chunk. Try again."))
         }
         defer { beingPut.withLock { _ = $0.remove(expected.path) } }
         let writer = writers[Int(truncatingIfNeeded: device.low % UInt64(writers.count))]

@@ -199,7 +199,7 @@ final class RunCursor {
         } catch { throw StoreError(.corrupt, "\(run.path): \(error.message)") }
         guard inflated.count == Int(stretch.rawBytes) else {
             throw StoreError(
-                .corrupt, "\(run.path) has \(inflated.count) bytes of text where \(stretch.rawBytes) were.")
+                .corrupt, "\(run.path) has \(inflated.count) bytes of text instead of \(stretch.rawBytes).")
         }
         text = inflated
         held.hold(inflated.count)

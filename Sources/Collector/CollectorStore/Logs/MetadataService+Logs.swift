@@ -38,7 +38,7 @@ extension MetadataService {
             let epoch = LogEpochID(row.data(10))
         else {
             throw SQLiteError(
-                code: .corrupt, message: "\(path): a chunk has ids that cannot be.", operation: "read chunk")
+                code: .corrupt, message: "\(path): a chunk has impossible ids.", operation: "read chunk")
         }
         var times: ClosedRange<Int64>?
         var numbers: ClosedRange<UInt64>?
@@ -81,7 +81,7 @@ extension MetadataService {
         guard let segments else {
             throw StoreError(
                 .invalid,
-                "more than \(LogSegment.maximumRuns) pieces of logs may match. Name a device, or a shorter time.")
+                "more than \(LogSegment.maximumRuns) runs of log lines may match. Name a device, or a shorter time.")
         }
         return Array(segments.values)
     }

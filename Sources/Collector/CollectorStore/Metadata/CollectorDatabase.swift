@@ -254,9 +254,9 @@ enum CollectorDatabase {
         guard let first = partitions.first else { return }
         throw StoreError(
             .conflict,
-            "\(directory.databasePath) is missing or empty, but \(partitions.count) record files are there (from \(first.name)). Make "
-                + "a data directory of a backup with `ws1collector restore`, or name another; a new collector.sqlite would not know whose "
-                + "records these are, and an older one put in its place would not know of the newer ones.")
+            "\(directory.databasePath) is missing or empty, but \(partitions.count) record files exist (from \(first.name)). Make "
+                + "a data directory from a backup with `ws1collector restore`, or name another. A new collector.sqlite would not know whose "
+                + "records these are, and an older one would not know the newer records.")
     }
 
     /// One of the collector's own values, such as its ids; empty where it is not there.
@@ -301,9 +301,9 @@ extension StoreError {
     fileprivate static func damagedDatabase(_ cause: String, in directory: DataDirectory) -> StoreError {
         StoreError(
             .corrupt,
-            "\(directory.databasePath) is damaged (\(cause)). It holds tokens, devices' credentials and what retention has removed, which the record "
-                + "files do not tell. Make a new data directory of the newest backup with `ws1collector restore --data \(directory.path)-restored "
-                + "--from BACKUP`, and serve that one. What devices sent after the backup then counts as lost at the collector."
+            "\(directory.databasePath) is damaged (\(cause)). It contains tokens, devices' credentials and marks of removed files, which the record "
+                + "files do not have. Make a new data directory from the newest backup with `ws1collector restore --data \(directory.path)-restored "
+                + "--from BACKUP`, and serve that one. Records that devices sent after the backup then count as lost at the collector."
         )
     }
 }

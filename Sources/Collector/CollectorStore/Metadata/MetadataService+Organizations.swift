@@ -25,7 +25,7 @@ extension MetadataService {
         guard isPlain, (1...63).contains(name.utf8.count), let first = name.utf8.first, !marks.contains(first) else {
             throw StoreError(
                 .invalid,
-                "an organization's name is 1 to 63 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit."
+                "an organization's name must have 1 to 63 letters, digits, \".\", \"_\" and \"-\", and begin with a letter or digit."
             )
         }
         let now = clock.now()
@@ -34,7 +34,7 @@ extension MetadataService {
             try audit.append(AuditEntry(.organizationCreate, by: actor, organization: name, subject: name), at: now)
             return true
         }
-        guard isNew else { throw StoreError(.conflict, "there is an organization \"\(name)\" already.") }
+        guard isNew else { throw StoreError(.conflict, "the organization \"\(name)\" already exists.") }
     }
 
     /// Inserts it with its own privacy key and the profile of a new organization.

@@ -78,7 +78,7 @@ package actor MetadataService {
         let created = try FirstStart.create(in: connection, at: clock.now(), deliver: deliver)
         guard let collector = CollectorID(try CollectorDatabase.meta("collector_id", connection)),
             let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
-        else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are not there.") }
+        else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are missing.") }
         let commands = OpenCommands()
         try StoreError.mapping { () throws(SQLiteError) in try commands.load(from: connection, at: clock.now()) }
         let service = MetadataService(
@@ -192,7 +192,7 @@ package actor MetadataService {
             _ = try connection.checkpoint(.truncate)
             try connection.close()
         } catch {
-            logger.warning("collector.sqlite was not closed in order", metadata: ["store.error": "\(error)"])
+            logger.warning("collector.sqlite not closed in order", metadata: ["store.error": "\(error)"])
         }
         lock?.release()
     }

@@ -37,16 +37,16 @@ package struct DeviceIncident: Hashable, Sendable {
         let streams = Self.text(Self.streams(in: former).union([stream]).sorted())
         return switch kind {
         case .recordsLost:
-            "\(count) records of the \(streams) are missing here that the device was told are stored. "
-                + "That is so after a restore from backup, and where a record file was lost."
+            "\(count) records of the \(streams) are missing that the collector had acknowledged. "
+                + "This happens after a restore from backup, or if a record file was lost."
         case .damagedOnDevice:
-            "\(count) records of the \(streams) were lost on the device: its queue was damaged. "
-                + "What was still readable there was kept. "
-                + "`ws1agent status` on the device tells what was found; its disk may be failing."
+            "\(count) records of the \(streams) were lost on the device, because its queue was damaged. "
+                + "Readable records were kept. "
+                + "`ws1agent status` on the device shows the damage; its disk may be failing."
         case .identityConflict:
-            "The device's history of the \(streams) is not the one that is stored: "
-                + "two machines may run with one identity, or an older image of it was brought back. "
-                + "The device settles it by itself, or enrolls anew."
+            "The device's history of the \(streams) has diverged from the stored one: "
+                + "two machines may share one identity, or an older image was brought back. "
+                + "The device solves this by itself, or enrolls again."
         }
     }
 

@@ -55,10 +55,10 @@ package struct NoticeCourier: Sendable {
                     switch await post(news) {
                     case .delivered: break
                     case .refused(let reason):
-                        logger.error("a notice was refused", metadata: about.merging(["error": "\(reason)"]) { $1 })
+                        logger.error("webhook refused a notice", metadata: about.merging(["error": "\(reason)"]) { $1 })
                     case .failed(let reason):
                         logger.warning(
-                            "a notice could not be handed on", metadata: about.merging(["error": "\(reason)"]) { $1 })
+                            "notice not posted to the webhook", metadata: about.merging(["error": "\(reason)"]) { $1 })
                         return false
                     }
                     try await service.notePosted(news)

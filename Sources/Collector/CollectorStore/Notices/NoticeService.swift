@@ -69,7 +69,7 @@ package struct NoticeService: Sendable {
     package func flush() async {
         let (counts, leftOut) = incidents.take()
         if leftOut > 0 {
-            logger.warning("incidents of devices left out of the notices", metadata: ["count": "\(leftOut)"])
+            logger.warning("incidents of devices left out of the notices ", metadata: ["count": "\(leftOut)"])
         }
         guard !counts.isEmpty else { return }
         do throws(StoreError) { try await metadata.write(counts) } catch { logFailure(error) }

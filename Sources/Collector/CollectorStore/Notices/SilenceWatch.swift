@@ -123,8 +123,8 @@ struct SilencePlan: Equatable {
     }
 
     static func detail(ofMany count: Int) -> String {
-        "\(count) further devices are silent: more than the \(toldOneByOne) a day that are told of one by one. `GET /api/v1/devices?state=silent` lists "
-            + "them. Where they went silent together, look at what lies between them and the collector."
+        "\(count) further devices are silent. At most \(toldOneByOne) a day get a notice of their own. `GET /api/v1/devices?state=silent` lists "
+            + "them. If they went silent together, check the network between them and the collector."
     }
 }
 
@@ -138,6 +138,6 @@ package struct SilentDevice: Equatable, Sendable {
 
     var detail: String {
         "No beacon came for \(silentSeconds) s; one is expected every \(expectedBeaconSeconds) s. The device is off, cannot reach the collector, or is "
-            + "gone: one that is gone for good is better revoked or deleted."
+            + "gone. If it is gone for good, revoke or delete it."
     }
 }

@@ -176,7 +176,7 @@ extension ChainState {
                     last: last, reason: DropReason(rawValue: statement.int(index + 5)), at: statement.int64(index + 6))
             }
         } catch {
-            throw StoreError(.corrupt, "a chain's row in \(file) is not readable: \(error). Run `ws1collector verify`.")
+            throw StoreError(.corrupt, "a chain's row in \(file) cannot be read: \(error). Run `ws1collector verify`.")
         }
     }
 }

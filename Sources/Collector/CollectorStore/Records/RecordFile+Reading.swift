@@ -216,7 +216,7 @@ extension RecordFile {
         guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)),
             statement.int64(1) >= 1,
             statement.int64(2) >= statement.int64(1), statement.int64(3) >= 0, statement.int64(7) >= 0
-        else { throw corrupt("slice \(statement.int64(0)) has numbers or links that cannot be") }
+        else { throw corrupt("slice \(statement.int64(0)) has impossible numbers or links") }
         var slice = StoredSlice(
             id: statement.int64(0), first: UInt64(statement.int64(1)), last: UInt64(statement.int64(2)),
             lostBefore: UInt64(statement.int64(3)), priorLink: prior, lastLink: last, receivedAt: statement.int64(6),
@@ -224,7 +224,7 @@ extension RecordFile {
         do {
             for gap in try WireBatchPart.decode(statement.data(8)).gaps { slice.gaps.append(try Gap(gap)) }
         } catch {
-            throw corrupt("the gaps of slice \(slice.id) are not readable: \(error)")
+            throw corrupt("the gaps of slice \(slice.id) cannot be read: \(error)")
         }
         slice.rejected = try rejected(chain: chain, first: slice.first, last: slice.last)
         return slice
@@ -238,7 +238,7 @@ extension RecordFile {
         var found: [RejectedRecord] = []
         while try step(statement) {
             guard let link = ChainLink(statement.data(3)), statement.int64(0) >= 1 else {
-                throw corrupt("a rejected record of chain \(chain) has a number or link that cannot be")
+                throw corrupt("a rejected record of chain \(chain) has an impossible number or link")
             }
             found.append(
                 RejectedRecord(
@@ -268,7 +268,7 @@ extension RecordFile {
     func corrupt(_ message: String) -> StoreError {
         StoreError(
             .corrupt,
-            "\(path): \(message). A running collector replaces a damaged file by itself; `ws1collector verify` names what is wrong."
+            "\(path): \(message). A running collector repairs a damaged file by itself; `ws1collector verify` names the damage."
         )
     }
 }

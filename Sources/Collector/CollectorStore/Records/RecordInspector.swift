@@ -47,7 +47,7 @@ actor RecordInspector {
         var harmed: [Partition: PartitionHarm] = [:]
         for entry in listing.missing {
             harmed[entry.partition] = PartitionHarm(
-                isMissing: true, message: "is not there, and retention has not removed it")
+                isMissing: true, message: "is missing, and retention has not removed it")
         }
         for partition in listing.partitions {
             var message: String?
@@ -83,8 +83,8 @@ actor RecordInspector {
                     .init(
                         code: .unreadable, file: partition.name, stream: "\(partition.stream)",
                         message:
-                            "a damaged file is being replaced, and counts in later files are not yet those of the new "
-                            + "one. A running collector finishes that by itself, another one when it starts: verify again then."
+                            "the repair of a damaged file is not finished, so counts in later files do not match yet. "
+                            + "A running collector finishes it by itself, a stopped one at its start: verify again then."
                     ))
             }
             return report
@@ -98,7 +98,7 @@ actor RecordInspector {
                 .init(
                     code: .missing, file: entry.partition.name, stream: "\(stream)",
                     message:
-                        "the file is not there and retention has not removed it; it had at least \(entry.slices) slices."
+                        "the file is missing, and retention has not removed it; it had at least \(entry.slices) slices."
                 ))
         }
         for partition in listing.partitions where partition.stream == stream {
@@ -209,7 +209,7 @@ actor RecordInspector {
 
     private func look(withBaseline: Bool) throws(StoreError) -> Listing {
         guard Paths.exists(directory.path) else {
-            throw StoreError(.notFound, "there is no data directory \(directory.path).")
+            throw StoreError(.notFound, "the data directory \(directory.path) does not exist.")
         }
         // With records and no metadata there is something to look at; with neither there is no collector's data.
         let partitions = try directory.partitions()

@@ -106,7 +106,7 @@ package final class SQLiteRecordStore: RecordStore {
 
     private func writer(of stream: StreamName) throws(StoreError) -> StreamWriter {
         guard let writer = held?.writers[stream] else {
-            throw StoreError(.shuttingDown, "the store is open to read only.")
+            throw StoreError(.shuttingDown, "the store is open for reading only.")
         }
         return writer
     }
@@ -194,7 +194,7 @@ package final class SQLiteRecordStore: RecordStore {
     package func readiness() async -> StoreReadiness {
         if let free = directory.disk?.freeBytes, free < configuration.readyFreeBytes {
             return .notReady(
-                "\(free) bytes are free for \(directory.recordsPath), \(configuration.readyFreeBytes) are wanted.")
+                "\(free) bytes are free for \(directory.recordsPath), \(configuration.readyFreeBytes) are needed.")
         }
         for stream in StreamName.allCases {
             do throws(StoreError) { if let error = try await writer(of: stream).fault() { throw error } } catch {

@@ -42,10 +42,10 @@ struct StoredSlice: Sendable {
     func walk(_ visit: (UInt64, ChainLink, Step) -> Void) throws(Fault) {
         let ranges = records.withUnsafeBytes { PackedRecords.ranges($0) }
         guard let ranges else {
-            throw Fault(number: first, message: "the lengths of the packed records do not tile their blob")
+            throw Fault(number: first, message: "the lengths of the packed records do not match their blob")
         }
         guard ranges.count == recordCount else {
-            throw Fault(number: first, message: "\(ranges.count) records are packed where \(recordCount) were counted")
+            throw Fault(number: first, message: "\(ranges.count) records are packed, but \(recordCount) were counted")
         }
         var position = first - 1
         var running = priorLink
@@ -64,7 +64,7 @@ struct StoredSlice: Sendable {
             } else if let rejection = nextRejected.first, rejection.number == position + 1 {
                 nextRejected.removeFirst()
                 if let bytes = rejection.bytes, running.appending(bytes) != rejection.link {
-                    throw Fault(number: rejection.number, message: "a rejected record's bytes do not give its link")
+                    throw Fault(number: rejection.number, message: "a rejected record's bytes do not match its link")
                 }
                 running = rejection.link
                 position += 1
@@ -86,7 +86,7 @@ struct StoredSlice: Sendable {
         guard running == lastLink else {
             throw Fault(
                 number: first,
-                message: "the chain recomputed over \(first)...\(last) does not end in the link it was accepted with")
+                message: "the recomputed chain of \(first)...\(last) does not end with the stored link")
         }
     }
 }

@@ -47,7 +47,7 @@ final class StreamFiles {
         var hasLostFiles = false
         if let open = active, open.isEmptied { throw StoreError.emptied(open.partition) }
         if let open = active, !open.isInPlace {
-            logger.error("record file was removed while it was open", metadata: ["store.file": "\(open.path)"])
+            logger.error("record file was removed while open", metadata: ["store.file": "\(open.path)"])
             close()
             let removed = newestRemoved
             days = try directory.partitions().filter { $0.stream == stream && $0.day.number > removed?.number ?? -1 }
@@ -145,12 +145,12 @@ final class StreamFiles {
     func beginRetiring(_ day: UTCDay) throws(StoreError) {
         let partition = Partition(day: day, stream: stream)
         guard let oldest = days.first, days.contains(day) else {
-            throw StoreError(.notFound, "there is no \(partition.name).")
+            throw StoreError(.notFound, "\(partition.name) does not exist.")
         }
         guard day == oldest else {
             throw StoreError(
                 .conflict,
-                "\(partition.name) is not the oldest of its stream, \(oldest) is. Remove the older ones first.")
+                "\(partition.name) is not the oldest file of its stream; \(oldest) is. Remove the older ones first.")
         }
         newestRemoved = max(newestRemoved ?? day, day)
         if active?.partition.day == day { try sealActive() }
@@ -171,7 +171,7 @@ final class StreamFiles {
     /// Closes without moving the WAL into the file, so the disk stays unchanged.
     func closeUnchanged() {
         do throws(SQLiteError) { try active?.connection.setCheckpointOnClose(false) } catch {
-            logger.warning("a record file is closed with its log moved into it", metadata: ["store.error": "\(error)"])
+            logger.warning("WAL of a record file not moved into it at the close", metadata: ["store.error": "\(error)"])
         }
         close()
     }

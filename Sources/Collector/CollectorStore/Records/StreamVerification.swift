@@ -42,7 +42,7 @@ struct StreamVerification {
             report.add(
                 .init(
                     code: .miscounted, file: file.partition.name, stream: "\(stream)",
-                    message: "\(slices) slices and \(rejected) rejected records are there, "
+                    message: "the file has \(slices) slices and \(rejected) rejected records, but "
                         + "\(report.slices - before.slices) and \(report.rejected - before.rejected) belong to a chain."
                 ))
         }
@@ -64,15 +64,15 @@ struct StreamVerification {
             if row.entryNumber > chain.counted.number {
                 let cause =
                     isIncomplete
-                    ? "a file before it cannot be read" : "a file before it is gone without its marks in the baseline"
+                    ? "an earlier file cannot be read" : "an earlier file is gone, and the baseline lacks its marks"
                 add(
                     .missing, chain.counted.number + 1, row.entryNumber,
-                    "the chain enters this file at \(row.entryNumber), what is there before ends at \(chain.counted.number): \(cause)."
+                    "the chain enters this file at \(row.entryNumber), but earlier files end at \(chain.counted.number): \(cause)."
                 )
             } else {
                 add(
                     .altered, row.entryNumber, chain.counted.number,
-                    "the chain enters this file at \(row.entryNumber) with a link that is not the one it had there.")
+                    "the chain enters this file at \(row.entryNumber) with another link than earlier files have.")
             }
             chain.counted.number = row.entryNumber
             chain.counted.link = row.entryLink
@@ -90,7 +90,7 @@ struct StreamVerification {
             if slice.first <= chain.counted.number {
                 add(
                     .doubled, slice.first, min(slice.last, chain.counted.number),
-                    "numbers up to \(chain.counted.number) are there already; nothing of this slice may be stored again."
+                    "this slice repeats numbers; those up to \(chain.counted.number) are already stored."
                 )
                 continue
             }
@@ -98,13 +98,13 @@ struct StreamVerification {
             if hole != slice.lostBefore {
                 add(
                     .missing, chain.counted.number + 1, slice.first - 1,
-                    "\(hole) numbers are missing before this slice, \(slice.lostBefore) were lost when it was accepted."
+                    "\(hole) numbers are missing before this slice, but it was accepted with \(slice.lostBefore) lost."
                 )
             }
             if hole == 0, slice.priorLink != chain.counted.link {
                 add(
                     .altered, slice.first, slice.last,
-                    "the slice does not continue the chain: its first link is not the last one before it.")
+                    "the slice does not continue the chain: its first link differs from the last one before it.")
             }
             chain.counted.lostAtCollector.addSaturating(slice.lostBefore)
             report.lostAtCollector.addSaturating(slice.lostBefore)
@@ -135,7 +135,7 @@ struct StreamVerification {
                     stored += 1
                     let envelope = slice.records.slice(range).withUnsafeBytes { RecordEnvelope(scanning: $0) }
                     if envelope?.number != number, misplaced == nil {
-                        misplaced = .init(number: number, message: "the record's envelope does not say its number")
+                        misplaced = .init(number: number, message: "the record's envelope has another number")
                     }
                 }
             }

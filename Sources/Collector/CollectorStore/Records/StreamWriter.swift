@@ -72,7 +72,7 @@ actor StreamWriter {
             guard !batch.isEmpty else {
                 return refusal(
                     of: job,
-                    StoreError(.internalFault, "a job of the \(stream) stream was neither settled nor waiting."))
+                    StoreError(.internalFault, "a job of the \(stream) stream was neither done nor waiting."))
             }
             commit(batch)
             pipeline.release(batch)
@@ -202,7 +202,7 @@ actor StreamWriter {
         case .identityConflict:
             changes.incidents.append((DeviceIncident(.identityConflict, device: job.device, stream: stream), 1))
             return answer(
-                part, .identityConflict, entry.state.mark, "the history at number \(entry.state.mark.number) is another"
+                part, .identityConflict, entry.state.mark, "the history at number \(entry.state.mark.number) differs"
             )
         case .already:
             // An answer was lost. Newer totals deserve an update of the row; others come from a delayed duplicate.
@@ -406,7 +406,7 @@ actor StreamWriter {
         }
         isShutDown = true
         do { try files.seal() } catch {
-            logger.warning("a record file was not closed in order", metadata: ["store.error": "\(error)"])
+            logger.warning("record file not closed in order", metadata: ["store.error": "\(error)"])
         }
     }
 }

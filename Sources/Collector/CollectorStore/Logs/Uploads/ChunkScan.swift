@@ -41,7 +41,7 @@ struct ChunkScan: Sendable {
         let maximum = Self.maximumStoredBytes(ofText: expected)
         guard stored.count <= maximum else {
             throw .damaged(
-                "The chunk has \(stored.count) bytes for \(expected) of text; at most \(maximum) can be gzip of that.")
+                "The chunk has \(stored.count) bytes for \(expected) of text; gzip of that has at most \(maximum).")
         }
         let scanner = Scanner()
         do throws(GzipError) {
@@ -61,7 +61,7 @@ struct ChunkScan: Sendable {
             throw .damaged("The text has \(scanner.rawBytes) bytes; the manifest says \(expected).")
         }
         guard Data(scanner.digest.finalize()) == rawDigest else {
-            throw .damaged("The text has another SHA-256 than the manifest says.")
+            throw .damaged("The SHA-256 of the text differs from the manifest.")
         }
         guard scanner.pieces <= Self.maximumPieces else {
             throw .damaged(

@@ -143,8 +143,8 @@ extension MetadataService {
             try notices.raise(
                 .logQuotaReached, organization: device.organization, subject: Self.noticeSubject,
                 detail:
-                    "Devices send logs under \(ofOrganization.count) names of applications; at most \(limit) are taken. "
-                    + "Uploads under further names are refused and stay on their devices. Delete logs, or raise --log-applications.",
+                    "Devices send logs under \(ofOrganization.count) application names; at most \(limit) are accepted. "
+                    + "Uploads under other names are refused and stay on their devices. Delete logs, or raise --log-applications.",
                 at: now)
             return .tooManyApplications(ofDevice: false, limit: limit)
         }

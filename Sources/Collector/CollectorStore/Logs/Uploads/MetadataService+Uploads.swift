@@ -55,7 +55,7 @@ extension MetadataService {
                 try notices.raise(
                     .uploadExpired, organization: upload.organization, subject: upload.device,
                     detail:
-                        "Upload \(upload.upload) was not completed in 7 days: \(upload.missing) of \(upload.chunks) chunks have not come.",
+                        "Upload \(upload.upload) was not completed in 7 days: \(upload.missing) of \(upload.chunks) chunks are missing.",
                     at: now)
             }
             guard forgets else { return }

@@ -48,7 +48,7 @@ package struct UploadManifest: Equatable, Sendable {
         guard wire.chunks.count <= Self.maximumChunks else {
             throw WireError(
                 .invalidField,
-                "chunks: \(wire.chunks.count) are more than \(Self.maximumChunks). Begin several uploads.")
+                "chunks: \(wire.chunks.count) exceed the limit of \(Self.maximumChunks). Begin several uploads.")
         }
         chunks = []
         chunks.reserveCapacity(wire.chunks.count)

@@ -86,7 +86,7 @@ struct BackupManifestWriter: ~Copyable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard var bytes = try? encoder.encode(line) else {
-            throw StoreError(.internalFault, "\(path): a line cannot be written.")
+            throw StoreError(.internalFault, "\(path): a line cannot be encoded.")
         }
         bytes.append(UInt8(ascii: "\n"))
         try file.write(bytes.bytes)
@@ -104,7 +104,7 @@ struct BackupManifestReader {
     init(directory: String) throws(StoreError) {
         path = "\(directory)/\(BackupManifest.name)"
         guard Paths.exists(path) else {
-            throw StoreError(.notFound, "\(directory) is not a complete backup: there is no \(BackupManifest.name).")
+            throw StoreError(.notFound, "\(directory) is not a complete backup: it has no \(BackupManifest.name).")
         }
         var head: BackupManifest.Head?
         var counted = BackupManifest.Summary()
@@ -117,7 +117,7 @@ struct BackupManifestReader {
                     throw Self.damaged(path)
                 }
                 guard found.format <= BackupManifest.format else {
-                    throw StoreError(.newerVersion, "\(path) was made by a newer version. Restore it with that.")
+                    throw StoreError(.newerVersion, "\(path) was made by a newer version. Use that to restore it.")
                 }
                 head = found
             } else if stated != nil {
@@ -143,7 +143,7 @@ struct BackupManifestReader {
     }
 
     private static func damaged(_ path: String) -> StoreError {
-        StoreError(.corrupt, "\(path) is damaged or cut short. Take another backup.")
+        StoreError(.corrupt, "\(path) is damaged or incomplete. Use another backup.")
     }
 
     private static func forEachLine(of path: String, _ body: (Data) throws(StoreError) -> Void) throws(StoreError) {

@@ -56,7 +56,7 @@ package struct StoreBackup: Sendable {
     private func copied() async throws(StoreError) -> Report {
         for _ in 0..<Self.attempts {
             if let report = try await attempt() { return report }
-            logger.notice("a record file was removed meanwhile: the backup begins anew")
+            logger.notice("a record file was removed during the backup, which begins again")
             try output.removeContent()
         }
         throw StoreError(

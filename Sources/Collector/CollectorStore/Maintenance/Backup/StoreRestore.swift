@@ -47,16 +47,16 @@ package struct StoreRestore {
             let parent = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
             if parents.insert(parent).inserted { try Files<StoreError>.makeDirectory(parent, syncing: true) }
             guard let digest = try FileDigest.copying("\(backup)/\(file.path)", to: path) else {
-                throw StoreError(.corrupt, "\(backup)/\(file.path) is not there. Take another backup.")
+                throw StoreError(.corrupt, "\(backup)/\(file.path) is missing. Use another backup.")
             }
             guard digest.bytes == file.bytes, digest.sha256.hexadecimal == file.sha256 else {
                 throw StoreError(
                     .corrupt,
-                    "\(backup)/\(file.path) is not what was backed up: its SHA-256 is another. Take another backup.")
+                    "\(backup)/\(file.path) has changed: its SHA-256 differs. Use another backup.")
             }
             hasDatabase = hasDatabase || isDatabase
         }
-        guard hasDatabase else { throw StoreError(.corrupt, "\(backup) has no collector.sqlite. Take another backup.") }
+        guard hasDatabase else { throw StoreError(.corrupt, "\(backup) has no collector.sqlite. Use another backup.") }
         for parent in parents { try Files<StoreError>.sync(directory: parent) }
         let incarnation = IncarnationID.random()
         let ended = try beginAnew(database, as: incarnation)

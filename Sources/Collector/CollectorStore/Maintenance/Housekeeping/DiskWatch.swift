@@ -38,8 +38,8 @@ package final class DiskWatch: Sendable {
             await notices.raise(
                 .diskLow, subject: path,
                 detail:
-                    "\(free) bytes are free for \(path), less than \(lowBytes). Free disk space, or keep less: when it is full nothing is "
-                    + "stored, and devices keep their records until there is room.")
+                    "\(free) bytes are free for \(path), less than \(lowBytes). Free disk space, or keep less. On a full disk nothing is "
+                    + "stored, and devices keep their records.")
         case .enough: await notices.end(.diskLow, subject: path)
         case nil: break
         }

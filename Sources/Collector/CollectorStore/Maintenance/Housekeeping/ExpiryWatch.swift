@@ -26,8 +26,8 @@ package final class CertificateWatch: Sendable {
         for certificate in certificates() {
             guard let threshold = certificate.threshold(at: now) else { continue }
             present[certificate.subject(threshold)] =
-                "\(certificate.name) ends at \(Timestamp.text(certificate.expires)): less than \(threshold) days are left. "
-                + "Put a new one in its place; who connects after its end is not served."
+                "\(certificate.name) expires at \(Timestamp.text(certificate.expires)), in less than \(threshold) days. "
+                + "Replace it; after that, connections fail."
         }
         let isNews = told.withLock { told in
             defer { told = present }
@@ -98,7 +98,7 @@ package final class TokenWatch: Sendable {
     package func look() async {
         let present: [String: String]
         do { present = Self.ending(try await tokens(), directory: directory, at: clock.now()) } catch {
-            logger.warning("the ends of tokens could not be looked at", metadata: ["error": "\(error)"])
+            logger.warning("the expiry of tokens could not be checked", metadata: ["error": "\(error)"])
             return
         }
         let isNews = told.withLock { told in
@@ -119,8 +119,8 @@ package final class TokenWatch: Sendable {
             else { continue }
             let place = organization.map { " --organization \($0)" } ?? ""
             ending["administrator's token \(last.name) (\(last.id)), \(threshold) days"] =
-                "The last administrator's token of \(organization ?? "all organizations"), \(last.name) (\(last.id)), ends at "
-                + "\(Timestamp.text(expires)): less than \(threshold) days are left. Make the next one at the collector's machine: "
+                "The last administrator's token of \(organization ?? "all organizations"), \(last.name) (\(last.id)), expires at "
+                + "\(Timestamp.text(expires)), in less than \(threshold) days. Create the next one on the collector's machine: "
                 + "ws1collector token create --role administrator --name \(last.name)\(place) --expires-days 365 --data \(directory)"
         }
         return ending

@@ -21,19 +21,19 @@ package actor RecordFileWatch {
                 uniqueKeysWithValues: try await store.harmedPartitions().map { partition, harm in
                     (
                         partition.name,
-                        "\(partition.name) \(harm.message). Its records are not shown, and what devices of its day alone were told is stored is not "
-                            + "known. Documentation/runbook.md, \"A damaged record file\", says what to do."
+                        "\(partition.name) \(harm.message). Its records are not shown, and marks that only this file has are "
+                            + "unknown. Documentation/runbook.md, \"A damaged record file\", says what to do."
                     )
                 })
         } catch {
-            logger.warning("the record files could not be looked at", metadata: ["store.error": "\(error)"])
+            logger.warning("the record files could not be checked", metadata: ["store.error": "\(error)"])
             return
         }
         guard present != told else { return }
         let former = told
         told = present
         for detail in present.values.sorted() {
-            logger.error("a record file is harmed", metadata: ["store.error": "\(detail)"])
+            logger.error("record file missing or damaged", metadata: ["store.error": "\(detail)"])
         }
         await notices.follow(.recordFile, present, told: former)
     }

@@ -54,7 +54,7 @@ struct ChunkVerification {
         guard let found = digest else {
             // People may have deleted it beside us.
             if try isKept(entry.row) {
-                finding(.missing, "the file of a chunk that is kept is not there.")
+                finding(.missing, "the file of a stored chunk is missing.")
             }
             return
         }
@@ -62,7 +62,7 @@ struct ChunkVerification {
         report.chunkBytes += UInt64(found.bytes)
         guard found.bytes != entry.bytes || found.sha256 != entry.digest else { return }
         finding(
-            .altered, "the file has \(found.bytes) bytes, \(entry.bytes) came; its SHA-256 is not that of what came.")
+            .altered, "the file has \(found.bytes) bytes and another SHA-256 than the \(entry.bytes) bytes received.")
     }
 
     private func isKept(_ row: Int64) throws(StoreError) -> Bool {
@@ -81,7 +81,7 @@ struct ChunkVerification {
                 """
             ) { usage in
                 "logs of \(usage.string(1)) in \(usage.string(0)): \(usage.int(2)) chunks and \(usage.int(3)) bytes are "
-                    + "counted, \(usage.int(4)) and \(usage.int(5)) are kept."
+                    + "counted, but \(usage.int(4)) and \(usage.int(5)) are stored."
             }
         }
         for message in wrong { report.add(.init(code: .miscounted, file: "collector.sqlite", message: message)) }

@@ -24,7 +24,7 @@ package struct StoreVerifier {
             report.add(
                 .init(
                     code: .missing, file: "collector.sqlite",
-                    message: "it is not there, or empty: what retention has removed, and every log, cannot be checked.")
+                    message: "it is missing or empty, so removed record files and logs cannot be checked.")
             )
         }
         return report

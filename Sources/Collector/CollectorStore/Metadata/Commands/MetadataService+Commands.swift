@@ -198,7 +198,7 @@ extension CommandRow {
     /// - Parameter statement: of `columns`.
     fileprivate init(_ statement: Statement, path: String) throws(SQLiteError) {
         guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1)) else {
-            throw SQLiteError(code: .corrupt, message: "\(path): a command is not one.", operation: "read command")
+            throw SQLiteError(code: .corrupt, message: "\(path): a command cannot be read.", operation: "read command")
         }
         var status = CommandStatus()
         status.state = WireCommandState(rawValue: statement.int(5)) ?? .unspecified

@@ -62,7 +62,7 @@ extension MetadataService {
             device.revoked = nil
             try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
             try endCommands(
-                of: id, at: now, because: "The device was revoked and reinstated; the command was of the time before.")
+                of: id, at: now, because: "The device was revoked and reinstated after the command was issued.")
             try audit.append(
                 AuditEntry(
                     .deviceReinstate, by: actor, organization: device.organization, subject: id.description,
@@ -142,11 +142,11 @@ extension MetadataService {
             if let predecessor {
                 guard try self.organization(ofDevice: predecessor) == device.organization else {
                     return .failure(
-                        .notFound("The predecessor is no device of the organization, and none that was deleted."))
+                        .notFound("The predecessor is not a device of the organization, present or deleted."))
                 }
                 guard try !DeviceLineage.predecessors(of: predecessor, in: connection).contains(id), predecessor != id
                 else {
-                    return .failure(.forbidden("A device cannot come before itself."))
+                    return .failure(.forbidden("A device cannot be its own predecessor."))
                 }
             }
             guard device.predecessor != predecessor else { return .success(device) }
@@ -215,8 +215,8 @@ extension DeviceLineage {
 
 extension AdministrationError {
     package static let noEnrollmentToken = AdministrationError.forbidden(
-        "The token that the device enrolled with cannot be closed: it is not known any more, or the device enrolled before the collector "
-            + "kept it. Nothing was changed. Revoke the device without closing the token, and revoke tokens by their ids."
+        "The device's enrollment token cannot be closed: it is unknown, or the device enrolled before the collector "
+            + "stored it. Nothing was changed. Revoke the device without closing the token, and revoke tokens by their ids."
     )
 
     package static let noDevice = AdministrationError.notFound("Your organization has no such device.")

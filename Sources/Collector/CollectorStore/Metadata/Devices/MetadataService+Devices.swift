@@ -79,7 +79,7 @@ extension MetadataService {
         }
         devicesByCredential.remove(id)
         search.noteChange(id)
-        guard changed else { throw StoreError(.notFound, "device \(id) is not known.") }
+        guard changed else { throw StoreError(.notFound, "device \(id) is unknown.") }
     }
 
     // MARK: Lists
@@ -176,7 +176,7 @@ extension MetadataService {
         let entries = seen.take(at: clock.now())
         guard !entries.isEmpty else { return }
         do throws(StoreError) { try derive(entries, resetting: []) } catch {
-            logger.warning("device state was not written", metadata: ["store.error": "\(error)"])
+            logger.warning("device state not written", metadata: ["store.error": "\(error)"])
         }
     }
 

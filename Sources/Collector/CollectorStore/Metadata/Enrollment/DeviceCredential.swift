@@ -169,7 +169,7 @@ struct CredentialLedger {
 
     private static func incomplete(_ connection: Connection, _ name: String) -> SQLiteError {
         SQLiteError(
-            code: .corrupt, message: "\(connection.path): \(name) is not there. Restore a backup.",
+            code: .corrupt, message: "\(connection.path): \(name) is missing. Restore a backup.",
             operation: "read meta")
     }
 }

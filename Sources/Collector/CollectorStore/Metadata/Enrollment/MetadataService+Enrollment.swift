@@ -61,7 +61,7 @@ extension MetadataService {
             try renew(id, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
             // Commands belong to one enrollment, so the next enrollment ends them.
             try endCommands(
-                of: id, at: now, because: "The device enrolled again; the command was of its former enrollment.")
+                of: id, at: now, because: "The device enrolled again after the command was issued.")
         } else if let asked, let deleted = try deletedCredentials(of: asked) {
             var isProved = deleted.isProved(by: request.previousCredential)
             if !isProved {
@@ -113,9 +113,9 @@ extension MetadataService {
         try notices.raise(
             .deviceReplaced, organization: organization, subject: id.description,
             detail:
-                "This device was enrolled on the machine of device \(former)\(name.isEmpty ? "" : " (\(name))"), which has not left: the "
-                + "former's identity was lost there, or two agents run on one machine. If it is the same device, say so with "
-                + "POST /api/v1/devices/\(id)/predecessor {\"device\": \"\(former)\"}, and revoke the former.",
+                "This device was enrolled on the machine of device \(former)\(name.isEmpty ? "" : " (\(name))"), which is still enrolled. The "
+                + "identity of that device was lost, or two agents run on one machine. If it is the same device, declare it with "
+                + "POST /api/v1/devices/\(id)/predecessor {\"device\": \"\(former)\"}, and revoke the old one.",
             at: now)
     }
 

@@ -56,7 +56,7 @@ extension MetadataService {
             throw .store(
                 StoreError(
                     .invalid,
-                    "a token lives for 1 second to 100 years, is used once or more, and its name has at most \(Self.tokenNameBytes) bytes and "
+                    "a token must be valid for 1 second to 100 years and one use or more. Its name must have at most \(Self.tokenNameBytes) bytes and "
                         + "no control characters.")
             )
         }
@@ -72,7 +72,7 @@ extension MetadataService {
         let made: TokenRow = try change { () throws(SQLiteError) in
             if let maker = actor.token {
                 guard let maker = try TokenRow.one(maker, in: connection) else {
-                    return .failure(.forbidden("Your own token is not known any more."))
+                    return .failure(.forbidden("Your own token is no longer known."))
                 }
                 // A person's token never outlives the one it is made with. By default it has the same end.
                 if row.kind == .person, row.expires == nil { row.expires = maker.expires }

@@ -114,14 +114,14 @@ extension TokenRow {
     /// cover a further organization or, for a person, live longer.
     func refusal(toMake other: TokenRow, at now: Int64) -> String? {
         guard kind == .person, isGood(at: now), let role, role == .administrator else {
-            return "Making tokens needs an administrator's token."
+            return "Creating tokens needs an administrator's token."
         }
         if let organization, other.organization != organization {
-            return "An administrator of \(organization) makes tokens of that organization only."
+            return "An administrator of \(organization) may create tokens of that organization only."
         }
-        if let otherRole = other.role, otherRole > role { return "The token would have a greater role than yours." }
+        if let otherRole = other.role, otherRole > role { return "The token would have a higher role than yours." }
         if other.kind == .person, let expires, other.expires ?? .max > expires {
-            return "A person's token cannot outlive the token it is made with."
+            return "An access token cannot outlive the token that creates it."
         }
         return nil
     }

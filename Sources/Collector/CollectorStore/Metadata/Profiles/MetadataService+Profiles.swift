@@ -204,7 +204,7 @@ extension ProfileRow {
         let profile: WireProfile
         do throws(WireError) { profile = try WireProfile.decode(statement.data(3)) } catch {
             throw SQLiteError(
-                code: .corrupt, message: "\(path): a profile of \(statement.string(0)) is not one: \(error)",
+                code: .corrupt, message: "\(path): a profile of \(statement.string(0)) cannot be read: \(error)",
                 operation: "read profile")
         }
         self.init(

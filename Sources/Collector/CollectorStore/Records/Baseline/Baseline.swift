@@ -90,7 +90,7 @@ final class Baseline {
             guard let device = DeviceID(statement.data(0)), let epoch = EpochID(statement.data(1)),
                 statement.int64(2) >= 0
             else {
-                throw StoreError(.corrupt, "\(connection.path): a baseline row has ids or counts that cannot be.")
+                throw StoreError(.corrupt, "\(connection.path): a baseline row has impossible ids or counts.")
             }
             found.append(
                 Entry(

@@ -105,7 +105,7 @@ package struct RecordPurge: Sendable {
 
     private static func count(_ answer: PurgeRequest.Answer) throws(StoreError) -> Int {
         guard let failure = answer.failure else { return answer.removedFiles }
-        throw StoreError(.conflict, "\(answer.removedFiles) files were removed, then: \(failure)")
+        throw StoreError(.conflict, "\(answer.removedFiles) files were removed, then it failed: \(failure)")
     }
 
     /// The collector shall not do any more what it was asked.
@@ -124,7 +124,7 @@ package struct PurgeTicket: Equatable, Sendable {
 extension StoreError {
     static let purgeWaiting = StoreError(
         .inUse,
-        "records are about to be purged already; the collector does that within ten seconds. Look what is left after that."
+        "another purge runs within ten seconds. Check what is left after it."
     )
 }
 

@@ -40,11 +40,11 @@ package enum ClockDoubt: Equatable, Sendable {
     package var message: String {
         switch self {
         case .steppedForward(let seconds):
-            "The clock was set forward by \(seconds) s: records would be taken for that much older than they are."
+            "The clock was set forward by \(seconds) s, so records look older than they are."
         case .recordsAhead(let seconds):
-            "The newest record was received \(seconds) s after the present time: the clock was ahead then, or is behind now."
+            "The newest record has a receipt time \(seconds) s in the future: the clock was ahead then, or is behind now."
         case .devicesBehind(let seconds):
-            "Most devices' clocks are about \(seconds) s behind: the collector's is ahead, or theirs are wrong."
+            "Most devices' clocks are about \(seconds) s behind: the collector's clock is ahead, or theirs are wrong."
         }
     }
 }

@@ -71,7 +71,7 @@ package actor RecordRetention {
 
     /// Checks only the clock. A step is best noticed soon, because a later one may hide it.
     package func watchClock() async {
-        do throws(StoreError) { _ = try await isWaiting() } catch { log("the clock could not be watched", error) }
+        do throws(StoreError) { _ = try await isWaiting() } catch { log("the clock could not be checked", error) }
     }
 
     /// Removes what exceeds its limits now. A failure is logged, reported in a notice, and tried again at the next
@@ -83,7 +83,7 @@ package actor RecordRetention {
             guard try await !isWaiting(looksAtRecords: true) else { return [] }
             guard try await !isHearingDevices() else {
                 logger.notice(
-                    "retention waits an hour for what devices say of the clock: no record came for more than a day")
+                    "retention waits an hour for devices' clocks, because no record came for more than a day")
                 return []
             }
             try await store.reclaim()
@@ -185,7 +185,7 @@ package actor RecordRetention {
             await notices.raise(
                 .retentionWaiting, subject: "records",
                 detail:
-                    "\(doubt.message) No records are removed until an administrator says `ws1collector retention release`."
+                    "\(doubt.message) No records are removed until an administrator runs `ws1collector retention release`."
             )
             return true
         }

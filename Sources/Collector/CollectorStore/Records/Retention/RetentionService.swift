@@ -71,7 +71,7 @@ package struct RetentionService {
             try RetentionState(connection: connection).waiting()
         }
         guard let waiting else { return }
-        throw StoreError(.conflict, "what is old cannot be told. \(waiting.message)")
+        throw StoreError(.conflict, "the age of records is in doubt. \(waiting.message)")
     }
 
     /// Lets retention continue with its next pass: within the hour, or when the collector is started.

@@ -89,7 +89,7 @@ struct DamageCheck {
         let wal = "\(path)-wal"
         let pageBytes = RawPages.pageBytes(database: path, wal: wal) ?? RecordFile.pageBytes
         if RawPages.hasLostFrames(wal: wal, pageBytes: pageBytes) {
-            return "The file's WAL is damaged: SQLite would leave out what lies behind."
+            return "The file's WAL is damaged, and SQLite would leave out everything after the damage."
         }
         // The list contains a file once its schema is on disk.
         guard try baseline.isListed(partition) else { return nil }

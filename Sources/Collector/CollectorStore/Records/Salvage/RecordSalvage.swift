@@ -128,7 +128,7 @@ struct RecordSalvage {
         try area.finish(as: report.keptAs)
         observe(.finished)
         logger.error(
-            "a damaged record file was replaced",
+            "damaged record file replaced",
             metadata: ["store.file": "\(report.file)", "store.report": "\(report.detail)"])
         return report
     }
@@ -254,12 +254,12 @@ package struct SalvageReport: Codable, Equatable, Sendable {
     /// Text for notice and log.
     package var detail: String {
         var detail =
-            "\(file) was damaged and has been replaced: \(cause) "
-            + "\(keptRecords) records of \(keptChains) streams of devices are kept. "
-            + "\(lostNumbers) numbers of \(lostChains) of them could not be read and count as lostAtCollector. "
-        if ownerlessRecords > 0 { detail += "Of \(ownerlessRecords) more records nothing tells whose they are. " }
+            "\(file) was damaged and has been repaired: \(cause) "
+            + "\(keptRecords) records of \(keptChains) record chains are kept. "
+            + "\(lostNumbers) records of \(lostChains) chains could not be read and count as lostAtCollector. "
+        if ownerlessRecords > 0 { detail += "\(ownerlessRecords) more records belong to unknown devices. " }
         return detail
-            + "What else devices had sent into it counts as lost when they next send. "
-            + "The damaged file is kept in \(keptAs) until somebody deletes it."
+            + "Other records that devices had sent into it count as lost when they next send. "
+            + "The damaged file stays in \(keptAs) until somebody deletes it."
     }
 }

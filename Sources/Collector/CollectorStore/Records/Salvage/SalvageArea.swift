@@ -58,7 +58,7 @@ struct SalvageArea {
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         let bytes: Data
         do { bytes = try encoder.encode(report) } catch {
-            throw StoreError(.internalFault, "the report of a salvage: \(error)")
+            throw StoreError(.internalFault, "the report of a salvage cannot be encoded: \(error)")
         }
         try Files<StoreError>.replace(reportPath, with: bytes.bytes, through: ".partial")
     }
