@@ -77,7 +77,7 @@ import WireModel
             let error = #expect(throws: DataSamplerError.self) { try file.load() }
             #expect(error?.code == .identity)
             #expect(error?.message.contains(file.path) == true)
-            #expect(error?.message.contains("enroll anew") == true)
+            #expect(error?.message.contains("enroll again") == true)
             #expect(error?.message.contains("secret") == false)
             let kept = try Data(contentsOf: URL(filePath: file.path))
             #expect(kept == bytes.prefix(length))

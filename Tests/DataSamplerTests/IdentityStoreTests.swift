@@ -224,7 +224,7 @@ import WireModel
             try queue.keepCopy(Data(content.utf8), of: .identity)
             let error = #expect(throws: DataSamplerError.self) { try store(path, queue).state() }
             #expect(error?.code == .identity)
-            for words in ["no copy", "backup", "enroll anew", "ws1agent queue rebind"] {
+            for words in ["no copy", "backup", "enroll again", "ws1agent queue rebind"] {
                 #expect(error?.message.contains(words) == true, "\(words): \(error?.message ?? "")")
             }
         }

@@ -26,7 +26,7 @@ extension DataSampler {
         let running = try running()
         guard running.core.settings.doNotDisturbAllowed || !isOn else {
             throw DataSamplerError(
-                .notAllowed, "do-not-disturb is not allowed by the profile: its doNotDisturbAllowed is off")
+                .notAllowed, "the profile does not allow do-not-disturb (doNotDisturbAllowed is off)")
         }
         guard await running.supervisor.isDoNotDisturbAsked != isOn else { return }
         await running.events.report(.doNotDisturbSwitched(isOn))

@@ -41,11 +41,11 @@ extension DataSampler {
         let running = try running()
         guard let request = LogRequest(wire), request.mode == .snapshot else {
             throw DataSamplerError(
-                .invalidArgument, LogRequest.objection(to: wire) ?? "only what is there now can be sent from here")
+                .invalidArgument, LogRequest.objection(to: wire) ?? "only a snapshot can be sent from here")
         }
         if !whenAllowed, case .closed(let reason) = await running.parts.transmitter.logGate() {
             throw DataSamplerError(
-                .networkNotAllowed, "logs may not be sent now: \(reason). They stay here; try again later.")
+                .networkNotAllowed, "logs may not be sent now: \(reason). They stay on the device; try again later.")
         }
         let ids = try await running.parts.logRequests.send(request)
         return await running.parts.uploader.uploads.filter { ids.contains($0.id) }

@@ -105,7 +105,7 @@ public final class DataSampler: Service {
     public func start() async throws(DataSamplerError) {
         guard environment.slot.take() else {
             throw DataSamplerError(
-                .alreadyStarted, "a data sampler runs in this process already: stop it first, or use it")
+                .alreadyStarted, "a data sampler already runs in this process: stop it first, or use it")
         }
         state.withLock { $0 = .starting }
         do {
@@ -152,7 +152,7 @@ public final class DataSampler: Service {
         await running.connection.shutdown()
         state.withLock { $0 = .idle }
         environment.slot.release()
-        logger.info("stopped", metadata: ["sent": "\(sent ? "all that was due" : "not all; the rest waits on disk")"])
+        logger.info("stopped", metadata: ["sent": "\(sent ? "all" : "not all; the rest waits on disk")"])
     }
 
     /// Starts, runs until the service group shuts down gracefully or the task is cancelled, and stops in order.

@@ -34,7 +34,7 @@ package struct OfflineSampler: Sendable {
         // A running agent's beacon reports the wipe in the new epoch. Here it would be erased with the old one.
         guard !core.gate.isWiping else {
             throw DataSamplerError(
-                .wipePending, "a wipe has begun and is not finished: start the agent, which goes on with it")
+                .wipePending, "a wipe is not finished: start the agent, which completes it")
         }
         return try await core.recordBeacon(.demand, nextBeaconSeconds: 0)
     }

@@ -54,13 +54,13 @@ package enum TransmissionGate {
             case .offline: "offline: no way out of this machine"
             case .paused: "paused"
             case .consent: "consent is not decided"
-            case .firstProfile: "no profile is at hand yet"
+            case .firstProfile: "there is no profile yet"
             case .network(let network): "the network is \(network.conditionName), which the profile does not allow"
             case .metered: "the network is metered"
             case .roaming: "roaming"
             case .battery(let level?, let minimum): "the battery is at \(level / 100) %, under \(minimum / 100) %"
             case .battery(nil, let minimum):
-                "the battery does not tell its level; the profile asks for \(minimum / 100) %"
+                "the battery level is unknown; the profile requires \(minimum / 100) %"
             case .power: "not on external power"
             case .stalled: "the machine is busy"
             }

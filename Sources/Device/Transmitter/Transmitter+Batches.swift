@@ -61,7 +61,7 @@ extension Transmitter {
         case .unreachable(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
             return (.retry(after: nil, why), .zero)
         case .empty, .notModified:
-            return (.retry(after: nil, "the answer has no body; it says nothing of what was sent"), .zero)
+            return (.retry(after: nil, "the answer has no body"), .zero)
         case .incompatible(let why): return (.incompatible(why), .zero)
         case .otherCollector(let other):
             return (
@@ -91,7 +91,7 @@ extension Transmitter {
                 }
             case .diverged(let divergence):
                 logger.error(
-                    "the histories of device and collector have diverged; this epoch is not sent any more",
+                    "the histories of device and collector have diverged; sending of this epoch stops",
                     metadata: [
                         "stream": "\(part.stream)", "epoch": "\(part.epoch)", "divergence": "\(divergence.rawValue)",
                     ])

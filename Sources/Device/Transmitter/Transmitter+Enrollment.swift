@@ -39,7 +39,7 @@ extension Transmitter {
             (current.credential, current.formerCredential) = (former, current.credential)
             (current.certificate, current.formerCertificate) = (current.formerCertificate, current.certificate)
             do { try enrollments.save(current) } catch {
-                return machine.enrollmentFailed(after: nil, "the identity cannot be kept: \(error)", roll: roll())
+                return machine.enrollmentFailed(after: nil, "the identity cannot be stored: \(error)", roll: roll())
             }
             enrollment = current
             placeCertificate()
@@ -129,12 +129,12 @@ extension Transmitter {
         let why: String =
             if let clonedFrom {
                 "this directory is a copy of device \(clonedFrom)'s from another machine, "
-                    + "and no enrollment token is given to enroll as a new one"
+                    + "and there is no enrollment token to enroll it as a new one"
             } else {
                 switch role {
                 case .new: "not enrolled, and no enrollment token given"
                 case .again: "the credential is refused, and no enrollment token given"
-                case .returning: "unenrolled: only another enrollment token than the one it had then enrolls it again"
+                case .returning: "unenrolled: it needs a new enrollment token to enroll again"
                 }
             }
         return "\(why). \(tokenRemedy)"
@@ -142,7 +142,7 @@ extension Transmitter {
 
     /// What to do if an enrollment token is missing.
     package static let tokenRemedy =
-        "Make a token with `ws1collector token create --enrollment`, then start the agent with --enrollment-token-file "
+        "Create a token with `ws1collector token create --enrollment`, then start the agent with --enrollment-token-file "
         + "or with enrollmentTokenFile in its configuration"
 
     /// Stores what was granted. A clone first drops the backlog that it inherited, so it is never sent as the clone's
@@ -156,7 +156,7 @@ extension Transmitter {
             return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())
         }
         do { try enrollments.save(grant.enrollment) } catch {
-            return machine.enrollmentFailed(after: nil, "the enrollment cannot be kept: \(error)", roll: roll())
+            return machine.enrollmentFailed(after: nil, "the enrollment cannot be stored: \(error)", roll: roll())
         }
         granted = nil
         logger.info(
@@ -177,8 +177,8 @@ extension Transmitter {
                 self.enrollment = nil
                 return machine.enrollmentRefused(
                     "the queue holds records of device \(other.device) for organization \(other.organization) at "
-                        + "collector \(other.collector): `ws1agent queue rebind --send` or `--drop` says what becomes "
-                        + "of them")
+                        + "collector \(other.collector): decide with `ws1agent queue rebind --send` or `--drop` what happens "
+                        + "to them")
             }
         } catch {
             return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())
@@ -206,7 +206,7 @@ extension Transmitter {
         enrollment = current
         hasFallenBack = false
         do { try enrollments.save(current) } catch {
-            logger.warning("the former credential could not be put away", metadata: ["error": "\(error)"])
+            logger.warning("the former credential could not be removed", metadata: ["error": "\(error)"])
         }
     }
 
@@ -229,7 +229,7 @@ extension Transmitter {
         guard case .success(let body, _) = answer, var rotated = enrollment else { return answer }
         do {
             let granted = try WireRotateAnswer.decode(body)
-            guard !granted.credential.isEmpty else { return .unreachable("the answer holds no credential") }
+            guard !granted.credential.isEmpty else { return .unreachable("the answer contains no credential") }
             let certificate = request == nil ? "" : self.granted(certificate: granted.certificate)
             // The former certificate and credential stay valid until the new ones are used.
             if !certificate.isEmpty, let why = objection(to: certificate) {
@@ -242,7 +242,7 @@ extension Transmitter {
             if !certificate.isEmpty { rotated.certificate = certificate }
             try enrollments.save(rotated)
         } catch {
-            return .unreachable("the new credential cannot be kept, the former one stays in use: \(error)")
+            return .unreachable("the new credential cannot be stored, the former one stays in use: \(error)")
         }
         enrollment = rotated
         if rotated.certificate != rotated.formerCertificate { placeCertificate() }
@@ -270,7 +270,7 @@ extension Transmitter {
         default: return answer
         }
         do { try enrollments.unenroll() } catch {
-            return .unreachable("the collector has let the device go, but that cannot be kept: \(error)")
+            return .unreachable("the collector has unenrolled the device, but that cannot be stored: \(error)")
         }
         enrollment = nil
         granted = nil

@@ -91,7 +91,7 @@ extension Transmitter {
     }
 
     private func closeFailed(_ why: String, after: Duration?, now: UInt64) -> TransmitterStateMachine.Action? {
-        logger.warning("an ended epoch could not be closed; it is tried again", metadata: ["reason": "\(why)"])
+        logger.warning("an ended epoch could not be closed; retrying", metadata: ["reason": "\(why)"])
         closes.failed(after: after, now: now, roll: roll())
         return nil
     }

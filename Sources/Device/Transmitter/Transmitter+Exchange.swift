@@ -100,7 +100,7 @@ extension Transmitter {
         else { return }
         let former = enrollment.incarnationID
         logger.warning(
-            "the collector was restored from a backup; what it lost since then shows in its balance",
+            "the collector was restored from a backup; its balance shows the lost records",
             metadata: ["former": "\(former)", "now": "\(source.incarnation)"])
         events.post(.collectorRestored(former: former, now: source.incarnation))
         enrollment.incarnationID = source.incarnation
@@ -113,7 +113,7 @@ extension Transmitter {
         self.enrollment = enrollment
         // It is known in memory either way. On disk it only keeps the next start from reporting it again.
         do { try enrollments.save(enrollment) } catch {
-            logger.warning("the collector's new incarnation could not be noted", metadata: ["error": "\(error)"])
+            logger.warning("the collector's new incarnation could not be stored", metadata: ["error": "\(error)"])
         }
     }
 

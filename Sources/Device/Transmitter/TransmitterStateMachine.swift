@@ -190,13 +190,13 @@ package struct TransmitterStateMachine: Sendable {
         case .failed(let after, let why):
             return failedWhole(sent, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll)
         case .credentialRefused(let why):
-            guard !enrolledAgain else { return hold("enrolled again, and refused again: \(why)") }
+            guard !enrolledAgain else { return hold("refused again after a new enrollment: \(why)") }
             enrolledAgain = true
             return .enrollAgain
         case .forbidden(let why):
             return .hold(
-                "the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") Where it was revoked, an "
-                    + "administrator can reinstate it there. It is tried again by itself, and at once by `ws1agent "
+                "the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") If it was revoked, an "
+                    + "administrator can reinstate it there. The device tries again by itself, and at once after `ws1agent "
                     + "beacon`",
                 lookAgain: Self.forbiddenPolicy.delay(
                     failures: forbiddenInRow, roll: RetryPolicy.upperHalf(roll), retryAfter: nil))

@@ -149,7 +149,7 @@ import WireModel
         #expect(collector.pins == [Self.key(1), Self.key(2)])
         try await sampler.reloadProfile()
         let status = try await sampler.status()
-        #expect(status.profile.findings?.first?.contains("longer than is allowed") == true)
+        #expect(status.profile.findings?.first?.contains("longer than allowed") == true)
         await sampler.stop()
     }
 }

@@ -36,7 +36,7 @@ final class AnalyticsLedger: Sendable {
         self.clock = clock
         self.logger = logger
         func warn(_ error: DataSamplerError) {
-            logger.warning("the analytics ledger is begun anew", metadata: ["reason": "\(error.message)"])
+            logger.warning("the analytics ledger starts again", metadata: ["reason": "\(error.message)"])
         }
         var snapshot: UsageTally.Snapshot?
         do throws(DataSamplerError) { snapshot = try file.loadOrKeepAsDamaged(damaged: warn) } catch { warn(error) }
@@ -152,7 +152,7 @@ final class AnalyticsLedger: Sendable {
             try file.save(snapshot)
             state.written = snapshot
         } catch {
-            logger.warning("the analytics ledger was not written", metadata: ["reason": "\(error.message)"])
+            logger.warning("analytics ledger not written", metadata: ["reason": "\(error.message)"])
         }
     }
 }

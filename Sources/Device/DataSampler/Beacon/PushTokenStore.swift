@@ -22,7 +22,7 @@ final class PushTokenStore: Sendable {
         file = StateFile(directory: directory, name: Self.fileName)
         self.logger = logger
         func warn(_ error: DataSamplerError) {
-            logger.warning("the push token is unknown until it is set again", metadata: ["reason": "\(error.message)"])
+            logger.warning("push token unreadable until it is set again", metadata: ["reason": "\(error.message)"])
         }
         var stored: PushTokenState?
         do throws(DataSamplerError) { stored = try file.loadOrKeepAsDamaged(damaged: warn) } catch { warn(error) }
@@ -55,7 +55,7 @@ final class PushTokenStore: Sendable {
     /// A beacon with the `pending` change is on synced disk under this number.
     /// - Parameter status: the queue's status when the beacon was made, in the number's epoch.
     func queued(_ pending: PushTokenState.Pending, number: UInt64, status: QueueStatus) {
-        change("a beacon that holds the push token") {
+        change("beacon with the push token") {
             $0.queued(number: number, epoch: "\(status.epoch)", change: pending.change, mark: Self.mark(status))
         }
     }
@@ -63,7 +63,7 @@ final class PushTokenStore: Sendable {
     /// Takes the queue's status. Called before each beacon is made.
     func observe(_ status: QueueStatus) {
         guard pending != nil else { return }
-        change("that the push token was acknowledged") { _ = $0.observed(Self.mark(status), epoch: "\(status.epoch)") }
+        change("acknowledgement of the push token") { _ = $0.observed(Self.mark(status), epoch: "\(status.epoch)") }
     }
 
     private static func mark(_ status: QueueStatus) -> PushTokenState.Mark {
@@ -72,7 +72,7 @@ final class PushTokenStore: Sendable {
     }
 
     /// There is another collector or device id, so the token must be reported again.
-    func forgotten() { change("that the push token is to be told anew") { $0.forgotten() } }
+    func forgotten() { change("request to send the push token again") { $0.forgotten() } }
 
     /// A wipe.
     func erase() throws(DataSamplerError) {

@@ -88,7 +88,7 @@ final class BudgetKeeper: Sendable {
     private func save(_ content: Content) {
         do { try file.save(content) } catch {
             // The only cost is that a restart forgets a part of the day.
-            logger.warning("the budgets' day could not be saved", metadata: ["error": "\(error)"])
+            logger.warning("the day's use of the budgets could not be saved", metadata: ["error": "\(error)"])
         }
     }
 

@@ -197,9 +197,9 @@ struct BudgetVerdict: Equatable, Sendable {
     var description: String {
         switch reason {
         case nil: "no budget asks for a slowdown"
-        case .sentBytes: "slowed down \(text) times: \(used) of \(allowed) bytes a day are sent"
-        case .writtenBytes: "slowed down \(text) times: \(used) of \(allowed) bytes a day are written"
-        case .cpu: "slowed down \(text) times: \(used) of \(allowed) ten-thousandths of a core are used"
+        case .sentBytes: "slowed down \(text) times: \(used) of \(allowed) bytes a day sent"
+        case .writtenBytes: "slowed down \(text) times: \(used) of \(allowed) bytes a day written"
+        case .cpu: "slowed down \(text) times: \(used) of \(allowed) ten-thousandths of a core used"
         }
     }
 

@@ -132,7 +132,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     private static func verdict(_ command: WireCommand, enrollment: Data, isExpired: Bool) -> (State, String) {
         // An old wipe is never run. A restored collector or an earlier enrollment may still have it.
         guard !enrollment.isEmpty, command.enrollmentID == enrollment else {
-            return (.failed, "it belongs to another enrollment of this device and is not carried out")
+            return (.failed, "it belongs to an earlier enrollment of this device")
         }
         guard !isExpired else { return (.expired, "it had expired when it arrived") }
         switch command.action {
@@ -143,7 +143,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         case .changeLogLevel(let change):
             guard (WireLogLevel.error.rawValue...WireLogLevel.verbose.rawValue).contains(change.level.rawValue),
                 (1...604_800).contains(change.durationSeconds)
-            else { return (.failed, "a level from error to verbose and 1 to 604800 seconds are needed") }
+            else { return (.failed, "it needs a level from error to verbose and 1 to 604800 seconds") }
             return (.received, "")
         case .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .wipe: return (.received, "")
         }
@@ -223,11 +223,11 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     mutating func cancelled(_ target: Data) -> (State, String) {
         if levelChange?.command == target {
             levelChange = nil
-            return (.done, "the log level has returned")
+            return (.done, "the former log level is in force again")
         }
-        guard let index = index(of: target) else { return (.failed, "there is no such command on this device") }
+        guard let index = index(of: target) else { return (.failed, "this device has no such command") }
         switch entries[index].state {
-        case .running where entries[index].isLong != true: return (.failed, "it is being carried out")
+        case .running where entries[index].isLong != true: return (.failed, "it is already running")
         case .received, .notNow, .running:
             set(index, .failed, "cancelled")
             return (.done, "")

@@ -93,7 +93,7 @@ actor CommandRunner {
             try await step()
             failure = nil
         } catch {
-            if failure != error.message { logger.error("commands wait", metadata: ["reason": "\(error.message)"]) }
+            if failure != error.message { logger.error("commands waiting", metadata: ["reason": "\(error.message)"]) }
             failure = error.message
             return Self.lookAgain
         }

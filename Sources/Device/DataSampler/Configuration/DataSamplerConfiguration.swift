@@ -253,15 +253,15 @@ extension DataSamplerConfiguration {
         try checkLogRetention()
         if let digest = expectedBinaryDigest, digest.utf8.count != 64 || !digest.allSatisfy(\.isHexDigit) {
             throw DataSamplerError(
-                .invalidConfiguration, "expectedBinaryDigest is no SHA-256: it must be 64 hexadecimal digits")
+                .invalidConfiguration, "expectedBinaryDigest is not a SHA-256: it must be 64 hexadecimal digits")
         }
         guard !directory.isEmpty else {
-            throw DataSamplerError(.invalidConfiguration, "directory is empty: name where the queue shall lie")
+            throw DataSamplerError(.invalidConfiguration, "directory is empty: name the directory for the queue")
         }
         guard (clientKeyFile == nil) == (clientSigningRequestFile == nil) else {
             throw DataSamplerError(
                 .invalidConfiguration,
-                "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client certificate needs the key and "
+                "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client certificate needs the key too, and "
                     + "the request that was made with it")
         }
         let settings = try connectionSettings

@@ -67,7 +67,7 @@ final class ConsentKeeper: Sendable {
         guard wasDenied else { return number }
         do { try await settle() } catch {
             logger.warning(
-                "records could not be dropped yet for want of consent; it is tried again",
+                "records without consent could not be dropped yet; retrying",
                 metadata: ["error": "\(error)"])
         }
         throw Self.denied
@@ -76,7 +76,7 @@ final class ConsentKeeper: Sendable {
     private static var denied: DataSamplerError {
         DataSamplerError(
             .consentDenied,
-            "consent to being sampled is denied: the record was not kept, and was counted; grant consent to record again"
+            "consent is denied: the record was counted but not kept; grant consent to record again"
         )
     }
 

@@ -67,7 +67,7 @@ struct ConsentStore: Sendable {
             let what = damage != nil ? "was damaged" : written == nil ? "was missing" : "held an earlier decision"
             tell(
                 DataSamplerNotice(
-                    .consentRestored, "\(file.file.path) \(what): it was made anew from the copy in the queue",
+                    .consentRestored, "\(file.file.path) \(what): it was restored from the copy in the queue",
                     ["file": Self.name]))
         }
         return decision.consent

@@ -106,7 +106,7 @@ struct DevicePolicy: Sendable {
                 .notify(
                     DataSamplerNotice(
                         .offlineTimeExceeded,
-                        "the collector was out of reach for \(seconds) s, longer than is allowed",
+                        "the collector was out of reach for \(seconds) s, longer than allowed",
                         ["seconds": "\(seconds)"])),
             ]
         case .transmitter(let event): return take(event, now: now, queueTime: queueTime)

@@ -115,7 +115,7 @@ actor DeviceSupervisor {
         let awaited = core.awaitedDecisions
         do { try await core.consent.settle() } catch {
             core.logger.warning(
-                "what waits could not be dropped for want of consent", metadata: ["reason": "\(error.message)"])
+                "records without consent could not be dropped", metadata: ["reason": "\(error.message)"])
         }
         await core.decideEarlyEvents()
         if core.awaitedDecisions != awaited { await events.report(.gateChanged) }
@@ -151,7 +151,7 @@ actor DeviceSupervisor {
         case .keepOffline(let offline):
             do { try offlineFile.save(offline) } catch {
                 core.logger.warning(
-                    "the offline time cannot be kept over a restart", metadata: ["reason": "\(error.message)"])
+                    "the offline time could not be saved for the next start", metadata: ["reason": "\(error.message)"])
             }
             events.wake(.offlineTime)
         case .openGate: core.changeGate { $0.isUnenrolled = false }
@@ -205,7 +205,7 @@ actor DeviceSupervisor {
     private func tellSwitch(_ isDisabled: Bool) async {
         guard isDisabled != self.isDisabled else { return }
         self.isDisabled = isDisabled
-        core.logger.warning("telemetry is switched", metadata: ["disabled": "\(isDisabled)"])
+        core.logger.warning("telemetry switched on or off", metadata: ["disabled": "\(isDisabled)"])
         core.notices.post(
             isDisabled
                 ? DataSamplerNotice(

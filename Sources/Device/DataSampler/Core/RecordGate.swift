@@ -67,9 +67,9 @@ struct RecordGate: Equatable, Sendable {
             guard isProfileChecked || earlyEvents.hasRoom(for: bytes) else {
                 return .refuse(
                     .profileNotChecked,
-                    "no profile is at hand yet, so that nobody knows whether events may be recorded, and \(earlyEvents.records) "
-                        + "events of \(earlyEvents.bytes) bytes wait for it, of \(EarlyEvents.maximumRecords) and "
-                        + "\(EarlyEvents.maximumBytes) at most: try again once the collector was reached",
+                    "there is no profile yet to say whether events may be recorded. \(earlyEvents.records) "
+                        + "events of \(earlyEvents.bytes) bytes already wait for it (the limits are \(EarlyEvents.maximumRecords) and "
+                        + "\(EarlyEvents.maximumBytes)): try again once the collector has been reached",
                     counted: nil)
             }
         }

@@ -264,7 +264,7 @@ final class SamplerCore: Sendable {
                 _ = try await record(AnalyticsEvent(usage.event), durability: .ordinary, at: usage.at)
             } catch {
                 logger.warning(
-                    "usage was not recorded as an event",
+                    "usage not recorded as an event",
                     metadata: ["code": "\(error.code)", "reason": "\(error.message)"])
             }
         }
@@ -291,7 +291,7 @@ final class SamplerCore: Sendable {
             queue.countDropped(.disabled, of: .sample)
             throw DataSamplerError(
                 .moduleDisabled,
-                "custom module '\(sample.module)' is not sampled: the profile or the configuration leaves it out of the modules"
+                "custom module '\(sample.module)' is not sampled: the modules of profile or configuration do not include it"
             )
         }
         _ = try await make(
@@ -411,7 +411,7 @@ final class SamplerCore: Sendable {
         if !isEnabled {
             do { try await queue.dropWaiting(of: [.event], reason: .disabled) } catch {
                 logger.warning(
-                    "events that the first profile refuses could not be dropped yet; it is tried again",
+                    "events that the first profile refuses could not be dropped yet; retrying",
                     metadata: ["error": "\(error)"])
                 return
             }

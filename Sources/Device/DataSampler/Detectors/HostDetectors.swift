@@ -40,7 +40,7 @@ struct SystemPathDetector: CompromiseDetector {
         guard unclear.isEmpty, seen > 0 else {
             let why =
                 unclear.isEmpty
-                ? "no system path could be looked at" : "whose it is cannot be told: \(unclear.joined(separator: ", "))"
+                ? "no system path could be read" : "the owner is unknown: \(unclear.joined(separator: ", "))"
             return CompromiseFinding(.unknown, evidence: why)
         }
         return CompromiseFinding(.no, evidence: "\(seen) system paths belong to root and only root may write them")

@@ -58,7 +58,7 @@ package struct AnalyticsEvent: Sendable {
         guard !message.hasValue || message.value.isWithinBounds else { throw Self.valueError("the event's value") }
         guard message.attributes.count <= EventLimits.attributes else {
             throw Self.error(
-                "the event has \(message.attributes.count) attributes: at most \(EventLimits.attributes) are taken")
+                "the event has \(message.attributes.count) attributes: it may have at most \(EventLimits.attributes)")
         }
         for (name, value) in message.attributes {
             guard (1...EventLimits.attributeNameBytes).contains(name.utf8.count) else {
@@ -75,14 +75,14 @@ package struct AnalyticsEvent: Sendable {
         }
         let bytes = message.encoded.count
         guard bytes <= EventLimits.eventBytes else {
-            throw Self.error("the event has \(bytes) bytes: at most \(EventLimits.eventBytes) are taken")
+            throw Self.error("the event has \(bytes) bytes: it may have at most \(EventLimits.eventBytes)")
         }
         self.message = message
     }
 
     private static func valueError(_ what: String) -> DataSamplerError {
         error(
-            "\(what) is out of bounds: text up to \(EventLimits.textBytes) bytes, finite numbers, dates within microseconds of 64 bits"
+            "\(what) is out of range: text has at most \(EventLimits.textBytes) bytes, numbers are finite, dates fit into 64-bit microseconds"
         )
     }
 
@@ -148,7 +148,7 @@ extension AnalyticsEvent {
             guard duration >= .zero, seconds < 1 << 40 else {
                 throw DataSamplerError(
                     .invalidEvent,
-                    "the duration is \(duration): it must not be negative, nor over thirty thousand years")
+                    "the duration is \(duration): it must be 0 to thirty thousand years")
             }
             message.durationMicroseconds = UInt64(seconds) * 1_000_000 + UInt64(attoseconds / 1_000_000_000_000)
         }

@@ -49,7 +49,7 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
         }
         guard bytes.count <= maximumBytes, let form = try? decoder.decode(Form.self, from: bytes),
             try Self.digest(form.content) == form.digest
-        else { throw DataSamplerError(.storageDamaged, "\(place) is damaged: it is not what this program wrote") }
+        else { throw DataSamplerError(.storageDamaged, "\(place) is damaged: this program did not write its content") }
         return form.content
     }
 

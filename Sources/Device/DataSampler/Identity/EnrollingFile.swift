@@ -85,14 +85,14 @@ struct SigningRequestFile: Sendable {
             }),
             let end = lines[begin...].firstIndex(where: { $0.hasPrefix("-----END") }),
             let request = Data(base64Encoded: lines[(begin + 1)..<end].joined()), !request.isEmpty
-        else { throw failure("holds no certificate signing request") }
+        else { throw failure("contains no certificate signing request") }
         return request
     }
 
     private func failure(_ what: String) -> DataSamplerError {
         DataSamplerError(
             .invalidConfiguration,
-            "\(path) \(what): make it with the key of this device, such as with openssl req -new -key KEY -subj /CN=device -out \(path)"
+            "\(path) \(what): make it with this device's key, for example with openssl req -new -key KEY -subj /CN=device -out \(path)"
         )
     }
 }

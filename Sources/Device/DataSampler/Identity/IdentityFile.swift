@@ -92,7 +92,7 @@ struct IdentityFile: Sendable {
     /// - Parameter place: the origin of the bytes, for errors.
     static func reading(_ bytes: Data, from place: String) throws(DataSamplerError) -> Reading {
         guard let form = try? JSONDecoder().decode(Form.self, from: bytes) else {
-            return .damaged("it is not the JSON object it should be")
+            return .damaged("it is not the expected JSON object")
         }
         guard form.version <= Form.currentVersion else {
             throw DataSamplerError(
@@ -170,13 +170,13 @@ struct IdentityFile: Sendable {
     /// - Parameter remedy: what to do first; the message continues with "from a backup".
     func damaged(
         _ why: String,
-        _ remedy: String = "Start the agent, which takes the copy of it that is in the queue; or restore it"
+        _ remedy: String = "Start the agent, which uses the copy in the queue; or restore it"
     ) -> DataSamplerError {
         DataSamplerError(
             .identity,
-            "\(path) is damaged: \(why). \(remedy) from a backup; or move it away and enroll anew "
+            "\(path) is damaged: \(why). \(remedy) from a backup; or move it away and enroll again "
                 + "with an enrollment token, as a new device: "
-                + "`ws1agent queue rebind --send` then hands over what waits")
+                + "`ws1agent queue rebind --send` then hands over the waiting records")
     }
 }
 

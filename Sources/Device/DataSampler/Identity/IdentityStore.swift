@@ -114,7 +114,7 @@ final class IdentityStore: EnrollmentStore {
         if case .damaged(let why) = reading {
             guard copy != nil else {
                 throw queue == nil
-                    ? file.damaged(why) : file.damaged("\(why), and the queue holds no copy of it", "Restore it")
+                    ? file.damaged(why) : file.damaged("\(why), and the queue has no copy of it", "Restore it")
             }
             try file.keepAsDamaged()
         }
@@ -127,7 +127,7 @@ final class IdentityStore: EnrollmentStore {
             if case .damaged(let why) = reading { "was damaged (\(why)) and was quarantined" } else { "was missing" }
         tell(
             DataSamplerNotice(
-                .identityRestored, "\(file.path) \(what): it was made anew from the copy in the queue",
+                .identityRestored, "\(file.path) \(what): it was restored from the copy in the queue",
                 ["file": IdentityFile.name]))
         return copy
     }

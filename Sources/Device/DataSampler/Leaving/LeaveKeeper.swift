@@ -83,7 +83,7 @@ actor LeaveKeeper {
         do throws(DataSamplerError) {
             return try await step()
         } catch {
-            core.logger.error("unenrolling waits", metadata: ["reason": "\(error.message)"])
+            core.logger.error("unenrolling is not complete yet", metadata: ["reason": "\(error.message)"])
             return .waiting(error.message)
         }
     }
@@ -103,7 +103,7 @@ actor LeaveKeeper {
                 let waiting = try await core.queue.status().streams[.status]?.waiting ?? 0
                 guard waiting == 0 else {
                     transmitter.transmitNow()
-                    return .waiting("\(waiting) status records, the last beacon among them, are to be sent")
+                    return .waiting("\(waiting) status records, including the last beacon, must be sent first")
                 }
                 try await core.queue.endEpoch(.unenrolled)
                 note.epochEnded = true
@@ -111,7 +111,7 @@ actor LeaveKeeper {
             }
             guard !core.queue.hasEpochToClose else {
                 transmitter.transmitNow()
-                return .waiting("the collector is to be told how the epoch ended")
+                return .waiting("the collector must first be told how the epoch ended")
             }
         } catch let error as QueueError {
             throw DataSamplerError(error)

@@ -67,7 +67,7 @@ actor WipeKeeper {
             try await erase()
             if note.command == nil { try await wasReported() }
         } catch {
-            core.logger.error("the wipe waits", metadata: ["reason": "\(error.message)"])
+            core.logger.error("the wipe is not complete yet", metadata: ["reason": "\(error.message)"])
         }
     }
 
@@ -95,7 +95,7 @@ actor WipeKeeper {
     /// Erases what `begin` decided on. Does nothing if that is done.
     func erase() async throws(DataSamplerError) {
         guard await turnstile.enter() else {
-            throw DataSamplerError(.wipePending, "the wipe goes on later: the attempt was cancelled")
+            throw DataSamplerError(.wipePending, "the attempt was cancelled: the wipe goes on later")
         }
         defer { turnstile.leave() }
         guard let note, !isErased else { return }

@@ -54,7 +54,7 @@ final class LogKeeper: Sendable {
             do throws(LogStoreError) { try store.setScrubbing(scrubbing) } catch {
                 // The profile was validated, so only too many rules together can lead here.
                 logger.error(
-                    "logs are off: the scrub rules cannot be applied", metadata: ["reason": "\(error.message)"])
+                    "logs are off, because the scrub rules cannot be applied", metadata: ["reason": "\(error.message)"])
                 return false
             }
             rules.scrubbing = scrubbing

@@ -129,9 +129,9 @@ struct LogRequest: Equatable, Sendable {
 
     /// Why a request cannot be carried out, for people; `nil` if it can.
     static func objection(to wire: WireRequestLogs) -> String? {
-        if case .UNRECOGNIZED = wire.mode { return "a mode this version does not know: update it" }
-        if case .UNRECOGNIZED = wire.type { return "a type of log this version does not know: update it" }
-        if case .UNRECOGNIZED = wire.level { return "a level this version does not know: update it" }
+        if case .UNRECOGNIZED = wire.mode { return "this version does not know the mode: update it" }
+        if case .UNRECOGNIZED = wire.type { return "this version does not know the type of log: update it" }
+        if case .UNRECOGNIZED = wire.level { return "this version does not know the level: update it" }
         if wire.mode == .capture, !captureSeconds.contains(wire.captureSeconds) {
             return "a capture takes 1 to 86400 seconds, not \(wire.captureSeconds)"
         }
@@ -144,7 +144,7 @@ struct LogRequest: Equatable, Sendable {
         guard wire.categories.count <= maximumCategories,
             wire.categories.allSatisfy({ $0.utf8.count <= LogLimits.categoryBytes })
         else {
-            return "at most \(maximumCategories) categories of \(LogLimits.categoryBytes) bytes each"
+            return "a request has at most \(maximumCategories) categories of \(LogLimits.categoryBytes) bytes each"
         }
         guard wire.text.utf8.count <= LogLimits.filterTextBytes else {
             return "the text has more than \(LogLimits.filterTextBytes) bytes"

@@ -86,7 +86,7 @@ actor LogRequests {
     }
 
     private func wait(_ error: DataSamplerError) -> Duration {
-        core.logger.warning("a request for logs waits", metadata: ["reason": "\(error.message)"])
+        core.logger.warning("a request for logs cannot run yet", metadata: ["reason": "\(error.message)"])
         return Self.lookAgain
     }
 
@@ -179,7 +179,7 @@ actor LogRequests {
         guard case .uploading(let ids) = ledger[command]?.phase else { return }
         let uploads = await uploader.uploads.filter { ids.contains($0.id) }
         // Too many uploads have ended since, so the result is not known any more.
-        guard uploads.count == ids.count else { return end(command, .failed, "its upload is not known any more") }
+        guard uploads.count == ids.count else { return end(command, .failed, "its upload is no longer known") }
         if let failed = uploads.first(where: { $0.phase == .failed || $0.phase == .cancelled }) {
             for upload in uploads where !upload.phase.isFinal { await uploader.cancel(upload.id) }
             return end(command, .failed, failed.detail)
@@ -196,7 +196,7 @@ actor LogRequests {
         let bytes = uploads.reduce(UInt64(0)) { $0 + $1.rawBytes }
         end(
             command, .done,
-            "\(chunks) chunks, \(bytes) bytes" + (gone == 0 ? "" : "; \(gone) of them were gone from the device"))
+            "\(chunks) chunks, \(bytes) bytes" + (gone == 0 ? "" : "; \(gone) of them were no longer on the device"))
     }
 
     private func end(_ command: Data, _ state: CommandLedgerStateMachine.State, _ detail: String) {
@@ -221,7 +221,7 @@ actor LogRequests {
         do throws(DataSamplerError) { try file.save(ledger) } catch {
             // After a restart it is found to have ended.
             core.logger.warning(
-                "the end of a request for logs could not be noted", metadata: ["reason": "\(error.message)"])
+                "the end of a request for logs could not be saved", metadata: ["reason": "\(error.message)"])
         }
     }
 

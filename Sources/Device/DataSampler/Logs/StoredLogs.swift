@@ -178,7 +178,7 @@ package struct OfflineLogs {
         guard let stored = try file.load() else { return nil }
         do { return try stored.validProfile() } catch {
             throw DataSamplerError(
-                .storageDamaged, "\(file.file.path) holds no profile to run: start the agent, which fetches another")
+                .storageDamaged, "\(file.file.path) contains no usable profile: start the agent, which fetches another")
         }
     }
 

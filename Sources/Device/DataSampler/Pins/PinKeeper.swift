@@ -143,13 +143,13 @@ struct PinFinding: Equatable, Sendable {
         let why =
             switch reason {
             case .unsatisfied:
-                "the certificate pins of the profile are refused: the key that the collector showed is none of them"
-            case .failed: "the certificate pins of the profile fitted no connection for longer than is allowed"
+                "the certificate pins of the profile are refused: none of them matches the collector's key"
+            case .failed: "the certificate pins of the profile matched no connection for longer than allowed"
             }
         let now =
             fallsBackToNone
-            ? "as before, any key is taken that the certificate authorities vouch for"
-            : "the pins that last worked are in force beside them"
+            ? "as before, any key that the certificate authorities confirm is accepted"
+            : "the pins that last worked are also in force"
         return "\(why); \(now). Correct certificatePins in the profile"
     }
 }

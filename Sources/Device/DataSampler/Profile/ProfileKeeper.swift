@@ -65,7 +65,7 @@ actor ProfileKeeper {
         guard let stored = try file.loadOrKeepAsDamaged(damaged: keepAsDamaged) else { return nil }
         do { return (stored, try stored.validProfile()) } catch {
             try file.file.keepAsDamaged()
-            keepAsDamaged(DataSamplerError(.storageDamaged, "\(file.file.path) holds no profile to run: \(error)"))
+            keepAsDamaged(DataSamplerError(.storageDamaged, "\(file.file.path) contains no usable profile: \(error)"))
             return nil
         }
     }
@@ -187,7 +187,7 @@ actor ProfileKeeper {
         do throws(WireError) { try profile.validate() } catch {
             let why = "profile revision \(profile.revision) is refused: \(error.message)"
             if report.refusal != why {
-                core.logger.error("a profile is refused, the last good one stays", metadata: ["reason": "\(why)"])
+                core.logger.error("profile refused, the last valid one stays in force", metadata: ["reason": "\(why)"])
                 core.notices.post(DataSamplerNotice(.profileRefused, why, ["revision": "\(profile.revision)"]))
             }
             return (.refused(why), .refused(revision: profile.revision))
@@ -206,7 +206,7 @@ actor ProfileKeeper {
         do throws(DataSamplerError) { try file.save(new) } catch {
             // It is applied all the same: a full disk must not keep a stricter profile out. The next start fetches it
             // again.
-            core.logger.error("the profile cannot be kept", metadata: ["reason": "\(error.message)"])
+            core.logger.error("profile not stored", metadata: ["reason": "\(error.message)"])
         }
         let isNews = stored?.profile != body
         stored = new

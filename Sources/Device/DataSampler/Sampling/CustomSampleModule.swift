@@ -70,14 +70,14 @@ struct CustomSample: Sendable {
         if let objection = CustomModuleName.objection(to: module) { throw Self.error(objection) }
         guard (1...Self.maximumMeasurements).contains(measurements.count) else {
             throw Self.error(
-                "\(measurements.count) measurements of '\(module)': a sample has 1 to \(Self.maximumMeasurements)")
+                "\(measurements.count) measurements of '\(module)': it must be 1 to \(Self.maximumMeasurements)")
         }
         var sample = WireCustomSample()
         for measurement in measurements { sample.measurements.append(try Self.message(measurement)) }
         let body = sample.encoded
         guard body.count <= Self.sampleBytes else {
             throw Self.error(
-                "a sample of '\(module)' has \(body.count) bytes: at most \(Self.sampleBytes) are taken; record it in parts"
+                "a sample of '\(module)' has \(body.count) bytes: it may have at most \(Self.sampleBytes); record it in parts"
             )
         }
         self.module = module
@@ -101,20 +101,20 @@ struct CustomSample: Sendable {
         message.unit = measurement.unit
         guard measurement.attributes.count <= maximumAttributes else {
             throw error(
-                "'\(measurement.name)' has \(measurement.attributes.count) attributes: at most \(maximumAttributes) are taken"
+                "'\(measurement.name)' has \(measurement.attributes.count) attributes: it may have at most \(maximumAttributes)"
             )
         }
         for (name, value) in measurement.attributes {
             guard attributeNameBytes.contains(name.utf8.count), value.utf8.count <= attributeValueBytes else {
                 throw error(
-                    "an attribute of '\(measurement.name)' is out of bounds: names have 1 to 64 bytes, values up to 256"
+                    "an attribute of '\(measurement.name)' is out of range: names have 1 to 64 bytes, values at most 256"
                 )
             }
         }
         message.attributes = measurement.attributes
         if case .string(let text) = measurement.value, text.utf8.count > textBytes {
             throw error(
-                "the text of '\(measurement.name)' has \(text.utf8.count) bytes: at most \(textBytes) are taken")
+                "the text of '\(measurement.name)' has \(text.utf8.count) bytes: it may have at most \(textBytes)")
         }
         guard let value = measurement.value.wire else {
             throw error("the value of '\(measurement.name)' must be finite")
@@ -137,7 +137,7 @@ enum CustomModuleName {
             name.utf8.allSatisfy({ isLetter($0) || (0x30...0x39).contains($0) || [0x2E, 0x5F, 0x2D].contains($0) })
         else {
             return
-                "a module's name has 1 to \(maximumBytes) of a-z A-Z 0-9 . _ - and begins with a letter; '\(name.prefix(80))' has not"
+                "module name '\(name.prefix(80))' is invalid: it must have 1 to \(maximumBytes) of a-z A-Z 0-9 . _ - and begin with a letter"
         }
         guard SampleModuleName(rawValue: name) == nil else { return "'\(name)' is the name of a built-in module" }
         return nil

@@ -182,7 +182,7 @@ extension DeviceLoop {
     func startCustom(_ name: String, at stamp: RecordStamp) {
         guard let module = customModules[name] else { return }
         guard customRuns[name] == nil else {
-            return failed(name, "its last call has not returned yet")
+            return failed(name, "its previous call has not returned yet")
         }
         lastCustomRun += 1
         let number = lastCustomRun
@@ -211,7 +211,7 @@ extension DeviceLoop {
         measured(name, since: stamp)
         guard !run.isOverdue, !hasEnded else { return }
         switch result {
-        case .success(let measurements) where measurements.isEmpty: note(.custom(name), "it had nothing to measure")
+        case .success(let measurements) where measurements.isEmpty: note(.custom(name), "it gave no measurements")
         case .success(let measurements):
             do throws(DataSamplerError) {
                 let sample = try CustomSample(module: name, measurements: measurements)

@@ -60,9 +60,9 @@ extension SamplerCore {
         notices.post(
             DataSamplerNotice(
                 .queueSalvaged,
-                "the queue's file was damaged or gone (\(salvage.cause)): \(salvage.salvaged) "
-                    + "records were still readable and go on in a new epoch, "
-                    + "\(salvage.lost) are missing; those of them that had not arrived are counted as lost",
+                "the queue's file was damaged or missing (\(salvage.cause)): \(salvage.salvaged) "
+                    + "records were readable and continue in a new epoch, "
+                    + "\(salvage.lost) are missing and count as lost unless they had arrived",
                 ["salvaged": "\(salvage.salvaged)", "lost": "\(salvage.lost)", "file": salvage.file]))
     }
 
@@ -85,7 +85,7 @@ extension SamplerCore {
             guard let transmitter else { return .init(enrolled: false, reason: "no agent has enrolled here yet") }
             let waiting =
                 identity.configuredToken == nil
-                ? "no enrollment token was given. \(Transmitter.tokenRemedy)" : "the collector was not asked yet"
+                ? "no enrollment token was given. \(Transmitter.tokenRemedy)" : "the collector has not been asked yet"
             return .init(enrolled: false, reason: transmitter.reason ?? waiting)
         } catch {
             return .init(enrolled: false, reason: (error as? DataSamplerError)?.message ?? "\(error)")
@@ -120,8 +120,8 @@ extension SamplerCore {
 
     private static func blocked(_ transmitter: TransmitterStatus) -> [String] {
         transmitter.blocked.sorted { $0.key < $1.key }.map { stream, blocked in
-            "stream \(stream) waits: its first record was sent alone and refused \(blocked.refusals) times, last because \(blocked.why). It is "
-                + "tried again, and quarantined if that goes on for ten minutes in which other streams pass"
+            "stream \(stream) waits: its first record was sent alone and refused \(blocked.refusals) times, the last time because \(blocked.why). It is "
+                + "retried, and quarantined if it is refused for ten minutes while other streams pass"
         }
     }
 
@@ -137,7 +137,7 @@ extension SamplerCore {
         }
         if status.profile.revision == 0 {
             reasons.append(
-                "no profile is at hand yet, so that events wait for it\(status.profile.failure.map { ": \($0)" } ?? "")"
+                "there is no profile yet, so events wait for it\(status.profile.failure.map { ": \($0)" } ?? "")"
             )
         }
         if status.consent != "granted" { reasons.append("consent is \(status.consent)") }

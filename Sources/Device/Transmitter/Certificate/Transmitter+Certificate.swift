@@ -74,7 +74,7 @@ extension Transmitter {
         case .success: break
         case let answer:
             certificate.failed(now: clock.now().timeSinceBoot)
-            certificateProblem("another client certificate was asked for in vain: \(answer)")
+            certificateProblem("a new client certificate was requested without success: \(answer)")
         }
         return true
     }
@@ -93,7 +93,7 @@ extension Transmitter {
             enrollment = current
             // The next change saves it. Until then each start begins to count again.
             do { try enrollments.save(current) } catch {
-                logger.warning("the age of the credential could not be kept", metadata: ["error": "\(error)"])
+                logger.warning("the age of the credential could not be stored", metadata: ["error": "\(error)"])
             }
             return false
         case .renew: break
@@ -102,7 +102,7 @@ extension Transmitter {
         guard case .success = answer else {
             credentialRenewal.failed(now: clock.now().timeSinceBoot)
             logger.warning(
-                "a new credential was asked for in vain; the present one stays in use",
+                "a new credential was requested without success; the present one stays in use",
                 metadata: ["reason": "\(answer)"])
             return true
         }
@@ -115,7 +115,7 @@ extension Transmitter {
     func granted(certificate chain: Data) -> String {
         let isGiven = !chain.isEmpty && chain.count <= Self.certificateBytes
         certificate.asked(isGiven ? .granted : .notIssued, now: clock.now().timeSinceBoot)
-        if !isGiven { logger.notice("no client certificate was given", metadata: ["bytes": "\(chain.count)"]) }
+        if !isGiven { logger.notice("the collector gave no client certificate", metadata: ["bytes": "\(chain.count)"]) }
         return isGiven ? String(decoding: chain, as: UTF8.self) : ""
     }
 

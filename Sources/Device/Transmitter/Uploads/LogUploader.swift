@@ -148,7 +148,7 @@ package actor LogUploader {
         if upload.phase.isFinal || upload.gone != before.gone {
             do { try save(machine.uploads) } catch {
                 logger.warning(
-                    "how an upload ended could not be kept; it is announced again after a restart",
+                    "the end of an upload could not be stored; it is reported again after a restart",
                     metadata: ["error": "\(error)"])
             }
         }

@@ -174,7 +174,7 @@ package struct UploadStateMachine: Sendable {
         case .otherCollector(let other):
             putOff(step.upload, "another collector answers: \(other)", after: policy.cap, now: now, roll: roll)
         case .notModified:
-            putOff(step.upload, "an answer that means nothing here: 304", after: nil, now: now, roll: roll)
+            putOff(step.upload, "an unexpected answer: 304", after: nil, now: now, roll: roll)
         }
     }
 
@@ -206,13 +206,13 @@ package struct UploadStateMachine: Sendable {
         case .complete:
             if status?.complete == true { return end(step.upload, .done, "") }
             guard let missing, !missing.isEmpty else {
-                return refused(step, "neither complete nor missing anything", now: now, roll: roll)
+                return refused(step, "the answer names no missing chunks", now: now, roll: roll)
             }
             // A collector that loses stored chunks does not get them again for ever.
             let count = (incompletes[step.upload] ?? 0) + 1
             incompletes[step.upload] = count
             guard count < Self.maximumIncompletes else {
-                return end(step.upload, .failed, "the collector keeps missing chunks that it has stored")
+                return end(step.upload, .failed, "the collector repeatedly asks for chunks that it has stored")
             }
             change(step.upload) { upload in
                 upload.missing = missing
