@@ -70,7 +70,7 @@ extension QueueError {
     static let closed = QueueError(.closed, "The queue is closed. Open it again.")
 
     private static let remedy =
-        " The file was left as it is. The next start of the agent replaces it with what is readable of it; "
+        " The file was not changed. The next start of the agent saves its readable records in a new file; "
         + "`ws1agent queue repair` does so without an agent."
 
     private static func corruptRemedy(_ text: String) -> String { text + remedy }

@@ -231,14 +231,14 @@ extension RecordQueue {
 
 /// Ends epochs and closes them with the collector (Documentation/disk-formats.md tells the story).
 extension RecordQueue {
-    /// Ends the epoch: what waits is set apart (`.restored`, `.reboundSend`) or dropped under the reason, and a new
-    /// epoch begins at once.
+    /// Ends the epoch and begins a new one at once. Waiting records are kept for the new epoch (`.restored`,
+    /// `.reboundSend`) or dropped under the reason.
     ///
-    /// One transaction, whatever waits; on disk when this returns. What is to be erased is erased before it returns,
-    /// too; a crash in between leaves that to the next call of `nextPart`. After `.wiped` the file holds nothing of
-    /// what was in it, free pages included, but for numbers and links until the close is settled; where this throws
-    /// after the epoch has changed, `finishWipe` is what is left to do.
-    /// - Throws: `.tooSoon` for `.restored` where the budget of new epochs is spent; `.invalid` for `.salvaged`.
+    /// The change is one transaction and on disk when this returns. Rows are erased before that, too; after a crash the
+    /// next call of `nextPart` goes on with it. After `.wiped` the file contains no former data, even on free pages,
+    /// except numbers and links until the close is settled. If this throws after the epoch has changed, call
+    /// `finishWipe`.
+    /// - Throws: `.tooSoon` for `.restored` if the budget of new epochs is spent; `.invalid` for `.salvaged`.
     package func endEpoch(_ end: EpochEnd) async throws(QueueError) {
         try await run(committingFirst: true) { try $0.endEpoch(end) }
         if end == .wiped { try await finishWipe() } else { try await advanceEnded() }
@@ -295,12 +295,11 @@ extension RecordQueue {
     }
 }
 
-/// What is given up by somebody's decision.
+/// Drops records on request, and counts those that were refused.
 extension RecordQueue {
-    /// Drops all that waits of some streams, whichever epoch it is of. What is still in the buffer is committed first.
-    ///
-    /// In transactions of bounded size: after an error some of it may be dropped already.
-    /// - Returns: how many records.
+    /// Drops all waiting records of some streams, in every epoch. Records in the buffer are committed first. The
+    /// transactions have a bounded size, so after an error some records may already be dropped.
+    /// - Returns: the number of dropped records.
     @discardableResult
     package func dropWaiting(of streams: Set<StreamName>, reason: DropReason) async throws(QueueError) -> UInt64 {
         try await flush()
@@ -318,7 +317,7 @@ extension RecordQueue {
     }
 }
 
-/// Records that were quarantined because they alone were refused.
+/// Quarantined records.
 extension RecordQueue {
     /// Queues quarantined records again at the end of their streams, on synced disk when this returns. After a kill
     /// each is either quarantined or queued, never both.

@@ -155,7 +155,7 @@ struct EpochMarker: Equatable, Sendable {
         var shelf = Shelf()
     }
 
-    /// Of the records that waited for consent: up to which place they had left, the last place, and how many waited.
+    /// The records that waited for consent: the place up to which they had left, the last place, and their number.
     struct Shelf: Equatable, Sendable {
         var front: UInt64 = 0
         var last: UInt64 = 0
@@ -183,16 +183,15 @@ extension EpochMarker {
         self = marker
     }
 
-    /// Describes what the marker knows to have been on synced disk and the database lacks; `nil` if nothing is missing.
-    ///
-    /// The marker is written after the commit it tells of, so it is never ahead of a database that is whole.
-    /// - Parameter found: what the database says.
+    /// Describes the commits that the marker names and the database lacks; `nil` if nothing is missing. The marker is
+    /// written after its commit, so it is never ahead of a whole database.
+    /// - Parameter found: the marker that the database would have.
     func finding(against found: EpochMarker) -> String? {
         if ordinal > found.ordinal {
             return
-                "\(QueueFile.markerName) names epoch \(epoch), the file's epoch number \(ordinal), and "
-                + "the file knows only "
-                + "\(found.ordinal); what was committed last is missing: \(Self.cause)"
+                "\(QueueFile.markerName) names epoch \(epoch), the file's epoch number \(ordinal), but "
+                + "the file has only "
+                + "\(found.ordinal); the last commits are missing: \(Self.cause)"
         }
         // A marker of an earlier epoch is only late. One of another history says nothing about this file.
         guard ordinal == found.ordinal, epoch == found.epoch, let streams else { return nil }
@@ -206,7 +205,7 @@ extension EpochMarker {
         }
         guard !missing.isEmpty else { return nil }
         return
-            "\(QueueFile.markerName) knows of records on synced disk that are missing, \(missing.joined(separator: ", ")): \(Self.cause)"
+            "\(QueueFile.markerName) names records that are missing, \(missing.joined(separator: ", ")): \(Self.cause)"
     }
 
     private static let cause =

@@ -39,7 +39,7 @@ extension QueueStore {
         var searches: [StreamName: CloseSearch] = [:]
         for stream in StreamName.allCases {
             guard let wire = answer.streams.first(where: { $0.stream == stream.wire }) else {
-                throw QueueError(.invalid, "the answer to a close says nothing of stream \(stream); not taken over")
+                throw QueueError(.invalid, "the answer to a close has no stream \(stream); nothing was changed")
             }
             var answer = try Self.answer(wire)
             let offered = try points(of: epoch, stream)

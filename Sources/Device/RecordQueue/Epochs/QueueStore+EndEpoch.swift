@@ -16,9 +16,9 @@ extension QueueStore {
             guard left == 0 else {
                 throw QueueError(
                     .tooSoon,
-                    "\(DivergenceBudget.epochs) epochs have ended in a short time because histories had diverged; the next may end in "
-                        + "\((left + 999_999) / 1_000_000) s, and what waits is kept until then. Look why they part so often: two devices "
-                        + "with one identity do.")
+                    "\(DivergenceBudget.epochs) epochs have ended in a short time because histories had diverged. The next may end in "
+                        + "\((left + 999_999) / 1_000_000) s; waiting records are kept until then. Check whether two devices share one "
+                        + "identity.")
             }
         }
         let former = state.epoch
@@ -49,9 +49,9 @@ extension QueueStore {
         return try settleFinished()
     }
 
-    /// Erases rows that are done with: those of ended epochs at or below their front. Where an epoch's end gave them up
-    /// and its close is not settled, their content goes at once, and number and link stay.
-    /// - Returns: `false` where there are none.
+    /// Erases rows of ended epochs at or below their front. Abandoned rows whose close is not settled lose their
+    /// content at once and keep number and link.
+    /// - Returns: `false` if there are none.
     func eraseSome() throws -> Bool {
         for table in state.tables where table != .current(table.stream) {
             // The sizes include rows that only wait to be erased. Emptied rows have size 0.
@@ -208,8 +208,8 @@ extension QueueState {
         if end == .reboundSend { moveUnasked(ended.count - 1) }
     }
 
-    /// What earlier epochs keep goes, too. It never had a number in this one. The collector may have been told that it
-    /// is moved, so that stays what the close says.
+    /// Abandons the records of earlier epochs too. They never had a number in this one. The close may already have
+    /// told the collector that they are moved, so it keeps that reason.
     private mutating func abandonEarlier(_ end: EpochEnd) {
         for stream in StreamName.allCases {
             for index in ended.indices where ended[index].phase == .moving {
@@ -246,8 +246,8 @@ extension QueueState {
         ended[index].phase = .moving
     }
 
-    /// Handles an epoch that is compared with no collector. Its balance is final as the device has it, and what waits
-    /// is queued again.
+    /// Handles an epoch that is compared with no collector. The device's balance is final, and waiting records are
+    /// queued again.
     private mutating func moveUnasked(_ index: Int) {
         for stream in StreamName.allCases {
             let ledger = ended[index].streams[stream]

@@ -2,7 +2,7 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Bringing the rows of a closed epoch into the current one.
+/// Moves the rows of a closed epoch into the current one.
 extension QueueStore {
     /// Moves some rows of a closed epoch.
     /// - Returns: `false` if there are none.
@@ -16,11 +16,8 @@ extension QueueStore {
         return false
     }
 
-    /// Moves the first rows of a table to the end of their stream, in one transaction: each is in one place or in the
-    /// other.
-    ///
-    /// They are deleted before they are inserted, so that it needs no room. A row that cannot be what was queued is
-    /// dropped, counted as unreadable.
+    /// Moves the first rows of a table to the end of their stream, in one transaction. It deletes them first, so the
+    /// move needs no space. A damaged row is dropped and counted as unreadable.
     private func moveSome(from table: RecordTable) throws {
         let ledger = state[table]
         let rows = try movable(of: table)

@@ -174,7 +174,7 @@ extension QueueStore {
             let link = ChainLink(rows.data(2)) ?? .zero
             let size = rows.withBlob(3) { $0.count }
             if size != rows.int(1) {
-                result.findings.append("\(table.name) \(number): \(size) bytes where \(rows.int(1)) are noted")
+                result.findings.append("\(table.name) \(number): \(size) bytes, but the row says \(rows.int(1))")
             }
             let isNext = number == running.number + 1
             if !isNext, state.ended.allSatisfy({ $0.salvage == nil }) {
@@ -190,13 +190,13 @@ extension QueueStore {
         rows.reset()
         result.rows += removed.count
         if removed.count != ledger.rowCount {
-            result.findings.append("\(table.name): \(removed.count) rows where the ledger says \(ledger.rowCount)")
+            result.findings.append("\(table.name): \(removed.count) rows, but the ledger says \(ledger.rowCount)")
         }
         if removed.bytes != ledger.bytes {
-            result.findings.append("\(table.name): \(removed.bytes) bytes where the ledger says \(ledger.bytes)")
+            result.findings.append("\(table.name): \(removed.bytes) bytes, but the ledger says \(ledger.bytes)")
         }
         if table == .current(table.stream), running.number != ledger.last || running.link != ledger.lastLink {
-            result.findings.append("\(table.name) ends at \(running.number) where the ledger says \(ledger.last)")
+            result.findings.append("\(table.name) ends at \(running.number), but the ledger says \(ledger.last)")
         }
     }
 }

@@ -41,7 +41,7 @@ extension QueueStore {
         guard parts.count == 2, let number = UInt64(parts[1]),
             let index = tables.firstIndex(where: { $0.name == parts[0] })
         else {
-            throw QueueError(.invalid, "the cursor of the export names no place of this queue; begin anew")
+            throw QueueError(.invalid, "the cursor of the export does not belong to this queue; begin the export again")
         }
         return (index, number)
     }
@@ -146,8 +146,8 @@ extension RecordQueue {
         try writer.runWaiting { $0.state.copies[file]?.content }
     }
 
-    /// The copy as last kept in a directory that nobody holds; `nil`: there is none. Changes nothing.
-    /// - Throws: `.inUse` while somebody holds it, `.corrupt` and others where the file cannot be read.
+    /// The stored copy in a directory whose queue is not open; `nil` if there is none. Changes nothing.
+    /// - Throws: `.inUse` while the queue is open, `.corrupt` and others if the file cannot be read.
     package static func copy(of file: CopiedFile, inDirectory directory: String) throws(QueueError) -> Data? {
         guard access("\(directory)/\(QueueFile.databaseName)", F_OK) == 0 else { return nil }
         let lock = try DirectoryLock(directory: directory)
@@ -172,7 +172,7 @@ extension RecordQueue {
         guard content.count <= Self.maximumCopyBytes else {
             throw QueueError(
                 .invalid,
-                "a copy of the \(file) file of \(content.count) bytes; at most \(Self.maximumCopyBytes) are kept")
+                "a copy of the \(file) file of \(content.count) bytes exceeds the limit of \(Self.maximumCopyBytes)")
         }
         try writer.runWaiting { try $0.keepCopy(content, of: file) }
     }

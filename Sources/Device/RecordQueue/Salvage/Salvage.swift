@@ -47,7 +47,7 @@ enum Salvage {
         }
     }
 
-    /// Nobody may have the file open.
+    /// Replaces the file, which nobody may have open.
     static func replace(
         _ cause: String, files: SalvageFiles, configuration: RecordQueue.Configuration, clock: any RecordClock,
         logger: Logger

@@ -22,7 +22,7 @@ struct SalvageFiles {
             try publish(as: try nextAside(at: 0))
             return nil
         }
-        return "a salvage was cut short"
+        return "a salvage was interrupted"
     }
 
     /// Why an empty or missing file does not mean a first start; `nil` if it does, or if the file exists.

@@ -90,7 +90,7 @@ struct SalvagedState {
         return state
     }
 
-    /// Of the shelf of a file of version 5 or before: up to which place records had left, and how many waited.
+    /// The shelf of a file of version 5 or before: the place up to which records had left, and how many waited.
     func shelf(_ stream: StreamName, marker: EpochMarker?) -> (front: UInt64, waiting: UInt64) {
         let ledger = ledger(ChainCode(ordinal: ChainCode.shelf, stream: stream))
         // Records have come or gone that only the marker knows of.

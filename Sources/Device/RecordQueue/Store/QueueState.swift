@@ -36,7 +36,7 @@ struct QueueState: Equatable, Sendable {
     /// Bytes of all rows in the file, whatever they wait for.
     var bytes: UInt64 { streams.bytes + ended.reduce(0) { $0 + $1.streams.bytes } }
 
-    /// Records without a number in this epoch that wait: they are on their way here from a closed one.
+    /// Waiting records that move here from a closed epoch and have no number in this one yet.
     func apart(_ stream: StreamName) -> UInt64 {
         ended.reduce(0) { $0 + ($1.phase == .moving ? $1.streams[stream].rowCount : 0) }
     }

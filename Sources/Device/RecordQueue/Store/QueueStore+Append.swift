@@ -15,7 +15,7 @@ extension QueueStore {
     /// Commits records in one transaction, and the counts of those refused before it.
     ///
     /// - Returns: an outcome for each record, in order.
-    /// - Throws: `.diskFull` where neither the file nor the disk has room: nothing is committed then.
+    /// - Throws: `.diskFull` if neither the file nor the disk has room; nothing is committed then.
     func append(
         _ records: [NewRecord], unnumbered: [StreamName: [DropReason: UInt64]] = [:]
     ) throws -> [AppendOutcome] {

@@ -11,8 +11,8 @@ extension QueueStore {
         try drop(oldest: count, bytes: bytes, from: .current(stream), reason: reason, keepAside: keepAside)
     }
 
-    /// Drops about so much as fits into one transaction.
-    /// - Returns: what was dropped; `nil`: nothing waits there.
+    /// Drops about as much as fits into one transaction.
+    /// - Returns: what was dropped; `nil` if nothing waits.
     func dropSome(from table: RecordTable, reason: DropReason) throws -> Gap? {
         defer { checkpointIfDue() }
         return try drop(
@@ -20,10 +20,9 @@ extension QueueStore {
             keepAside: false)
     }
 
-    /// Drops the oldest records, at least one where there is one: up to `count`, and no more than about `bytes` of
-    /// them.
+    /// Drops the oldest records, at least one if there is one: up to `count`, and about `bytes` of them at most.
     ///
-    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap. `nil`: the table is empty.
+    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap. `nil` if the table is empty.
     func drop(oldest count: Int, bytes: Int, from table: RecordTable, reason: DropReason, keepAside: Bool) throws
         -> Gap?
     {
@@ -183,7 +182,7 @@ extension QueueStore {
         try connection.setPragma("max_page_count", to: allocatedPages)
     }
 
-    /// Allocates room for records where the file's own cap allows it; keeping space free does not count here.
+    /// Allocates space for records if the file's own limit allows it. The space that must stay free does not count.
     /// - Returns: the pages they may take.
     @discardableResult
     func growIfAllowed(records: Int, bytes: Int) throws -> Int {

@@ -3,8 +3,7 @@ import WireModel
 
 /// The queue's figures.
 extension QueueStore {
-    /// Over the current epoch, what waits apart, the ended epochs and what the settled ones add up to. Waiting is
-    /// counted from rows.
+    /// The balance over the current, the ended and the settled epochs. Waiting records are counted from rows.
     func balance() throws -> [StreamName: StreamBalance] {
         var balance: [StreamName: StreamBalance] = [:]
         for stream in StreamName.allCases {

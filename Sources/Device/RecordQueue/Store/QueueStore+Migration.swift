@@ -1,16 +1,14 @@
 import SQLite
 import WireModel
 
-/// From version 1, which had one epoch and counted its rows when asked; from version 2, which did not know what became
-/// of records quarantined; from version 3, which had no copy of any file; and from version 4, which had one of the
-/// identity alone. What comes out of versions 2 to 4 is a file of version 5, whose shelf is emptied then
-/// (QueueStore+Shelf.swift).
+/// Migrates a file of versions 1 to 4 to version 5, whose shelf is emptied afterwards (QueueStore+Shelf.swift).
+/// Documentation/disk-formats.md lists the changes.
 ///
-/// One transaction, small however much waits: the tables of records get a column with a default, which touches no row;
-/// the small tables are copied. Only the rows are counted, once.
+/// The migration is one small transaction, whatever waits. The tables of records get a column with a default, which
+/// changes no row; the small tables are copied. The rows are counted once.
 extension QueueStore {
-    /// Epoch and last numbers as a file of any version has them; only reads.
-    /// - Returns: `nil` where it is not a queue.
+    /// Reads epoch and last numbers from a file of any version.
+    /// - Returns: `nil` if it is not a queue.
     func storedMarker(version: Int32) throws -> EpochMarker? {
         let names = Set(try tables().keys)
         guard names.isSuperset(of: version == 1 ? ["meta", "ledger"] : ["epoch", "ledger"]) else { return nil }

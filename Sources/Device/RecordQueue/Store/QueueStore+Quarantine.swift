@@ -61,7 +61,7 @@ extension QueueStore {
         try trim.run()
         if connection.changes > 0 {
             logger.warning(
-                "too many records are quarantined; the oldest are given up",
+                "too many records are quarantined; the oldest are removed",
                 metadata: [
                     "queue.records": "\(connection.changes)", "queue.greatest": "\(configuration.quarantineRecords)",
                 ])
@@ -83,7 +83,7 @@ extension QueueStore {
         try statement.run()
         if verdict == .arrived {
             logger.notice(
-                "records that were quarantined had arrived after all", metadata: ["queue.stream": "\(stream)"])
+                "quarantined records had arrived after all", metadata: ["queue.stream": "\(stream)"])
         }
     }
 
@@ -163,8 +163,8 @@ extension QueueStore {
         case .evict:
             throw QueueError(
                 .capReached,
-                "\(path) is full: \(records) records that were quarantined (\(bytes) bytes) find no room. They stay quarantined. Try again when "
-                    + "what waits has been sent.")
+                "\(path) is full: there is no room for \(records) quarantined records (\(bytes) bytes). They stay quarantined. Try again when "
+                    + "the waiting records have been sent.")
         }
     }
 }
@@ -175,7 +175,7 @@ package enum QuarantineFate: Int, Sendable {
     case open = 1
     /// The collector counted its number as dropped: it does not have the record.
     case notStored = 2
-    /// Nobody can tell.
+    /// It cannot be found out.
     case uncertain = 3
 }
 

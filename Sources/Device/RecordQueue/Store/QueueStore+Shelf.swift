@@ -3,12 +3,11 @@ import Logging
 import SQLite
 import WireModel
 
-/// The shelf of a file of version 5 or before: records that waited for consent, without a number, in tables
-/// `consent_<stream>` with ledgers of the ordinal -1. Since version 6 they are rows of their stream from the beginning.
+/// The shelf of a file of version 5 or before: records without a number that waited for consent. They lay in tables
+/// `consent_<stream>`, with ledgers of the ordinal -1. Since version 6 they are rows of their stream.
 ///
-/// At opening what lies on it goes into the streams, in its order and with its times, and the tables go. That is done
-/// in transactions of bounded size, each of which leaves a whole file of version 5: after a crash the next opening goes
-/// on. Where a record may be sent, or is dropped because consent was denied, is decided later, as for all others.
+/// The opening moves them into their streams, in their order and with their times, and drops the tables. Each
+/// transaction has a bounded size and leaves a valid file of version 5, so after a crash the next opening goes on.
 extension QueueStore {
     func emptyShelf() throws {
         var moved: UInt64 = 0
@@ -40,8 +39,8 @@ extension QueueStore {
         var body: Data
     }
 
-    /// One transaction's worth. Rows at or below the front had left already and only waited to be erased.
-    /// - Returns: how many were moved; `nil`: nothing lies there.
+    /// Moves as many as fit into one transaction. Rows at or below the front had left and only waited to be erased.
+    /// - Returns: the number of moved records; `nil` if the shelf is empty.
     private func moveFromShelf(_ stream: StreamName) throws -> UInt64? {
         let ledger = try shelfLedger(stream)
         let rows = try shelfRows(stream)
@@ -49,7 +48,7 @@ extension QueueStore {
         let waiting = rows.filter { $0.number > ledger.front }
         let bytes = rows.reduce(0) { $0 + $1.body.count }
         checkpointBefore(removing: UInt64(bytes))
-        // A number and a link more than on the shelf; where there is no room for them, less goes in.
+        // Each record gets a number and a link, which need space.
         let added = waiting.count * (NewRecord.numberBytes + ChainLink.byteCount)
         let pages = (try? growIfAllowed(records: waiting.count, bytes: added)) ?? 0
         func move(dropping reason: DropReason?) throws {
@@ -76,7 +75,7 @@ extension QueueStore {
             }
         }
         do { try move(dropping: nil) } catch  where QueueError(error).code == .diskFull {
-            // The opening must not fail for it, and what goes makes room for what follows.
+            // The opening must not fail on a full disk. Dropping these records makes room for the next.
             try move(dropping: .diskFull)
         }
         checkpointIfDue()

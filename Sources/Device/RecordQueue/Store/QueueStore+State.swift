@@ -28,13 +28,13 @@ extension QueueStore {
         if let name = meta.optionalString(4) {
             guard let reason = MarkDecision.Divergence(rawValue: name), let stream = StreamName(rawValue: meta.int(5))
             else {
-                throw corrupt("the note of why the histories diverged is damaged")
+                throw corrupt("the reason of the divergence is damaged")
             }
             state.divergence = QueueDivergence(reason: reason, stream: stream, wallTime: meta.int64(6))
         }
         if let collector = meta.optionalData(7) {
             guard let collector = CollectorID(collector), let device = DeviceID(meta.data(9)) else {
-                throw corrupt("the note of whom the queue is bound to is damaged")
+                throw corrupt("the binding of the queue is damaged")
             }
             state.binding = QueueBinding(collector: collector, organization: meta.string(8), device: device)
         }
@@ -255,7 +255,7 @@ extension QueueStore {
             case .rejected: ledger.mark.rejected[RejectReason(rawValue: tally.int(1))] = count
             case .dropped: ledger.mark.dropped[DropReason(rawValue: tally.int(1))] = count
             case .unnumbered: ledger.unnumbered[DropReason(rawValue: tally.int(1))] = count
-            case nil: throw corrupt("tally of stream \(chain.stream): an account that is not known")
+            case nil: throw corrupt("tally of stream \(chain.stream): an unknown account")
             }
         }
     }

@@ -61,8 +61,8 @@ final class QueueStore {
             }
             try create(state)
         }
-        // Before anything is written to the file or its WAL: what is lost for SQLite may still be readable there. A
-        // file of which this cannot be read is found wanting below.
+        // This check comes before any write, because salvage may still read what SQLite has lost. If the marker cannot
+        // be read from the file, the checks below find the damage.
         if let found = try? storedMarker(version: version), let finding = marker?.marker?.finding(against: found) {
             throw corrupt(finding)
         }
@@ -161,7 +161,7 @@ final class QueueStore {
             guard !isMarkerFailing else { return }
             isMarkerFailing = true
             logger.warning(
-                "the last numbers could not be noted beside the queue", metadata: ["queue.error": "\(error)"])
+                "the marker file could not be written", metadata: ["queue.error": "\(error)"])
         }
     }
 

@@ -1,11 +1,11 @@
 import WireModel
 
-/// The accounts of one stream of one epoch: what every commit keeps true beside the rows. A value; the rules of
-/// numbering and of gaps live here.
+/// The counts of one stream of one epoch, which every commit updates with the rows. This value has the rules for
+/// numbers and gaps.
 ///
-/// Invariant: `mark.number`, the gaps (without a hole, from mark + 1) and the rows (`front + 1 ... last`) tile
-/// `1...last`. Rows at or below the front are done with: they wait to be erased, or keep number and link for the close
-/// (there are such only in ended epochs).
+/// Invariant: `1...last` consists of the numbers up to the mark, the gaps from mark + 1 on, and the rows
+/// `front + 1 ... last`. Only ended epochs have rows at or below the front. These wait to be erased, or keep number and
+/// link for the close.
 struct StreamLedger: Equatable, Sendable {
     var last: UInt64 = 0
     var lastLink = ChainLink.zero
