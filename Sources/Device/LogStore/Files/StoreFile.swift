@@ -25,16 +25,14 @@ extension OpenFile where Failure == LogStoreError {
     }
 }
 
-/// Lets the group of a log directory read what is written there, where the directory's mode says so (0750). By default
-/// it does not (0700).
+/// Lets the group of a log directory read its files if the directory's mode allows that (0750; the default is 0700).
 ///
-/// The directory alone decides, so that all programs that write to a store agree. Its set-group-ID bit would hand the
-/// group on too, but a service may be forbidden to set it, and the usual umask would keep the group from reading.
+/// The directory alone decides, so all programs that write to a store agree. A set-group-ID bit would not be enough: a
+/// service may be forbidden to set it, and the usual umask keeps the group from reading.
 enum GroupAccess {
     private static let readable: mode_t = 0o050
 
-    /// To be called with each new file. Where the group cannot be handed on, its members miss this file, and nothing
-    /// else happens.
+    /// Call it with each new file. If this fails, the group cannot read the file; there is no other effect.
     static func handOn(_ descriptor: Int32, _ path: String) {
         guard let slash = path.lastIndex(of: "/") else { return }
         var status = stat()
