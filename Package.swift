@@ -131,7 +131,7 @@ let package = Package(
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
         // What the three programs have in common: settings, start and end, output.
-        target("CommandKit", in: .commands, ["TelemetryBasics", "WireModel", argumentParser]),
+        target("CommandKit", in: .commands, ["TelemetryBasics", "WireModel", argumentParser, logging]),
         target(
             "AgentCommands", in: .commands,
             [
@@ -228,10 +228,8 @@ let package = Package(
         tests(
             "LogCommands",
             [
-                "TelemetryBasics", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
-                "WireModel", "Gzip",
-                "ws1log", crypto,
-                argumentParser,
+                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
+                "WireModel", "Gzip", "ws1log", crypto, argumentParser,
             ]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests(

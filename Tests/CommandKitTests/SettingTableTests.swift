@@ -101,6 +101,14 @@ private struct ScriptedCommand: ParsableCommand {
         }
     }
 
+    @Test func `A missing setting names the places where it may be given`() {
+        let layers = Layers(flags: [:], environment: [:])
+        let everywhere = #expect(throws: CommandError.self) { try layers.require(\.title) }
+        #expect(everywhere?.message.contains("use --title or WS1_TITLE or title in the configuration file.") == true)
+        let file = #expect(throws: CommandError.self) { try layers.require(\.size) }
+        #expect(file?.message.contains("use size in the configuration file.") == true)
+    }
+
     @Test func `A secret is in no message`() throws {
         let layers = Layers(flags: ["secret": "hidden words"], environment: [:])
         #expect(layers.refusal(\.secret, "it is wrong").message == "--secret: it is wrong")

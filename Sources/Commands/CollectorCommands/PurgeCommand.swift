@@ -2,7 +2,6 @@ import ArgumentParser
 import CollectorStore
 import CommandKit
 import Foundation
-import Glibc
 import Logging
 import WireModel
 
@@ -46,8 +45,7 @@ struct PurgeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only logs of this application.", valueName: "id"))
     var application: String?
 
-    @Flag(help: "Do not ask.")
-    var yes = false
+    @OptionGroup var confirmation: ConfirmationOptions
 
     func run() async throws {
         let days = try checkedDays()
@@ -99,7 +97,7 @@ struct PurgeCommand: AsyncParsableCommand {
             try Output.line(
                 "\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
         }
-        try confirm("Remove these records of all organizations?")
+        try confirmation.confirm("These records of all organizations will be removed for good")
         let outcome = try await purge.remove(plan, by: .commandLine) { () throws(StoreError) in
             try SQLiteRecordStore.open(directory: directory, clock: clock, logger: logger)
         }
@@ -135,21 +133,10 @@ struct PurgeCommand: AsyncParsableCommand {
         try Output.line(
             "logs: \(found.chunks) chunks of \(found.devices) devices, \(found.lines) lines, \(found.rawBytes) bytes of text"
         )
-        try confirm("Delete these logs?")
+        try confirmation.confirm("These logs will be deleted for good")
         guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {
             throw CommandError(.tryAgain, "The logs of that age have changed meanwhile. Run the command again.")
         }
         try Output.line("\(deleted.chunks) chunks deleted.")
-    }
-
-    private func confirm(_ question: String) throws(CommandError) {
-        if yes { return }
-        guard isatty(STDIN_FILENO) == 1 else {
-            throw CommandError(.usage, "Standard input is no terminal. Give --yes to remove what is shown.")
-        }
-        try Output.write("\(question) [y/N] ".utf8)
-        guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
-            throw CommandError(.failed, "Nothing was removed.")
-        }
     }
 }

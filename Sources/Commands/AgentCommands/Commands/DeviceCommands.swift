@@ -1,7 +1,6 @@
 import ArgumentParser
 import CommandKit
 import DataSampler
-import Glibc
 import WireModel
 
 struct UnlockCommand: AsyncParsableCommand {
@@ -100,23 +99,6 @@ struct ConsentCommand: AsyncParsableCommand {
         request.consent.consent = decision.wire
         _ = try await DeviceAccess(options).ask(request)
         try Output.line("consent is \(decision.rawValue)")
-    }
-}
-
-/// A command that cannot be undone asks first on a terminal, and requires `--yes` elsewhere.
-struct ConfirmationOptions: ParsableArguments {
-    @Flag(help: "Do not ask.")
-    var yes = false
-
-    func confirm(_ what: String) throws(CommandError) {
-        guard !yes else { return }
-        guard isatty(STDIN_FILENO) == 1 else {
-            throw CommandError(.usage, "\(what). Standard input is no terminal, so confirm with --yes")
-        }
-        StandardError.line("\(what). Go on? [y/N]")
-        guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else {
-            throw CommandError(.failed, "nothing was done")
-        }
     }
 }
 

@@ -114,7 +114,7 @@ struct EventPlan: Codable, Equatable {
         var words: String
         if plan.holdSeconds > 0 {
             let due = Date(timeIntervalSince1970: (now.timeIntervalSince1970 + plan.holdSeconds).rounded(.up))
-            words = "held until \(due.ISO8601Format()) (for \(StatusText.duration(plan.holdSeconds))), then sent"
+            words = "held until \(due.ISO8601Format()) (for \(DurationText.of(seconds: plan.holdSeconds))), then sent"
             words += plan.running ? " with the next transmit" : " by the next run of the agent"
         } else if plan.obstacle != nil {
             words = "waits"

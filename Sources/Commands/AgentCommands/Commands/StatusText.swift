@@ -1,3 +1,4 @@
+import CommandKit
 import DataSampler
 import FoundationEssentials
 
@@ -14,7 +15,8 @@ struct StatusText {
             guard let time else { return "never" }
             let date = Date(timeIntervalSince1970: Double(time) / 1_000_000)
             let seconds = now.timeIntervalSince(date)
-            let distance = seconds >= 0 ? "\(Self.duration(seconds)) ago" : "in \(Self.duration(-seconds))"
+            let distance =
+                seconds >= 0 ? "\(DurationText.of(seconds: seconds)) ago" : "in \(DurationText.of(seconds: -seconds))"
             return "\(date.ISO8601Format()) (\(distance))"
         }
 
@@ -57,15 +59,15 @@ struct StatusText {
                 let yield =
                     module.reason.map { "none: \($0)" }
                     ?? "\(module.samples) samples, last \(moment(module.lastSample))"
-                line("module", "\(module.name) every \(Self.duration(module.sampleInterval)): \(yield)")
+                line("module", "\(module.name) every \(DurationText.of(seconds: module.sampleInterval)): \(yield)")
             }
             for (module, reason) in status.unavailableModules.sorted(by: { $0.key < $1.key }) {
                 line("module", "\(module) is off: \(reason)")
             }
-            line("beacon", status.beaconInterval.map { "every \(Self.duration($0))" } ?? "no schedule")
+            line("beacon", status.beaconInterval.map { "every \(DurationText.of(seconds: $0))" } ?? "no schedule")
         }
         for stream in status.streams {
-            let oldest = stream.oldestAgeSeconds.map { ", the oldest \(Self.duration($0)) old" } ?? ""
+            let oldest = stream.oldestAgeSeconds.map { ", the oldest \(DurationText.of(seconds: $0)) old" } ?? ""
             let due = status.running ? ", \(stream.due) due" : ""
             let dropped = stream.dropped.sorted { $0.key < $1.key }.map { ", \($0.value) dropped (\($0.key))" }.joined()
             let apart =
@@ -109,16 +111,6 @@ struct StatusText {
     }
 
     private static func hundredths(_ factor: Double) -> String { "\((factor * 100).rounded() / 100)" }
-
-    static func duration(_ seconds: Double) -> String {
-        let whole = Int(min(max(seconds, 0), 1e12))
-        switch whole {
-        case ..<120: return "\(whole) s"
-        case ..<7200: return "\(whole / 60) min"
-        case ..<172_800: return "\(whole / 3600) h"
-        default: return "\(whole / 86_400) d"
-        }
-    }
 }
 
 /// Formats a balance as a table.

@@ -99,10 +99,12 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
     package func require(_ path: PartialKeyPath<Settings>) throws(CommandError) {
         guard self[path] == nil, let setting = Settings.table.first(where: { $0.path == path }) else { return }
         let declaration = setting.declared(in: Settings())
-        throw CommandError(
-            .usage,
-            "\(declaration.name) is not given: use \(declaration.flag), \(declaration.variable) or "
-                + "\(declaration.key(Settings.keyStyle)) in the configuration file. \(declaration.help)")
+        let places: [(SettingPlaces, String)] = [
+            (.flag, declaration.flag), (.variable, declaration.variable),
+            (.file, "\(declaration.key(Settings.keyStyle)) in the configuration file"),
+        ]
+        let allowed = places.filter { declaration.places.contains($0.0) }.map(\.1).joined(separator: " or ")
+        throw CommandError(.usage, "\(declaration.name) is not given: use \(allowed). \(declaration.help)")
     }
 
     /// An error that names where the value was given, for a value that does not go with others.
