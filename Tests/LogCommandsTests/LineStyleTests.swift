@@ -77,15 +77,4 @@ import WireModel
         let style = LineStyle(isColoured: false, isLocalTime: false, isForTerminal: true)
         #expect(shown(style, [0x61, 0x9B, 0x62, 0x0A]) == "a\u{FFFD}b\n")
     }
-
-    @Test func aCellOfATableIsOnOneRow() {
-        var table = TextTable(["chunk", "lines"])
-        table.add(["1\n2  good\u{1B}[2J", "3"])
-        #expect(table.text.split(separator: "\n").count == 2 && !table.text.contains("\u{1B}"))
-    }
-
-    @Test(arguments: [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (5_000_000, "5.0 MB"), (1_250_000_000, "1.3 GB")])
-    func sizesAreDecimal(_ bytes: Int, _ text: String) {
-        #expect(ByteText.of(bytes) == text)
-    }
 }

@@ -1,4 +1,5 @@
 import CollectorAPI
+import CommandKit
 import Foundation
 import Testing
 import WireModel
@@ -38,10 +39,10 @@ import WireModel
         #expect(!"\(token) \(String(reflecting: token)) \(dumped)".contains("from-file"))
         for bad in ["two words", "", "\u{1B}", "é", String(repeating: "x", count: 5000)] {
             try Data(bad.utf8).write(to: URL(fileURLWithPath: path))
-            let error = #expect(throws: LogCommandError.self) { try AccessToken(file: path, environment: [:]) }
+            let error = #expect(throws: CommandError.self) { try AccessToken(file: path, environment: [:]) }
             #expect(error?.code == .usage && !(error?.message.contains("words") ?? true))
         }
-        #expect(throws: LogCommandError.self) { try AccessToken(file: nil, environment: [:]) }
+        #expect(throws: CommandError.self) { try AccessToken(file: nil, environment: [:]) }
     }
 
     /// Chunks as `id: first...last`, and which of them are read together, in order.
@@ -115,6 +116,6 @@ import WireModel
         (.responseTooLarge, 1),
     ])
     func aNetworkThatFailsIsTriedAgain(_ code: TransportError.Code, _ exit: Int32) {
-        #expect(LogCommandError(CollectorClientError(TransportError(code, "m"), peer: "p")).exitCode == exit)
+        #expect(CommandError(CollectorClientError(TransportError(code, "m"), peer: "p")).exitCode == exit)
     }
 }

@@ -48,7 +48,7 @@ import WireModel
             let head = try #require(
                 plain.firstMatch(of: #/^(?:\d{4}-)?(\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3}) ([EWIV]) (\d+) /#), "\(plain)")
             let level = head.3
-            let utc = try #require(times[head.4].flatMap { TimeArgument("\($0)Z") }?.microseconds(now: 0))
+            let utc = try #require(times[head.4].flatMap { TimeArgument(argument: "\($0)Z") }?.microseconds(now: 0))
             let colour = ["E": "\u{1B}[31m", "W": "\u{1B}[33m", "I": "\u{1B}[0m", "V": "\u{1B}[2m"][String(level)]
             #expect(line.contains(" \(try #require(colour))\(level) "), "\(line)")
             let local = Timestamp.text(utc + (3 * 60 + 30) * 60_000_000)

@@ -14,7 +14,7 @@ import WireModel
         ("2026-11-21 23:51:28", "2026-11-21T23:51:28.000000Z"),
     ])
     func timesAreRead(_ given: String, _ expected: String) throws {
-        let time = try #require(TimeArgument(given))
+        let time = try #require(TimeArgument(argument: given))
         #expect(Timestamp.text(time.microseconds(now: 0)) == expected)
     }
 
@@ -23,7 +23,7 @@ import WireModel
             as [(String, Int64)])
     func agoIsCountedFromNow(_ given: String, _ seconds: Int64) throws {
         let now: Int64 = 1_795_219_200_000_000
-        #expect(try #require(TimeArgument(given)).microseconds(now: now) == now - seconds * 1_000_000)
+        #expect(try #require(TimeArgument(argument: given)).microseconds(now: now) == now - seconds * 1_000_000)
     }
 
     @Test(arguments: [
@@ -32,6 +32,6 @@ import WireModel
         "2026-11-21T23:51:28+1:00", "yesterday", "2026-11-21T23:51:28.1.2Z", "é",
     ])
     func otherTextIsRefused(_ given: String) {
-        #expect(TimeArgument(given) == nil)
+        #expect(TimeArgument(argument: given) == nil)
     }
 }

@@ -25,16 +25,6 @@ extension CommandError {
         self.init(code, error.message, cause: error)
     }
 
-    init(_ error: ControlError) {
-        let code: Code =
-            switch error.code {
-            case .usage: .usage
-            case .tryAgain: .tryAgain
-            case .failed: .failed
-            }
-        self.init(code, error.message, cause: error)
-    }
-
     init(_ error: LogStoreError) {
         let code: Code =
             switch error.code {

@@ -1,4 +1,5 @@
 import CollectorAPI
+import TelemetryBasics
 import WireModel
 
 extension CollectorClient {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPConnection
 import NIOCore
 import NIOPosix
+import TelemetryBasics
 import WireModel
 
 /// A collector's routes for people, as one person calls them.

@@ -3,21 +3,14 @@ import WireModel
 
 /// Why a collector did not do what it was asked.
 package struct CollectorClientError: CodedError {
-    package enum Code: Sendable {
-        /// It cannot be asked that.
-        case invalid
-        case tryAgain
-        case failed
-    }
-
-    package let code: Code
+    package let code: FailureCode
     /// What failed, at which collector, and what to do.
     package let message: String
     package let cause: (any Error)?
     /// When the collector asks to be asked again, where it said so before it did anything.
     let retryAfter: Duration?
 
-    init(_ code: Code, _ message: String, cause: (any Error)? = nil, retryAfter: Duration? = nil) {
+    init(_ code: FailureCode, _ message: String, cause: (any Error)? = nil, retryAfter: Duration? = nil) {
         self.code = code
         self.message = message
         self.cause = cause
@@ -79,7 +72,7 @@ extension CollectorClientError {
     /// Why there was no answer.
     /// - Parameter peer: the collector as it was named.
     init(_ error: TransportError, peer: String) {
-        let code: Code =
+        let code: FailureCode =
             switch error.code {
             case .nameResolution, .connectionRefused, .connectionClosed, .timedOut, .other, .cancelled: .tryAgain
             case .tls, .pinMismatch, .clientCertificate, .responseTooLarge: .failed

@@ -18,13 +18,13 @@ package struct LogQuery: Sendable {
     }
 
     /// - Parameter type: application, crash or all.
-    /// - Throws: `.invalid` for what the routes cannot be asked.
+    /// - Throws: `.usage` for what the routes cannot be asked.
     package init(_ device: DeviceID, type: String, lines: LogFilter) throws(CollectorClientError) {
         self.init(device, type: type, lines.level)
         if let since = lines.since { items.append(("from", Timestamp.text(since))) }
         if let until = lines.until { items.append(("to", Timestamp.text(until))) }
         guard !lines.categories.contains(where: { $0.contains(",") || $0.isEmpty }) else {
-            throw CollectorClientError(.invalid, "--category: a collector takes no empty name, nor one with a comma")
+            throw CollectorClientError(.usage, "--category: a collector takes no empty name, nor one with a comma")
         }
         if !lines.categories.isEmpty { items.append(("category", lines.categories.joined(separator: ","))) }
         if !lines.text.isEmpty { items.append(("text", lines.text)) }

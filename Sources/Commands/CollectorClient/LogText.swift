@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Gzip
 import HTTPConnection
+import TelemetryBasics
 import WireModel
 
 extension CollectorClient {

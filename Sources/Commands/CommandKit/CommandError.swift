@@ -23,7 +23,18 @@ package struct CommandError: CodedError {
         self.cause = cause
     }
 
-    /// The exit code, taken from sysexits.h for all programs of this package.
+    /// What a running agent or a collector that was asked failed at.
+    package init<Failure: CodedError>(_ error: Failure) where Failure.Code == FailureCode {
+        let code: Code =
+            switch error.code {
+            case .usage: .usage
+            case .tryAgain: .tryAgain
+            case .failed: .failed
+            }
+        self.init(code, error.message, cause: error)
+    }
+
+    /// The exit codes of every program of this package, as sysexits.h has them.
     package var exitCode: Int32 {
         switch code {
         case .readerGone: 0

@@ -1,25 +1,27 @@
 import ArgumentParser
+import CommandKit
 import ControlSocket
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 struct SendCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "send", abstract: "Has the running agent upload lines to its collector.",
+        commandName: "send", abstract: "Makes the running agent upload lines to its collector.",
         discussion: """
-            What is there now is cut into chunks and uploaded, also over a restart of the agent or the collector; nothing is deleted here. \
-            Where logs may not go over the network as it is now (Wi-Fi only), nothing is begun and the exit code is 75; with --when-allowed \
-            they wait for a network over which they may go. With --wait the exit code says what came of it.
+            The agent cuts the lines that are there now into chunks and uploads them. It goes on after a restart of the agent or the collector, \
+            and deletes nothing. If the present network may not carry logs (Wi-Fi only), the agent begins nothing and the exit code is 75; with \
+            --when-allowed it waits for a network that may. With --wait the exit code tells the result.
             """)
 
-    @Flag(help: "Show how it comes on, and end when the collector has all of it or never will.")
+    @Flag(help: "Show the progress, and end when the collector has everything or never will.")
     var wait = false
 
-    @Flag(help: "Where logs may not go over the network as it is now, wait for one over which they may.")
+    @Flag(help: "If the present network may not carry logs, wait for one that may.")
     var whenAllowed = false
 
-    @Option(help: ArgumentHelp("At most so many bytes of text, the newest lines.", valueName: "bytes"))
+    @Option(help: ArgumentHelp("At most this many bytes of text, the newest lines.", valueName: "bytes"))
     var maximumBytes: UInt64 = 0
 
     @Flag(help: "Print the uploads as JSON.")
@@ -28,7 +30,7 @@ struct SendCommand: ParsableCommand {
     @OptionGroup var filter: FilterOptions
     @OptionGroup var store: StoreOptions
 
-    /// Between two looks at the agent.
+    /// The pause between two questions to the agent.
     private static let pauseMicroseconds: UInt32 = 300_000
 
     func run() throws {
@@ -36,10 +38,8 @@ struct SendCommand: ParsableCommand {
         var uploads = try agent.send(request(), whenAllowed: whenAllowed)
         if wait { uploads = try follow(uploads, agent) }
         let summary = SendSummary(uploads)
-        var output = StandardOutput()
-        if json { try output.json(uploads) } else if !summary.hasFailed { try output.line(summary.text) }
-        try output.flush()
-        if summary.hasFailed { throw LogCommandError(.failed, summary.text) }
+        if json { try Output.json(uploads) } else if !summary.hasFailed { try Output.line(summary.text) }
+        if summary.hasFailed { throw CommandError(.failed, summary.text) }
     }
 
     func request() -> WireRequestLogs {
@@ -47,7 +47,7 @@ struct SendCommand: ParsableCommand {
         var request = WireRequestLogs()
         request.mode = .snapshot
         request.level = wanted.level.wire
-        if let type = filter.type.logType { request.type = type.wire }
+        if let type = LogType(rawValue: filter.type.rawValue) { request.type = type.wire }
         if let since = wanted.since { request.since = since }
         if let until = wanted.until { request.until = until }
         request.categories = wanted.categories
@@ -58,13 +58,13 @@ struct SendCommand: ParsableCommand {
     }
 
     /// The agent's data directory, even if `--data` names the log store in it.
-    private func dataDirectory() throws(LogCommandError) -> String {
-        let path = try store.path(of: "agent")
-        let isStore = path.hasSuffix("/logs") && access("\(path)/../\(ControlSocketPath.name)", F_OK) == 0
+    private func dataDirectory() throws(CommandError) -> String {
+        let path = try store.path()
+        let isStore = path.hasSuffix("/logs") && Paths.exists("\(path)/../\(ControlSocketPath.name)")
         return isStore ? String(path.dropLast("/logs".count)) : path
     }
 
-    private func follow(_ uploads: [LogUploadReport], _ agent: RunningAgent) throws(LogCommandError)
+    private func follow(_ uploads: [LogUploadReport], _ agent: RunningAgent) throws(CommandError)
         -> [LogUploadReport]
     {
         var uploads = uploads
@@ -73,7 +73,7 @@ struct SendCommand: ParsableCommand {
         while uploads.contains(where: { $0.state == .underWay }) {
             let summary = SendSummary(uploads)
             progress.show(summary.sent, of: summary.chunks, "chunks")
-            // What it waits for is said once, also where nobody sees a bar.
+            // Each reason to wait is told once, even if the progress line is not shown.
             if let detail = summary.waitsFor, detail != told {
                 progress.clear()
                 StandardError.warn("waiting: \(detail)")
@@ -87,29 +87,25 @@ struct SendCommand: ParsableCommand {
     }
 }
 
-extension TypeArgument {
-    /// `nil`: all.
-    fileprivate var logType: LogType? { LogType(rawValue: rawValue) }
-}
-
-/// The agent that runs in a data directory, asked through its control socket. Blocks.
+/// The agent that runs in a data directory. Its control socket answers; each call blocks.
 struct RunningAgent {
     let directory: String
 
-    /// Has it upload what a request asks for.
-    /// - Returns: the uploads; none where no line was found.
-    func send(_ logs: WireRequestLogs, whenAllowed: Bool) throws(LogCommandError) -> [LogUploadReport] {
+    /// Makes it upload the lines that a request asks for.
+    /// - Returns: the uploads; none if no line matches.
+    func send(_ logs: WireRequestLogs, whenAllowed: Bool) throws(CommandError) -> [LogUploadReport] {
         var request = WireControlRequest()
         request.sendLogs.request = logs
         request.sendLogs.whenAllowed = whenAllowed
         return try ask(
             request,
             noAgent:
-                "no agent runs in \(directory): start it, or check --data. ws1log fetch copies the lines without one")
+                "no agent runs in \(directory): start it, or check --data. ws1log fetch copies the lines without an agent"
+        )
     }
 
-    /// How uploads do now, in their order. One that ended so long ago that the agent no longer tells of it has failed.
-    func uploads(_ former: [LogUploadReport]) throws(LogCommandError) -> [LogUploadReport] {
+    /// The present state of uploads, in their order. An upload that the agent no longer knows has failed.
+    func uploads(_ former: [LogUploadReport]) throws(CommandError) -> [LogUploadReport] {
         var request = WireControlRequest()
         request.logUploads.ids = former.compactMap { UploadID($0.id)?.data }
         let now = try ask(request, noAgent: "the agent in \(directory) has ended: the uploads go on when it runs again")
@@ -123,23 +119,20 @@ struct RunningAgent {
         }
     }
 
-    private func ask(_ request: WireControlRequest, noAgent: String) throws(LogCommandError) -> [LogUploadReport] {
-        let answer: WireControlAnswer
+    private func ask(_ request: WireControlRequest, noAgent: String) throws(CommandError) -> [LogUploadReport] {
+        let answer: WireControlAnswer?
         do throws(ControlError) {
-            guard let given = try ControlClient(directory: directory).askBlocking(request) else {
-                throw ControlError(.tryAgain, noAgent)
-            }
-            answer = try given.succeeding()
-        } catch {
-            throw LogCommandError(error)
-        }
+            answer = try ControlClient(directory: directory).askBlocking(request)?.succeeding()
+        } catch { throw CommandError(error) }
+        guard let answer else { throw CommandError(.tryAgain, noAgent) }
         do { return try JSONDecoder().decode([LogUploadReport].self, from: answer.json) } catch {
-            throw LogCommandError(.failed, "the agent's answer cannot be read: it is of another version", cause: error)
+            throw CommandError(
+                .failed, "the agent's answer cannot be read: the agent has another version", cause: error)
         }
     }
 }
 
-/// What became of several uploads together, in words. Pure.
+/// The state of several uploads together, in words.
 struct SendSummary {
     private let uploads: [LogUploadReport]
 
@@ -150,7 +143,7 @@ struct SendSummary {
     private var gone: Int { uploads.reduce(0) { $0 + $1.gone } }
     private var bytes: Int { Int(clamping: uploads.reduce(UInt64(0)) { $0 + $1.bytes }) }
 
-    /// Why nothing goes at the moment; `nil`: it goes.
+    /// Why an upload waits; `nil` if none does.
     var waitsFor: String? { uploads.first { $0.state == .underWay && !$0.detail.isEmpty }?.detail }
 
     var hasFailed: Bool { failed != nil }
@@ -161,12 +154,12 @@ struct SendSummary {
         guard !uploads.isEmpty else { return "no line matches: there is nothing to send" }
         let what = "\(CountText.of(chunks, "chunk")), \(ByteText.of(bytes)) of text"
         if let failed {
-            return "\(what): not sent whole: \(failed.detail.isEmpty ? failed.state.rawValue : failed.detail)"
+            return "\(what): not sent completely: \(failed.detail.isEmpty ? failed.state.rawValue : failed.detail)"
         }
         guard uploads.allSatisfy({ $0.state == .done }) else {
             return "\(what): on the way" + (waitsFor.map { "; waiting: \($0)" } ?? "")
         }
         return "\(what): the collector has it"
-            + (gone == 0 ? "" : ", but for \(gone) that fell to a limit of the store before they were sent")
+            + (gone == 0 ? "" : ", except \(gone) that the store deleted at a limit before they were sent")
     }
 }

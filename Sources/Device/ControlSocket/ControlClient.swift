@@ -139,7 +139,7 @@ extension WireControlAnswer {
     /// - Throws: the agent's error otherwise.
     package func succeeding() throws(ControlError) -> WireControlAnswer {
         if succeeded { return self }
-        let code: ControlError.Code =
+        let code: FailureCode =
             switch exitCode {
             case 64: .usage
             case 75: .tryAgain
@@ -151,19 +151,11 @@ extension WireControlAnswer {
 
 /// Why an agent could not be asked, or refused.
 package struct ControlError: CodedError {
-    package enum Code: Sendable {
-        /// The request is not valid.
-        case usage
-        /// The request may succeed later.
-        case tryAgain
-        case failed
-    }
-
-    package let code: Code
+    package let code: FailureCode
     /// What failed, on what, and what to do.
     package let message: String
 
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: FailureCode, _ message: String) {
         self.code = code
         self.message = message
     }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// The framing on the control socket: a length of 4 bytes, big-endian, then a message of 1 byte to 1 MiB.

@@ -6,9 +6,9 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Fetches chunks into a folder, several at a time, and goes on where an earlier attempt stopped.
+/// Fetches chunks of a store into a folder, several at a time. Resumes an earlier attempt that was interrupted.
 final class ChunkFetch: Sendable {
-    /// What the workers share.
+    /// State that the workers share.
     private struct Progress {
         var next = 0
         var finished = 0
@@ -17,12 +17,12 @@ final class ChunkFetch: Sendable {
         var failure: (any Error)?
     }
 
-    /// Inflating is bound by the processor, copying by the disk; more threads help neither.
+    /// The processor limits inflating, and the disk limits copying. More threads do not help.
     private static let maximumWorkers = 4
 
     typealias Journal = FetchJournal<Head, WrittenChunk>
 
-    /// What is to be done.
+    /// All that is to be fetched.
     struct Head: Codable, Equatable {
         var request: FetchRequest
         var plan: ChunkPlan
@@ -45,13 +45,8 @@ final class ChunkFetch: Sendable {
         try folder.make()
         let journal: Journal
         if let former = folder.isForced ? nil : try Journal.read(folder.journalPath) {
-            guard former.head.request == request else {
-                throw LogCommandError(
-                    .failed,
-                    "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew"
-                )
-            }
-            // Rewritten, because its last line may be torn.
+            try folder.requireSame(request, as: former.head.request)
+            // A new file, because the last line of the old one may be incomplete.
             journal = try Journal(former.head, entries: former.entries, at: folder.journalPath)
         } else {
             let plan = try ChunkPlan(snapshot, filter: filter, problems: &problems)
@@ -80,12 +75,12 @@ final class ChunkFetch: Sendable {
         self.progress = Mutex(progress)
     }
 
-    /// - Parameter report: takes how many chunks are written, and how many there are.
-    /// - Throws: the first failure; the files written so far stay for the next attempt. A chunk whose lines are gone or
-    ///   damaged is no failure: the manifest lists it as `missing`.
+    /// - Parameter report: receives the number of written chunks and the number of all.
+    /// - Throws: the first failure. The files written so far stay for the next attempt. A chunk that is gone or damaged
+    ///   is no failure; the manifest lists it as `missing`.
     func run(_ report: (Int, Int) -> Void) throws -> FetchManifest {
         let all = head.plan.chunks.count
-        // Only one worker at a time is told.
+        // Only one worker at a time calls it.
         nonisolated(unsafe) let report = report
         DispatchQueue.concurrentPerform(
             iterations: min(Self.maximumWorkers, sysconf(Int32(_SC_NPROCESSORS_ONLN)), max(1, all))
@@ -143,8 +138,8 @@ final class ChunkFetch: Sendable {
             return FetchManifest.Chunk(
                 order: position + 1, name: head.names[position], bytes: result.bytes, sha256: result.digest.hexadecimal,
                 level: head.request.level.name, type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines,
-                firstLine: chunk.first,
-                lastLine: chunk.last, from: Timestamp.text(chunk.earliest), to: Timestamp.text(chunk.latest))
+                firstLine: chunk.first, lastLine: chunk.last, from: Timestamp.text(chunk.earliest),
+                to: Timestamp.text(chunk.latest))
         }
         return FetchManifest(chunks: chunks, missing: missing.sorted { $0.order < $1.order })
     }

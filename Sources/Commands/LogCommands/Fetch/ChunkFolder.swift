@@ -1,3 +1,4 @@
+import CommandKit
 import Crypto
 import FoundationEssentials
 import Glibc
@@ -10,7 +11,7 @@ struct ChunkFolder: Sendable {
     static let manifestName = "manifest.json"
 
     let path: String
-    /// Overwrite what is there.
+    /// Overwrites existing files.
     let isForced: Bool
 
     var journalPath: String { file(Self.manifestName + SegmentName.partialSuffix) }
@@ -21,46 +22,43 @@ struct ChunkFolder: Sendable {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw LogStoreError(FileError("making", path)) }
     }
 
-    /// - Throws: where one of these is there already.
-    func requireFree(_ names: [String]) throws(LogCommandError) {
+    /// - Throws: if one of these files exists.
+    func requireFree(_ names: [String]) throws(CommandError) {
         guard !isForced else { return }
-        for name in names where access(file(name), F_OK) == 0 {
-            throw LogCommandError(
-                .failed, "\(file(name)) is there already: give another --output, or --force to overwrite it")
-        }
+        for name in names where Paths.exists(file(name)) { throw .exists(file(name)) }
     }
 
-    /// - Throws: where an earlier fetch or anything else lies here. Chunk files are for whoever takes the whole
-    ///   directory.
+    /// - Throws: if an earlier fetch or any other file is here. People take the whole directory for the chunk files.
     func requireEmpty() throws {
         guard !isForced else { return }
         try requireFree([Self.manifestName])
         let others = try StoreDirectory(path: path).names().filter { file($0) != journalPath }.sorted()
         guard let first = others.first else { return }
-        throw LogCommandError(
+        throw CommandError(
             .failed,
-            "\(absolutePath) holds other files (\(others.count), such as \(first.escapingControlCharacters)): give --output DIR with a "
-                + "directory of the fetch's own, made if missing, or --force to write there all the same")
+            "\(AbsolutePath.of(path)) holds other files (\(others.count), such as \(first.escapingControlCharacters)): give --output DIR with an "
+                + "empty or new directory, or --force to write there anyway")
     }
 
-    /// As it is shown at the end.
-    var absolutePath: String { AbsolutePath.of(path) }
+    /// - Throws: if the request is not the one of the interrupted fetch here.
+    func requireSame<Request: Equatable>(_ request: Request, as former: Request) throws(CommandError) {
+        guard former != request else { return }
+        throw CommandError(
+            .failed,
+            "an interrupted fetch of something else is in \(path): give another --output, or --force to begin again")
+    }
 
-    /// Whether a file is still what was written.
+    /// Whether a file is still as it was written.
     func holds(_ name: String, bytes: Int, sha256: Data) -> Bool {
         guard let file = try? OpenFile<LogStoreError>(reading: file(name)), (try? file.byteCount()) == bytes else {
             return false
         }
         var hash = SHA256()
-        var offset = 0
-        while let bytes = try? file.read(1 << 20, at: offset), !bytes.isEmpty {
-            hash.update(data: bytes)
-            offset += bytes.count
-        }
+        guard (try? file.forEachPiece { hash.update(bufferPointer: $0) }) != nil else { return false }
         return Data(hash.finalize()) == sha256
     }
 
-    /// Writes one chunk whole or not at all.
+    /// Writes one chunk completely or not at all.
     func write(
         _ chunk: ChunkPlan.Chunk, as form: ChunkReader.Form, _ reader: ChunkReader, to name: String
     ) throws(LogStoreError) -> (bytes: Int, digest: Data) {
@@ -80,14 +78,21 @@ struct ChunkFolder: Sendable {
     func write(_ manifest: FetchManifest) throws {
         let partial = file(Self.manifestName + ".new")
         let target = try OpenFile<LogStoreError>(replacing: partial)
-        try target.write([UInt8](try JSONText.of(manifest)))
+        try target.write([UInt8](try JSONText.of(manifest)) + [UInt8(ascii: "\n")])
         try Files<LogStoreError>.rename(partial, to: file(Self.manifestName))
     }
 }
 
-/// A path that says where something lies whatever the current directory is.
+extension CommandError {
+    /// A file that a fetch would write exists.
+    static func exists(_ path: String) -> CommandError {
+        CommandError(.failed, "\(path) exists: give another --output, or --force to overwrite it")
+    }
+}
+
+/// A path that is valid in any current directory.
 enum AbsolutePath {
-    /// The path as it is where it cannot be resolved.
+    /// The given path if it cannot be resolved.
     static func of(_ path: String) -> String {
         guard let resolved = realpath(path, nil) else { return path }
         defer { free(resolved) }

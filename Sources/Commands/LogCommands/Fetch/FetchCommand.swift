@@ -1,8 +1,8 @@
 import ArgumentParser
 import CollectorClient
+import CommandKit
 import FoundationEssentials
 import Glibc
-import Gzip
 import LogStore
 import TelemetryBasics
 import WireModel
@@ -10,16 +10,16 @@ import WireModel
 struct FetchCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
-        abstract: "Copies lines out of the store or from a collector, byte for byte, in the order of the disk.",
+        abstract: "Copies lines from the store or a collector, byte for byte, in the order of the disk.",
         discussion: """
-            With --chunks: files of at most 5,000,000 bytes of text each, cut at line ends, and manifest.json with their names, sizes and SHA-256. \
-            One after the other (cat NAMES) they are exactly the lines asked for; no lines, no files but the manifest. A fetch that was \
-            interrupted goes on where it was when it is given again. Without --chunks: one file, or standard output.
+            With --chunks it writes files of at most 5,000,000 bytes of text, cut at line ends, and manifest.json with their names, sizes and \
+            SHA-256. In order (cat NAMES) they are exactly the selected lines. Without lines there is only the manifest. The same command \
+            resumes an interrupted fetch. Without --chunks it writes one file, or to standard output.
 
-            Of a collector: the lines that the device has sent there, each once, application by application, in the order they were written. What \
-            comes is held against the digests the device gave.
+            From a collector it fetches each line that the device has sent once, application by application, in the order in which the lines \
+            were written. It compares them with the digests that the device gave.
 
-            Fetching deletes nothing.
+            It deletes nothing.
             """)
 
     @Flag(help: "Write chunk files and a manifest.")
@@ -27,14 +27,15 @@ struct FetchCommand: PlacedCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --chunks a directory, made if missing, empty but for an interrupted fetch; the current one by default. Otherwise a file; standard output by default.",
+            "With --chunks an empty directory, or one with an interrupted fetch. It is created if missing; by default the current one. "
+                + "Without --chunks a file; by default standard output.",
             valueName: "path"))
     var output: String?
 
-    @Flag(help: "Compress: what is sealed is copied as it is stored. Names of files end in .gz.")
+    @Flag(help: "Compress. Sealed segments are copied as they are stored. File names end in .gz.")
     var gzip = false
 
-    @Flag(help: "Overwrite what is there, also what an interrupted fetch left.")
+    @Flag(help: "Overwrite existing files, also those of an interrupted fetch.")
     var force = false
 
     @Flag(help: "Print the manifest as JSON; needs --chunks.")
@@ -42,13 +43,13 @@ struct FetchCommand: PlacedCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Names the program in file names; by default ws1agent for an agent's data directory, and what a device said to a collector.",
+            "The program's name in file names. By default ws1agent for an agent's data directory; at a collector the name that the device gave.",
             valueName: "name"))
     var application: String?
 
     @Option(
         help: ArgumentHelp(
-            "Names the device in file names; by default the host name, or the device's id at a collector.",
+            "The device's name in file names. By default the host name; at a collector the device's id.",
             valueName: "name"))
     var deviceName: String?
 
@@ -60,28 +61,27 @@ struct FetchCommand: PlacedCommand {
         if json, !chunks { throw ValidationError("--json prints the manifest: give --chunks too") }
     }
 
-    func runLocally() throws {
+    func runLocally() async throws {
         let snapshot = try store.snapshot(filter.kinds)
-        var shortfall = Shortfall()
-        shortfall.add(snapshot.problems)
+        var shortfall = Shortfall(snapshot.problems)
         if chunks {
             try fetchChunks(snapshot, &shortfall)
         } else {
-            try fetchWhole(snapshot, &shortfall)
+            try await fetchWhole(snapshot, &shortfall)
         }
         try shortfall.throwIfAny()
     }
 
     private var form: ChunkReader.Form { gzip ? .gzip : .plain }
+    private var folder: ChunkFolder { ChunkFolder(path: output ?? ".", isForced: force) }
 
     private func fetchChunks(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) throws {
         let request = FetchRequest(
             store: snapshot.directory.path, form: form, kinds: filter.kinds.map(\.rawValue).sorted(),
-            level: filter.level,
-            since: filter.since, until: filter.until, categories: filter.category, text: filter.text)
+            level: filter.level, since: filter.since, until: filter.until, categories: filter.category,
+            text: filter.text)
         let name = ChunkName(
             application: application ?? defaultApplication(snapshot.directory), device: deviceName ?? Self.hostName)
-        let folder = ChunkFolder(path: output ?? ".", isForced: force)
         var progress = ProgressLine(isShown: !json)
         var problems: [ChunkPlan.Problem] = []
         let fetch = try ChunkFetch(request, snapshot, name, into: folder, filter: filter.filter(), problems: &problems)
@@ -89,59 +89,55 @@ struct FetchCommand: PlacedCommand {
         let manifest = try fetch.run { done, all in progress.show(done, of: all, "chunks") }
         progress.clear()
         for missing in manifest.missing { shortfall.add(missing.reason) }
-
-        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.absolutePath, isCompressed: gzip)
-            .print(isJSON: json)
+        try manifest.report(resumed: fetch.resumed, in: folder, isCompressed: gzip, isJSON: json)
     }
 
-    private func fetchWhole(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) throws {
+    private func fetchWhole(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) async throws {
         var problems: [ChunkPlan.Problem] = []
         let plan = try ChunkPlan(snapshot, filter: filter.filter(), problems: &problems)
         shortfall.add(problems)
         let reader = try ChunkReader(plan, in: snapshot.directory)
+        try await withOutput { sink in
+            var sink = sink
+            for chunk in plan.chunks {
+                do throws(LogStoreError) { _ = try reader.write(chunk, as: form, to: &sink) } catch {
+                    guard error.code == .notFound || error.code == .damaged else { throw error }
+                    shortfall.add(error.message)
+                }
+            }
+        }
+    }
+
+    /// Runs `body` with a sink that writes to the file of `--output`, or to standard output. The file appears under its
+    /// name when `body` has returned.
+    private func withOutput(_ body: (FileChunkSink) async throws -> Void) async throws {
         guard let output = try outputFile() else {
-            var sink = FileChunkSink(descriptor: STDOUT_FILENO, path: "standard output")
-            return try write(plan, reader, to: &sink, &shortfall)
+            do { return try await body(FileChunkSink(descriptor: STDOUT_FILENO, path: "standard output")) } catch let
+                error as LogStoreError where (error.cause as? POSIXError)?.code == .EPIPE
+            {
+                throw CommandError(.readerGone, error.message)
+            }
         }
         let partial = output + SegmentName.partialSuffix
         let file = try OpenFile<LogStoreError>(replacing: partial)
-        var sink = FileChunkSink(descriptor: file.descriptor, path: partial)
-        try write(plan, reader, to: &sink, &shortfall)
-        try Files<LogStoreError>.rename(partial, to: output)
-        try Self.sayWhere(output)
+        do {
+            try await body(FileChunkSink(descriptor: file.descriptor, path: partial))
+            try Files<LogStoreError>.rename(partial, to: output)
+        } catch {
+            unlink(partial)
+            throw error
+        }
+        try Output.line("\(ByteText.of(Int(Paths.size(of: output) ?? 0))) in \(AbsolutePath.of(output))")
     }
 
-    /// The file that is written where there are no chunks; `nil`: standard output.
-    /// - Throws: where it is there already.
-    func outputFile() throws(LogCommandError) -> String? {
+    /// The file of `--output`; `nil` for standard output.
+    /// - Throws: if the file exists.
+    private func outputFile() throws(CommandError) -> String? {
         guard let given = output else { return nil }
-        // Under a name without .gz, compressed text is taken for damaged text.
+        // Tools take compressed text for damaged text if its name does not end in .gz.
         let output = gzip && !given.hasSuffix(".gz") ? given + ".gz" : given
-        guard force || access(output, F_OK) != 0 else {
-            throw LogCommandError(
-                .failed, "\(output) is there already: give another --output, or --force to overwrite it")
-        }
+        guard force || !Paths.exists(output) else { throw .exists(output) }
         return output
-    }
-
-    static func sayWhere(_ path: String) throws(LogCommandError) {
-        var status = stat()
-        let bytes = stat(path, &status) == 0 ? ByteText.of(Int(status.st_size)) : "all"
-        var output = StandardOutput()
-        try output.line("\(bytes) in \(AbsolutePath.of(path))")
-        try output.flush()
-    }
-
-    private func write(
-        _ plan: ChunkPlan, _ reader: ChunkReader, to sink: inout FileChunkSink, _ shortfall: inout Shortfall
-    ) throws {
-        for chunk in plan.chunks {
-            do { _ = try reader.write(chunk, as: form, to: &sink) } catch {
-                if (error.cause as? POSIXError)?.code == .EPIPE { throw LogCommandError(.readerGone, error.message) }
-                guard error.code == .notFound || error.code == .damaged else { throw error }
-                shortfall.add(error.message)
-            }
-        }
     }
 
     private func defaultApplication(_ directory: StoreDirectory) -> String {
@@ -150,18 +146,15 @@ struct FetchCommand: PlacedCommand {
     }
 
     private static var hostName: String {
-        var name = [UInt8](repeating: 0, count: 256)
-        let isKnown =
-            name.withUnsafeMutableBytes {
-                gethostname($0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count - 1)
-            } == 0
-        return isKnown ? String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) : "device"
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return "device" }
+        return name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
     }
 }
 
 extension FetchCommand {
     func runRemotely() async throws {
-        try await collector.access().ask { client, device in
+        try await collector.ask { client, device in
             let query = try filter.query(device)
             if chunks { try await fetchChunks(query, client) } else { try await fetchWhole(query, client) }
         }
@@ -170,67 +163,21 @@ extension FetchCommand {
     private func fetchChunks(_ query: LogQuery, _ client: CollectorClient) async throws {
         let request = RemoteFetchHead.Request(
             collector: client.name, device: "\(query.device)", command: nil, isCompressed: gzip,
-            application: application,
-            deviceName: deviceName, type: filter.type.rawValue, level: filter.level, since: filter.since,
-            until: filter.until,
-            categories: filter.category, text: filter.text)
-        try await RemoteFetch.run(
-            request, filter.filter(), query, client, into: ChunkFolder(path: output ?? ".", isForced: force),
-            isJSON: json)
+            application: application, deviceName: deviceName, type: filter.type.rawValue, level: filter.level,
+            since: filter.since, until: filter.until, categories: filter.category, text: filter.text)
+        try await RemoteFetch.run(request, filter.filter(), query, client, into: folder, isJSON: json)
     }
 
-    /// To one file, or standard output.
     private func fetchWhole(_ query: LogQuery, _ client: CollectorClient) async throws {
-        guard let output = try outputFile() else {
-            var sink = FileChunkSink(descriptor: STDOUT_FILENO, path: "standard output")
-            do { try await write(query, client) { (bytes) throws(LogStoreError) in try sink.write(bytes) } } catch let
-                error
-                as LogStoreError
-            {
-                if (error.cause as? POSIXError)?.code == .EPIPE { throw LogCommandError(.readerGone, error.message) }
-                throw error
-            }
-            return
-        }
-        let partial = output + SegmentName.partialSuffix
-        let file = try OpenFile<LogStoreError>(replacing: partial)
-        var sink = FileChunkSink(descriptor: file.descriptor, path: partial)
-        do {
-            try await write(query, client) { (bytes) throws(LogStoreError) in try sink.write(bytes) }
-            try Files<LogStoreError>.rename(partial, to: output)
-        } catch {
-            unlink(partial)
-            throw error
-        }
-        try Self.sayWhere(output)
-    }
-
-    private func write(
-        _ query: LogQuery, _ client: CollectorClient,
-        to sink: @escaping (UnsafeRawBufferPointer) throws(LogStoreError) -> Void
-    ) async throws {
-        let query = query.with("order", "number")
-        var bytes = 0
-        if gzip {
-            let compressor = try GzipCompressor()
-            var failure: LogStoreError?
-            let keep = { (output: UnsafeRawBufferPointer) in
-                guard failure == nil else { return }
-                do throws(LogStoreError) { try sink(output) } catch { failure = error }
-            }
-            try await client.text(query) { text in
+        try await withOutput { file in
+            var sink = try TextSink(file, isCompressed: gzip)
+            var bytes = 0
+            try await client.text(query.with("order", "number")) { text in
                 bytes += text.count
-                try compressor.update(text, output: keep)
-                if let failure { throw failure }
+                try sink.write(text)
             }
-            if bytes > 0 { try compressor.finish(output: keep) }
-            if let failure { throw failure }
-        } else {
-            try await client.text(query) { text in
-                bytes += text.count
-                try sink(text)
-            }
+            guard bytes > 0 else { return try await client.requireDevice(query.device) }
+            try sink.finish()
         }
-        if bytes == 0 { try await client.requireDevice(query.device) }
     }
 }

@@ -45,7 +45,7 @@ final class FetchJournal<Head: Codable & Sendable, Entry: Codable & Sendable>: S
 /// The journal of a fetch from a collector.
 typealias RemoteFetchJournal = FetchJournal<RemoteFetchHead, RemoteFetchEntry>
 
-/// What is to be fetched.
+/// All that is to be fetched.
 struct RemoteFetchHead: Codable, Equatable, Sendable {
     /// The arguments. An interrupted fetch is resumed only with the same arguments.
     struct Request: Codable, Equatable, Sendable {
@@ -102,6 +102,6 @@ struct RemoteFetchChunk: Codable, Equatable, Sendable {
     var lastLine: UInt64
     var earliest: Int64
     var latest: Int64
-    /// What comes after it.
+    /// The position after it.
     var end: RemoteFetchPosition
 }

@@ -1,17 +1,17 @@
-import LogStore
+import CommandKit
 import WireModel
 
-/// `manifest.json` beside the chunk files: what they are, in order.
+/// `manifest.json`, which describes the chunk files in order.
 struct FetchManifest: Codable, Equatable, Sendable {
     struct Chunk: Codable, Equatable, Sendable {
         /// From 1.
         var order: Int
         var name: String
-        /// Of the file.
+        /// Length of the file.
         var bytes: Int
-        /// Of the file.
+        /// Digest of the file.
         var sha256: String
-        /// The level asked for: this and all that is more severe.
+        /// The given level. The file has lines of this level and of more severe levels.
         var level: String
         var type: LogType
         /// Length of the text.
@@ -36,24 +36,15 @@ struct FetchManifest: Codable, Equatable, Sendable {
     var missing: [Missing]
 }
 
-/// What a fetch of chunks says at its end.
-struct FetchReport {
-    var manifest: FetchManifest
-    /// Files that an earlier attempt had written.
-    var resumed: Int
-    var folder: String
-    var isCompressed: Bool
-
-    func print(isJSON: Bool) throws(LogCommandError) {
-        var output = StandardOutput()
-        if isJSON { try output.json(manifest) } else { try output.line(text) }
-        try output.flush()
-    }
-
-    private var text: String {
-        let (bytes, raw) = manifest.chunks.reduce((0, 0)) { ($0.0 + $1.bytes, $0.1 + $1.rawBytes) }
-        return
-            "\(CountText.of(manifest.chunks.count, "chunk"))\(resumed == 0 ? "" : ", \(resumed) of them there already"), "
-            + "\(ByteText.of(bytes))\(isCompressed ? " (\(ByteText.of(raw)) of text)" : "") in \(folder)"
+extension FetchManifest {
+    /// Prints the result of a fetch.
+    /// - Parameter resumed: files that an earlier attempt had written.
+    func report(resumed: Int, in folder: ChunkFolder, isCompressed: Bool, isJSON: Bool) throws(CommandError) {
+        if isJSON { return try Output.json(self) }
+        let (bytes, raw) = chunks.reduce((0, 0)) { ($0.0 + $1.bytes, $0.1 + $1.rawBytes) }
+        try Output.line(
+            "\(CountText.of(chunks.count, "chunk"))\(resumed == 0 ? "" : ", \(resumed) of them there already"), "
+                + "\(ByteText.of(bytes))\(isCompressed ? " (\(ByteText.of(raw)) of text)" : "") in \(AbsolutePath.of(folder.path))"
+        )
     }
 }

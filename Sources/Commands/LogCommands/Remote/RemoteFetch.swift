@@ -1,5 +1,6 @@
 import CollectorAPI
 import CollectorClient
+import CommandKit
 import Crypto
 import FoundationEssentials
 import Glibc
@@ -7,11 +8,11 @@ import LogStore
 import TelemetryBasics
 import WireModel
 
-/// Fetches a device's logs from a collector into chunk files, and goes on where an earlier attempt stopped.
+/// Fetches a device's logs from a collector into chunk files. Resumes an earlier attempt that was interrupted.
 ///
-/// What is to be fetched is decided at the beginning: the chunks the collector has then, in sections that share no
-/// line. They are read one after the other, so that memory does not grow with them, and cut into files at line ends.
-/// The journal says after each file where it ends; going on means to read again from there, at most one section.
+/// The head lists what to fetch: the chunks that the collector has at the beginning, in sections that share no line.
+/// Sections are read one after the other, so memory does not grow with their number, and cut into files at line ends.
+/// After each file the journal notes its end. A resumed fetch reads at most one section again.
 ///
 /// Not `Sendable`: one task at a time.
 final class RemoteFetch {
@@ -23,10 +24,10 @@ final class RemoteFetch {
     private var chunks: [RemoteFetchChunk]
     private var missing: [(missing: FetchManifest.Missing, section: Int)]
     private var hasReadAll: Bool
-    /// Where what is not in whole files begins.
+    /// The end of the text that is in complete files.
     private var position: RemoteFetchPosition
     private var current: RemoteChunkFile?
-    /// Files that were there already, and are what was written.
+    /// Files of an earlier attempt that are intact.
     let resumed: Int
 
     init(
@@ -40,12 +41,7 @@ final class RemoteFetch {
             former = nil
         }
         if let former {
-            guard former.head.request == request else {
-                throw LogCommandError(
-                    .failed,
-                    "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew"
-                )
-            }
+            try folder.requireSame(request, as: former.head.request)
             head = former.head
         } else {
             try folder.requireEmpty()
@@ -54,12 +50,12 @@ final class RemoteFetch {
             }
             let formless = chunks.count { $0.numbers == nil }
             if formless > 0 {
-                StandardError.warn("\(formless) chunks hold no line of a log's form; a collector does not show them")
+                StandardError.warn("\(formless) chunks hold no valid line of a log; the collector does not show them")
             }
             head = RemoteFetchHead(
                 request: request, filter: filter, sections: RemoteSection.sections(of: chunks, filter))
             if let crowd = head.sections.first(where: { $0.ids.count > CollectorClient.idsPerRequest }) {
-                throw LogCommandError(
+                throw CommandError(
                     .failed,
                     "lines \(crowd.first) to \(crowd.last) lie in \(crowd.ids.count) chunks that overlap: give --since or --until"
                 )
@@ -77,7 +73,7 @@ final class RemoteFetch {
         self.folder = folder
     }
 
-    /// Of an earlier attempt: what is still as it was written, up to the first that is not.
+    /// The entries of an earlier attempt, up to the first file that is no longer as it was written.
     private static func kept(_ entries: [RemoteFetchEntry], in folder: ChunkFolder, head: RemoteFetchHead)
         -> [RemoteFetchEntry]
     {
@@ -104,9 +100,9 @@ final class RemoteFetch {
         }
     }
 
-    /// - Parameter report: how many sections of how many have been read.
-    /// - Throws: what stopped it; what was written stays, for the next attempt. Lines that the collector lists and
-    ///   cannot give stop nothing: they are `missing`.
+    /// - Parameter report: receives the number of sections read and the number of all.
+    /// - Throws: the first failure. Complete files stay for the next attempt. Lines that the collector lists and cannot
+    ///   give are no failure; the manifest lists them as `missing`.
     func run(_ report: (Int, Int) -> Void) async throws -> FetchManifest {
         if !hasReadAll {
             for section in position.section..<max(position.section, head.sections.count) {
@@ -120,7 +116,7 @@ final class RemoteFetch {
         return try nameFiles()
     }
 
-    /// Fetches, shows how far it is, and says at the end what there is.
+    /// Fetches, shows the progress, and prints the result.
     static func run(
         _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: LogQuery, _ client: CollectorClient,
         into folder: ChunkFolder,
@@ -130,10 +126,8 @@ final class RemoteFetch {
         let fetch = try await RemoteFetch(request, filter, query, client, into: folder)
         let manifest = try await fetch.run { done, all in progress.show(done, of: all, "chunks of the collector read") }
         progress.clear()
-        try FetchReport(
-            manifest: manifest, resumed: fetch.resumed, folder: folder.absolutePath, isCompressed: request.isCompressed
-        ).print(
-            isJSON: isJSON)
+        try manifest.report(
+            resumed: fetch.resumed, in: folder, isCompressed: request.isCompressed, isJSON: isJSON)
         var shortfall = Shortfall()
         for missing in manifest.missing { shortfall.add(missing.reason) }
         try shortfall.throwIfAny()
@@ -169,7 +163,8 @@ final class RemoteFetch {
         guard let text = try await text(query, proof) else {
             try miss(
                 section, number,
-                "the collector's text of chunk \(section.ids[0]) is not what the device sent: SHA-256 or length differ")
+                "the collector's text of chunk \(section.ids[0]) is not what the device sent: SHA-256 or length differs"
+            )
             return
         }
         var splitter = LineSplitter()
@@ -182,7 +177,7 @@ final class RemoteFetch {
             .with(ids: section.ids).with("order", "number")
     }
 
-    /// The text, no longer than it must be; `nil` where it is another.
+    /// The text; `nil` if its length or digest differs. Memory holds no more bytes than are expected.
     private func text(_ query: LogQuery, _ proof: RemoteSection.Proof) async throws -> [UInt8]? {
         var text: [UInt8] = []
         text.reserveCapacity(proof.bytes)
@@ -195,10 +190,10 @@ final class RemoteFetch {
         return text
     }
 
-    private func changed(_ section: RemoteSection) -> LogCommandError {
-        LogCommandError(
+    private func changed(_ section: RemoteSection) -> CommandError {
+        CommandError(
             .failed,
-            "lines \(section.first) to \(section.last) have changed at the collector since the interrupted fetch: give --force to begin anew"
+            "lines \(section.first) to \(section.last) have changed at the collector since the interrupted fetch: give --force to begin again"
         )
     }
 
@@ -210,7 +205,7 @@ final class RemoteFetch {
         try journal.append(.missed(lost, section: number))
     }
 
-    /// What was deleted while it was read may have been left out.
+    /// If chunks were deleted while their section was read, lines of it may be missing.
     private func findDeleted() async throws {
         let present = try await client.present(
             head.sections.filter { $0.proof == nil }.flatMap(\.ids), of: device)
@@ -256,10 +251,9 @@ final class RemoteFetch {
             chunks: zip(chunks, names).map { chunk, name in
                 FetchManifest.Chunk(
                     order: chunk.order, name: name, bytes: chunk.bytes, sha256: chunk.sha256.hexadecimal,
-                    level: head.filter.level.name,
-                    type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines, firstLine: chunk.firstLine,
-                    lastLine: chunk.lastLine,
-                    from: Timestamp.text(chunk.earliest), to: Timestamp.text(chunk.latest))
+                    level: head.filter.level.name, type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines,
+                    firstLine: chunk.firstLine, lastLine: chunk.lastLine, from: Timestamp.text(chunk.earliest),
+                    to: Timestamp.text(chunk.latest))
             }, missing: missing.map(\.missing).sorted { ($0.order, $0.firstLine) < ($1.order, $1.firstLine) })
         try folder.write(manifest)
         try Files<LogStoreError>.remove(folder.journalPath)

@@ -2,7 +2,7 @@ import CollectorAPI
 import WireModel
 
 extension ChunkView {
-    /// Of all its lines; `nil` where none is of the form.
+    /// The times of all its lines; `nil` if no line is well-formed.
     var times: ClosedRange<Int64>? {
         guard let first = Self.time(firstTime), let last = Self.time(lastTime), first <= last else { return nil }
         return first...last
@@ -14,15 +14,15 @@ extension ChunkView {
     }
 
     private static func time(_ text: String?) -> Int64? {
-        guard let text, case .at(let time)? = TimeArgument(text) else { return nil }
+        guard let text, case .at(let time)? = TimeArgument(argument: text) else { return nil }
         return time
     }
 }
 
-/// Chunks at a collector that are read together, because they may hold the same lines: one, as long as nothing was sent
-/// twice. Sections are independent of each other, so that a fetch can begin at any of them.
+/// Chunks at a collector that are read together, because they may hold the same lines. If nothing was sent twice, this
+/// is one chunk. Sections share no line, so a fetch can begin at any of them.
 struct RemoteSection: Codable, Equatable, Sendable {
-    /// What its text must be, where that is known: it is one chunk, and all of its lines are wanted.
+    /// Length and digest of the text. They are known if the section is one chunk and all its lines match the filter.
     struct Proof: Codable, Equatable, Sendable {
         var bytes: Int
         var sha256: String
@@ -35,9 +35,9 @@ struct RemoteSection: Codable, Equatable, Sendable {
     var last: UInt64
     var proof: Proof?
 
-    /// In the collector's own order of lines (log by log, by number), after application and type. Pure.
+    /// Sorted by application and type, then in the order of lines at the collector: by log and number.
     ///
-    /// A chunk of lines of more than one type, which our devices do not send, goes with the application's.
+    /// A chunk with lines of more than one type, which our devices do not send, counts as of type application.
     static func sections(of chunks: [ChunkView], _ filter: LogFilter) -> [RemoteSection] {
         struct Place {
             var application: String
@@ -46,7 +46,7 @@ struct RemoteSection: Codable, Equatable, Sendable {
             var numbers: ClosedRange<UInt64>
             var chunk: ChunkView
 
-            /// Which log they are of.
+            /// The log that its lines belong to.
             var log: (String, Int, UInt64, UInt64) {
                 (application, LogType.allCases.firstIndex(of: type) ?? 0, epoch.high, epoch.low)
             }

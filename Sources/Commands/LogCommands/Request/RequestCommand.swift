@@ -1,6 +1,7 @@
 import ArgumentParser
 import CollectorAPI
 import CollectorClient
+import CommandKit
 import FoundationEssentials
 import LogStore
 import TelemetryBasics
@@ -10,13 +11,14 @@ struct RequestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "request", abstract: "Asks a device, through its collector, to send logs.",
         discussion: """
-            The device gets to know of it with its next answer from the collector, looks for the lines itself, and sends them as its rules for the \
-            network allow. A device with nothing to send asks at its beacon interval, at least every 15 min; standard error says when it is \
-            expected. The id of the request is printed at once. --mode snapshot asks for what is there; capture for what is logged from then \
-            on, for --seconds, at the level asked for.
+            The device learns of the request with the next answer of its collector. It selects the lines itself, and sends them when its rules for \
+            the network allow it. A device with nothing to send asks at its beacon interval, at least every 15 min; standard error says when it \
+            is expected. The id of the request is printed at once. --mode snapshot asks for the lines that are there; capture for lines that are \
+            logged from then on, for --seconds, at the given level.
 
-            --wait follows a request to its end: 0 done, 1 failed or expired, 75 when --wait-limit is over. An interruption leaves the request as \
-            it is; --id ID --wait goes on. --fetch then writes what it brought as fetch --chunks does.
+            --wait waits until the request has ended; the exit code is 0 if it is done, 1 if it failed or expired, 75 if --wait-limit is over. \
+            After an interruption the request goes on; wait for it again with --id ID --wait. --fetch then writes the lines as fetch --chunks \
+            does.
             """)
 
     enum Mode: String, CaseIterable, ExpressibleByArgument {
@@ -24,7 +26,8 @@ struct RequestCommand: AsyncParsableCommand {
     }
 
     @Option(
-        help: ArgumentHelp("What is there now (snapshot), or what is logged for a while (capture).", valueName: "mode"))
+        help: ArgumentHelp(
+            "Lines that are there now (snapshot), or lines that are logged for a while (capture).", valueName: "mode"))
     var mode: Mode = .snapshot
 
     @Option(help: ArgumentHelp("How long a capture lasts, 1 to 86400.", valueName: "n"))
@@ -32,34 +35,35 @@ struct RequestCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "At most so many bytes of text, the newest; default no limit but the device's.", valueName: "n"))
+            "At most this many bytes of text, the newest lines; by default only the device sets a limit.",
+            valueName: "n"))
     var bytes: Int?
 
     @Option(
-        help: ArgumentHelp("How long the request stands, if the device is not there: 1s to 30d.", valueName: "time"))
-    var expires: SpanArgument = .seconds(86_400)
+        help: ArgumentHelp("How long the request waits for the device: 1s to 30d.", valueName: "time"))
+    var expires = SpanArgument(seconds: 86_400)
 
     @Option(
         help: ArgumentHelp(
-            "Of a request that was made: shows how it stands, or goes on waiting for it.", valueName: "id"))
+            "The id of an earlier request: shows its state, or waits for it.", valueName: "id"))
     var id: String?
 
-    @Option(help: ArgumentHelp("Ends a request.", valueName: "id"))
+    @Option(help: ArgumentHelp("Ends the request with this id.", valueName: "id"))
     var cancel: String?
 
     @Flag(help: "Wait until it has ended.")
     var wait = false
 
     @Option(
-        help: ArgumentHelp("Wait no longer than this: 90s, 15m, 2h; default as long as it takes.", valueName: "time"))
+        help: ArgumentHelp("Wait no longer than this: 90s, 15m, 2h; by default until the end.", valueName: "time"))
     var waitLimit: SpanArgument?
 
-    @Flag(help: "Wait, then fetch what it brought, in chunk files with a manifest.")
+    @Flag(help: "Wait, then fetch the lines that the device sent, in chunk files with a manifest.")
     var fetch = false
 
     @Option(
         help: ArgumentHelp(
-            "With --fetch: a directory, made if missing, empty but for an interrupted fetch; the current one by default.",
+            "With --fetch: an empty directory, or one with an interrupted fetch. It is created if missing; by default the current one.",
             valueName: "dir")
     )
     var output: String?
@@ -67,10 +71,10 @@ struct RequestCommand: AsyncParsableCommand {
     @Flag(help: "With --fetch: compress.")
     var gzip = false
 
-    @Flag(help: "With --fetch: overwrite what is there.")
+    @Flag(help: "With --fetch: overwrite existing files.")
     var force = false
 
-    @Flag(help: "Print the request as JSON as it stands at the end; with --fetch the manifest.")
+    @Flag(help: "Print the final state of the request as JSON; with --fetch the manifest.")
     var json = false
 
     @OptionGroup var filter: FilterOptions
@@ -78,7 +82,7 @@ struct RequestCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard id == nil || cancel == nil else {
-            throw ValidationError("--id and --cancel are of different requests: give one")
+            throw ValidationError("--id and --cancel exclude each other: give one")
         }
         guard (mode == .capture) == (seconds != nil) || id != nil || cancel != nil else {
             throw ValidationError("--seconds goes with --mode capture, and --mode capture with it")
@@ -88,7 +92,7 @@ struct RequestCommand: AsyncParsableCommand {
         }
         guard bytes.map({ $0 > 0 }) ?? true else { throw ValidationError("--bytes is \(bytes!), must be more than 0") }
         guard cancel == nil || !(wait || fetch) else {
-            throw ValidationError("--cancel waits for nothing: follow the request with --id")
+            throw ValidationError("--cancel does not wait: to wait for the request, give --id")
         }
         guard fetch || output == nil && !gzip && !force else {
             throw ValidationError("--output, --gzip and --force go with --fetch")
@@ -97,12 +101,12 @@ struct RequestCommand: AsyncParsableCommand {
             throw ValidationError("--wait-limit goes with --wait or --fetch")
         }
         for text in [id, cancel].compactMap({ $0 }) where RequestID(text) == nil {
-            throw ValidationError("\(text) is no request's id (a UUID)")
+            throw ValidationError("\(text) is not the id of a request (a UUID)")
         }
     }
 
     func run() async throws {
-        try await collector.access().ask { client, device in
+        try await collector.ask { client, device in
             let route = "/api/v1/devices/\(device)/commands"
             var command: CommandView
             if let id {
@@ -110,23 +114,19 @@ struct RequestCommand: AsyncParsableCommand {
             } else {
                 command = try await client.post(route, try request(device), key: "ws1log-\(RequestID.random())")
             }
-            var output = StandardOutput()
             if !json {
-                try output.line(id == nil ? command.id : "\(command.id) \(RequestStanding(command).text)")
-                try output.flush()
+                try Output.line(id == nil ? command.id : "\(command.id) \(RequestStanding(command).text)")
             }
             let expected = await DeviceExpectation.of(command, device, client)
             if !json, let expected { StandardError.warn(expected.text(now: SystemClock.wallMicroseconds())) }
             if wait || fetch {
                 let wait = RequestWait(
-                    command.id, of: device, client, limitSeconds: waitLimit?.seconds, isQuiet: json, expected: expected)
+                    id: command.id, device: device, client: client, limitSeconds: waitLimit?.seconds, isQuiet: json,
+                    expected: expected)
                 command = try await wait.run(from: command)
             }
             if fetch { return try await fetch(command, device, client) }
-            if json {
-                try output.json(command)
-                try output.flush()
-            }
+            if json { try Output.json(command) }
         }
     }
 
@@ -137,7 +137,7 @@ struct RequestCommand: AsyncParsableCommand {
             return CommandRequest(kind: "cancel", arguments: arguments)
         }
         let now = SystemClock.wallMicroseconds()
-        // Refuses what a collector could not be asked for afterwards.
+        // Fails for a filter that the collector would not take when the lines are fetched.
         _ = try LogQuery(device, type: "all", lines: filter.filter(now: now))
         arguments.mode = mode.rawValue
         arguments.type = filter.type.rawValue
@@ -152,7 +152,7 @@ struct RequestCommand: AsyncParsableCommand {
         return CommandRequest(kind: "request-logs", arguments: arguments, expiresInSeconds: expires.seconds)
     }
 
-    /// What it brought, as it was brought: the device has filtered.
+    /// Fetches all lines that the request brought. The device has filtered them already.
     private func fetch(_ command: CommandView, _ device: DeviceID, _ client: CollectorClient) async throws {
         let request = RemoteFetchHead.Request(
             collector: client.name, device: "\(device)", command: command.id, isCompressed: gzip,
@@ -164,8 +164,8 @@ struct RequestCommand: AsyncParsableCommand {
                 into: ChunkFolder(path: output ?? ".", isForced: force),
                 isJSON: json)
         } catch let error as CollectorClientError where error.code == .tryAgain {
-            // The same command line again would be another request.
-            throw LogCommandError(
+            // Without --id, the same command line would make another request.
+            throw CommandError(
                 .tryAgain, "\(error.message); go on with: ws1log request --id \(command.id) --fetch", cause: error)
         }
     }

@@ -1,18 +1,19 @@
 import CollectorAPI
 import CollectorClient
+import CommandKit
 import FoundationEssentials
 import LogStore
 import WireModel
 
 typealias RequestID = Identifier<CommandView>
 
-/// What the state of a request means to who waits for it. Pure.
+/// What the state of a request means to a person who waits for it.
 struct RequestStanding: Equatable {
     enum Meaning: Equatable {
-        /// Something may still come.
+        /// More logs may still come.
         case pending
         case done
-        /// Nothing will come any more, for this reason.
+        /// No more logs will come, for this reason.
         case failed(String)
     }
 
@@ -33,14 +34,14 @@ struct RequestStanding: Equatable {
         let uploads = command.uploads ?? []
         let chunks = uploads.reduce(0) { $0 + $1.chunks }
         let stored = uploads.reduce(0) { $0 + $1.storedChunks }
-        // A device that sends says so late; what has come is known here.
+        // The device reports its progress late. The collector knows earlier which chunks have arrived.
         progress = chunks > 0 ? max(command.progress, Double(stored) / Double(chunks)) : command.progress
         let bytes = uploads.reduce(0) { $0 + $1.storedRawBytes }
         text =
             state + (chunks > 0 ? ", \(stored) of \(chunks) chunks here, \(ByteText.of(bytes)) of text" : "") + detail
     }
 
-    /// How long until it is looked at again, in seconds: soon at first, then every few seconds.
-    /// - Parameter looks: how often it was looked at.
-    static func pauseSeconds(after looks: Int) -> Int64 { looks < 10 ? 1 : looks < 60 ? 2 : 5 }
+    /// The pause before the collector is asked again, in seconds. It grows, because most requests end soon.
+    /// - Parameter questions: how often it was asked.
+    static func pauseSeconds(after questions: Int) -> Int64 { questions < 10 ? 1 : questions < 60 ? 2 : 5 }
 }

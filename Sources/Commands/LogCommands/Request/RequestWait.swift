@@ -1,5 +1,6 @@
 import CollectorAPI
 import CollectorClient
+import CommandKit
 import Dispatch
 import FoundationEssentials
 import Glibc
@@ -8,33 +9,22 @@ import WireModel
 
 /// Follows a request until it has ended, the limit is over, or somebody interrupts.
 struct RequestWait {
-    private let id: String
-    private let device: DeviceID
-    private let client: CollectorClient
-    private let limitSeconds: Int64?
-    private let isQuiet: Bool
-    /// When the device is expected to take it, as it was known at the beginning.
-    private let expected: DeviceExpectation?
+    let id: String
+    let device: DeviceID
+    let client: CollectorClient
+    /// `nil`: as long as it takes.
+    let limitSeconds: Int64?
+    let isQuiet: Bool
+    /// When the device was expected to take the request, as known at the beginning.
+    let expected: DeviceExpectation?
 
-    init(
-        _ id: String, of device: DeviceID, _ client: CollectorClient, limitSeconds: Int64?, isQuiet: Bool,
-        expected: DeviceExpectation?
-    ) {
-        self.expected = expected
-        self.id = id
-        self.device = device
-        self.client = client
-        self.limitSeconds = limitSeconds
-        self.isQuiet = isQuiet
-    }
-
-    /// What to say to who waits no longer.
+    /// What a person can do after the wait has ended early.
     private var remedy: String {
         "request \(id) goes on; wait for it with: ws1log request --id \(id) --wait, end it with --cancel \(id)"
     }
 
-    /// - Returns: the request as it was done.
-    /// - Throws: `.failed` where it ended otherwise, `.tryAgain` where the limit is over.
+    /// - Returns: the request, when it is done.
+    /// - Throws: `.failed` if it ended in another way, `.tryAgain` if the limit is over.
     func run(from command: CommandView) async throws -> CommandView {
         let interruption = Self.onInterruption(remedy)
         defer { interruption.cancel() }
@@ -42,12 +32,12 @@ struct RequestWait {
         defer { progress.clear() }
         let begun = SystemClock.monotonicNanoseconds()
         var command = command
-        var looks = 0
+        var questions = 0
         while true {
             let standing = RequestStanding(command)
             switch standing.meaning {
             case .done: return command
-            case .failed(let reason): throw LogCommandError(.failed, "request \(id) \(reason)")
+            case .failed(let reason): throw CommandError(.failed, "request \(id) \(reason)")
             case .pending:
                 let waits =
                     command.state == "queued"
@@ -55,16 +45,16 @@ struct RequestWait {
                 progress.show(standing.progress, standing.text + waits)
             }
             let waited = (SystemClock.monotonicNanoseconds() - begun) / 1_000_000_000
-            let pause = RequestStanding.pauseSeconds(after: looks)
+            let pause = RequestStanding.pauseSeconds(after: questions)
             guard limitSeconds.map({ waited + pause <= $0 }) ?? true else {
-                throw LogCommandError(.tryAgain, "not ended after \(waited) s (\(standing.text)): \(remedy)")
+                throw CommandError(.tryAgain, "not ended after \(waited) s (\(standing.text)): \(remedy)")
             }
             try await Task.sleep(for: .seconds(pause))
-            looks += 1
+            questions += 1
             do throws(CollectorClientError) {
                 command = try await client.get("/api/v1/devices/\(device)/commands/\(id)")
             } catch {
-                // A collector that restarts, a network that is away: the request does not mind.
+                // The collector restarts or the network is away. The request goes on meanwhile.
                 guard error.code == .tryAgain else { throw error }
                 progress.show(standing.progress, error.message)
             }
@@ -77,21 +67,22 @@ struct RequestWait {
         source.setEventHandler {
             StandardError.write("\n")
             StandardError.warn(remedy)
-            exit(LogCommandError(.tryAgain, remedy).exitCode)
+            exit(CommandError(.tryAgain, remedy).exitCode)
         }
         source.resume()
         return source
     }
 }
 
-/// When a device is next expected at its collector. A device that has something to send comes when it transmits; an
-/// idle one asks for commands at its beacon interval, and at least every 15 min. So this is the latest time, for a
-/// device that is on, has a network, and transmits as often as that.
+/// When a device will contact its collector at the latest, if it is on and has a network.
+///
+/// A device with data to send contacts the collector at each transmit. An idle device asks for commands at its beacon
+/// interval, and at least every 15 min.
 struct DeviceExpectation: Equatable {
-    /// An idle device without a schedule of beacons, or with a longer one, asks so often.
+    /// The pause of an idle device without beacons, or with a longer beacon interval.
     static let greatestPauseSeconds: Int64 = 900
 
-    /// Microseconds since 1970, by the collector's clock; `nil`: it never came.
+    /// Microseconds since 1970, by the collector's clock; `nil` if the device never came.
     let lastSeen: Int64?
     let pauseSeconds: Int64
 
@@ -100,8 +91,7 @@ struct DeviceExpectation: Equatable {
         pauseSeconds = min(beaconSeconds.map { max($0, 60) } ?? Self.greatestPauseSeconds, Self.greatestPauseSeconds)
     }
 
-    /// Of the device that has not taken a command yet; `nil` where it has, or the collector does not say: then nothing
-    /// is expected.
+    /// `nil` if the device has taken the command already, or the collector cannot be asked about the device.
     static func of(_ command: CommandView, _ id: DeviceID, _ client: CollectorClient) async -> DeviceExpectation? {
         struct Device: Decodable {
             var lastSeenAt: String?
@@ -110,7 +100,7 @@ struct DeviceExpectation: Equatable {
         guard command.state == "queued", let device: Device = try? await client.get("/api/v1/devices/\(id)") else {
             return nil
         }
-        let seen = device.lastSeenAt.flatMap { TimeArgument($0) }.map { $0.microseconds(now: 0) }
+        let seen = device.lastSeenAt.flatMap { TimeArgument(argument: $0) }.map { $0.microseconds(now: 0) }
         return DeviceExpectation(lastSeen: seen, beaconSeconds: device.expectedBeaconSeconds)
     }
 
@@ -120,22 +110,13 @@ struct DeviceExpectation: Equatable {
             return "the device has not been seen since it enrolled; it takes the request when it comes"
         }
         let expected = lastSeen + pauseSeconds * 1_000_000
-        let seen = "the device was last seen \(Self.span(now - lastSeen)) ago"
+        let seen = "the device was last seen \(DurationText.of(seconds: Double(now - lastSeen) / 1_000_000)) ago"
         let time = LineStyle.localTime(expected, now: now).split(separator: ".")[0]
         guard expected > now else {
             return
                 "\(seen) and was expected by \(time): it may be off or without a network, and takes the request when it comes"
         }
-        return "\(seen) and is expected by \(time), in \(Self.span(expected - now)) at most"
-    }
-
-    private static func span(_ microseconds: Int64) -> String {
-        let seconds = max(0, microseconds) / 1_000_000
-        switch seconds {
-        case ..<120: return "\(seconds) s"
-        case ..<7200: return "\(seconds / 60) min"
-        case ..<172_800: return "\(seconds / 3600) h"
-        default: return "\(seconds / 86_400) d"
-        }
+        return
+            "\(seen) and is expected by \(time), in \(DurationText.of(seconds: Double(expected - now) / 1_000_000)) at most"
     }
 }

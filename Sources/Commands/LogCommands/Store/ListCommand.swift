@@ -1,14 +1,15 @@
 import ArgumentParser
 import CollectorAPI
 import CollectorClient
+import CommandKit
 import LogStore
 import TelemetryBasics
 import WireModel
 
 struct ListCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the segments of the store: what lies where, and how large.",
-        discussion: "At a collector: the chunks that came from the device.")
+        commandName: "list", abstract: "Lists the segments of the store, with their sizes and times.",
+        discussion: "At a collector it lists the chunks that the device sent.")
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -35,12 +36,11 @@ struct ListCommand: PlacedCommand {
 
     func runLocally() throws {
         let snapshot = try store.snapshot(Set(SegmentName.Kind.allCases))
-        var output = StandardOutput()
         let segments = snapshot.segments.map(Self.segment)
         if json {
-            try output.json(segments)
+            try Output.json(segments)
         } else {
-            let style = view.style(isTerminal: output.isTerminal)
+            let style = view.style()
             var table = TextTable(
                 ["segment", "state", "lines", "text", "stored", "from", "to", "E", "W", "I", "V"],
                 right: [2, 3, 4, 7, 8, 9, 10])
@@ -53,12 +53,9 @@ struct ListCommand: PlacedCommand {
                         Self.time(times.upperBound, style),
                     ] + shown.levels.map(String.init))
             }
-            try output.write(table.text.utf8)
+            try Output.write(table.text.utf8)
         }
-        try output.flush()
-        var shortfall = Shortfall()
-        shortfall.add(snapshot.problems)
-        try shortfall.throwIfAny()
+        try Shortfall(snapshot.problems).throwIfAny()
     }
 
     private static func segment(_ segment: StoreSnapshot.Segment) -> Segment {
@@ -79,14 +76,13 @@ struct ListCommand: PlacedCommand {
 
 extension ListCommand {
     func runRemotely() async throws {
-        let chunks = try await collector.access().ask { client, device in
+        let chunks = try await collector.ask { client, device in
             try await client.chunks(LogQuery(device))
         }
-        var output = StandardOutput()
         if json {
-            try output.json(chunks)
+            try Output.json(chunks)
         } else {
-            let style = view.style(isTerminal: output.isTerminal)
+            let style = view.style()
             var table = TextTable(
                 ["chunk", "upload", "type", "lines", "text", "stored", "from", "to", "E", "W", "I", "V"],
                 right: [0, 3, 4, 5, 8, 9, 10, 11])
@@ -100,8 +96,7 @@ extension ListCommand {
                         times.map { Self.time($0.upperBound, style) } ?? "-",
                     ] + chunk.levels.list.map(String.init))
             }
-            try output.write(table.text.utf8)
+            try Output.write(table.text.utf8)
         }
-        try output.flush()
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CollectorAPI
 import CollectorClient
+import CommandKit
 import LogStore
 import TelemetryBasics
 import WireModel
@@ -8,10 +9,10 @@ import WireModel
 struct StatsCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats",
-        abstract: "Counts lines and bytes by level, type and category, and what was dropped by reason.",
+        abstract: "Counts lines and bytes by level, type and category, and dropped lines by reason.",
         discussion: """
-            Reads the lines that are asked for; what was dropped is of the whole store. A collector sends them, each once; what the device dropped \
-            it does not know.
+            Lines are counted if they match the options. Dropped lines are counted for the whole store. At a collector each line counts once; a \
+            collector does not know how many lines the device dropped.
             """)
 
     @Flag(help: "Print JSON.")
@@ -57,8 +58,7 @@ struct StatsCommand: PlacedCommand {
         var statistics = Statistics()
         statistics.epoch = state?.epoch.description
         for (reason, counts) in state?.dropped ?? [:] { statistics.dropped[reason.rawValue] = counts.list }
-        var shortfall = Shortfall()
-        shortfall.add(snapshot.problems)
+        var shortfall = Shortfall(snapshot.problems)
         let wanted = filter.filter()
         for segment in snapshot.segments {
             statistics.segments += 1
@@ -67,13 +67,12 @@ struct StatsCommand: PlacedCommand {
             lines.forEach { line in statistics.add(line, LogLine(line), kind: segment.name.kind) }
             shortfall.add(lines.problems)
         }
-        var output = StandardOutput()
-        if json { try output.json(statistics) } else { try output.write(Self.text(statistics).utf8) }
-        try output.flush()
+        try print(statistics, pieces: "segments", place: "on disk")
         try shortfall.throwIfAny()
     }
 
-    static func text(_ statistics: Statistics, pieces: String = "segments", place: String = "on disk") -> String {
+    private func print(_ statistics: Statistics, pieces: String, place: String) throws(CommandError) {
+        if json { return try Output.json(statistics) }
         var text =
             "\(statistics.all.lines) lines, \(ByteText.of(statistics.all.bytes)) of text; \(statistics.segments) \(pieces), "
             + "\(ByteText.of(statistics.storedBytes)) \(place)\n"
@@ -96,36 +95,30 @@ struct StatsCommand: PlacedCommand {
             }
             text += "\n" + table.text
         }
-        return text
+        try Output.write(text.utf8)
     }
 }
 
 extension StatsCommand {
-    /// Of the lines themselves, each once: what a collector lists of chunks counts a line as often as it was sent.
+    /// Reads the lines and counts each once. The list of chunks counts a line as often as the device sent it.
     func runRemotely() async throws {
         var statistics = Statistics()
         let now = SystemClock.wallMicroseconds()
-        try await collector.access().ask { client, device in
+        try await collector.ask { client, device in
             let query = try filter.query(device, now: now)
             let chunks = try await client.chunks(query)
             statistics.segments = chunks.count
             statistics.storedBytes = chunks.reduce(0) { $0 + $1.storedBytes }
-            for (type, name) in [(LogType.application, TypeArgument.application), (.crash, .crash)]
-            where filter.type == .all || filter.type == name {
+            for kind in [SegmentName.Kind.application, .crash]
+            where filter.type == .all || filter.type.rawValue == kind.rawValue {
                 var tally = statistics
-                let query = try LogQuery(device, type: name.rawValue, lines: filter.filter(now: now))
+                let query = try LogQuery(device, type: kind.rawValue, lines: filter.filter(now: now))
                 try await client.lines(query.with("order", "number")) { line in
-                    tally.add(line, LogLine(line), kind: type == .crash ? .crash : .application)
+                    tally.add(line, LogLine(line), kind: kind)
                 }
                 statistics = tally
             }
         }
-        var output = StandardOutput()
-        if json {
-            try output.json(statistics)
-        } else {
-            try output.write(Self.text(statistics, pieces: "chunks", place: "at the collector").utf8)
-        }
-        try output.flush()
+        try print(statistics, pieces: "chunks", place: "at the collector")
     }
 }

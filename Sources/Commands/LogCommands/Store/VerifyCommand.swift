@@ -1,6 +1,7 @@
 import ArgumentParser
 import CollectorAPI
 import CollectorClient
+import CommandKit
 import Crypto
 import FoundationEssentials
 import LogStore
@@ -9,10 +10,10 @@ import WireModel
 struct VerifyCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Checks every file of the store: sums, digests, blocks, the form and the numbers of lines.",
+        abstract: "Checks every file of the store: checksums, digests, blocks, the form and the numbers of lines.",
         discussion: """
-            Reads everything and changes nothing. Ends with 1 where something is damaged. At a collector: the text of every chunk against the digest \
-            that the device gave.
+            Reads everything and changes nothing. The exit code is 1 if something is damaged. At a collector it compares the text of each chunk \
+            with the digest that the device gave.
             """)
 
     @Flag(help: "Print JSON.")
@@ -35,18 +36,17 @@ struct VerifyCommand: PlacedCommand {
         var progress = ProgressLine(isShown: !json)
         let verifier = try StoreVerifier(directory) { done, all in progress.show(done, of: all, "segments checked") }
         progress.clear()
-        try Self.print(
+        try print(
             Result(
                 isWhole: verifier.isWhole, segments: verifier.segments, lines: verifier.lines, bytes: verifier.bytes,
-                findings: verifier.findings), isJSON: json, pieces: "segments")
-        if !verifier.isWhole {
-            throw LogCommandError(.failed, "\(directory.path) is damaged; what is readable can still be fetched")
-        }
+                findings: verifier.findings), pieces: "segments",
+            damage: "\(directory.path) is damaged. fetch still copies the lines that can be read")
     }
 
-    static func print(_ result: Result, isJSON: Bool, pieces: String) throws(LogCommandError) {
+    /// - Throws: `.failed` with the words of `damage`, if the result is not whole.
+    private func print(_ result: Result, pieces: String, damage: String) throws(CommandError) {
         var output = StandardOutput()
-        if isJSON {
+        if json {
             try output.json(result)
         } else {
             for finding in result.findings {
@@ -58,13 +58,13 @@ struct VerifyCommand: PlacedCommand {
             if result.isWhole { try output.line("\(summary): everything is as it was written") }
         }
         try output.flush()
+        if !result.isWhole { throw CommandError(.failed, damage) }
     }
 }
 
 extension VerifyCommand {
-    /// Reads every chunk again as the collector has it, and holds it against the digest that the device gave.
     func runRemotely() async throws {
-        let result = try await collector.access().ask { client, device in
+        let result = try await collector.ask { client, device in
             let chunks = try await client.chunks(LogQuery(device))
             var progress = ProgressLine(isShown: !json)
             var result = Result(isWhole: true, segments: chunks.count, lines: 0, bytes: 0, findings: [])
@@ -80,12 +80,9 @@ extension VerifyCommand {
             progress.clear()
             return result
         }
-        try Self.print(result, isJSON: json, pieces: "chunks")
-        if !result.isWhole {
-            throw LogCommandError(
-                .failed,
-                "the collector's logs are not what the device sent; `ws1collector verify` there names the files")
-        }
+        try print(
+            result, pieces: "chunks",
+            damage: "the collector's logs are not what the device sent; `ws1collector verify` there names the files")
     }
 
     private static func finding(_ chunk: ChunkView, of device: DeviceID, _ client: CollectorClient) async throws
@@ -96,8 +93,6 @@ extension VerifyCommand {
             return StoreVerifier.Finding(
                 file: name, message: "has no digest in the collector's list: not checked", isDamage: false)
         }
-        // Such lines are told with the line before them, where a device may have had them first.
-        let isOdd = chunk.otherLines ?? 0 > 0
         var hash = SHA256()
         var bytes = 0
         try await client.text(LogQuery(device).with(ids: [chunk.id]).with("order", "number")) { text in
@@ -105,11 +100,13 @@ extension VerifyCommand {
             hash.update(bufferPointer: text)
         }
         guard Data(hash.finalize()).hexadecimal != expected else { return nil }
-        return isOdd
-            ? StoreVerifier.Finding(
-                file: name, message: "holds lines of another form: not checked by its digest", isDamage: false)
-            : StoreVerifier.Finding(
-                file: name, message: "is \(bytes) bytes of text of another SHA-256, the device sent \(chunk.rawBytes)",
-                isDamage: true)
+        // The collector puts malformed lines behind the line before them. On the device they may have come first.
+        let hasMalformedLines = chunk.otherLines ?? 0 > 0
+        return StoreVerifier.Finding(
+            file: name,
+            message: hasMalformedLines
+                ? "holds malformed lines: not checked by its digest"
+                : "has \(bytes) bytes of text with another SHA-256; the device sent \(chunk.rawBytes) bytes",
+            isDamage: !hasMalformedLines)
     }
 }

@@ -2,8 +2,8 @@ import ArgumentParser
 import TelemetryBasics
 import WireModel
 
-/// A time as given on the command line: RFC 3339, a day, or how long ago.
-enum TimeArgument: Equatable, Codable, Sendable {
+/// A time on the command line: RFC 3339, a day, or how long ago.
+enum TimeArgument: Equatable, Codable, Sendable, ExpressibleByArgument {
     case at(Int64)
     case ago(microseconds: Int64)
 
@@ -17,8 +17,8 @@ enum TimeArgument: Equatable, Codable, Sendable {
         }
     }
 
-    /// `nil` for what is none. A day is its first moment, UTC; a time without zone is UTC.
-    init?(_ text: String) {
+    /// `nil` if the text is no time. A day means its first moment in UTC. A time without a zone is UTC.
+    init?(argument text: String) {
         if let unit = text.last.flatMap({ Self.units[$0] }), let count = Int64(text.dropLast()), count >= 0,
             text.first != "+"
         {
@@ -32,21 +32,15 @@ enum TimeArgument: Equatable, Codable, Sendable {
     }
 }
 
-extension TimeArgument: ExpressibleByArgument {
-    init?(argument: String) { self.init(argument) }
+/// A length of time on the command line: `90s`, `15m`, `2h`, `3d`, `1w`.
+struct SpanArgument: Equatable, Sendable {
+    let seconds: Int64
 }
 
-/// A length of time as given on the command line: `90s`, `15m`, `2h`, `3d`, `1w`.
-struct SpanArgument: Equatable, Sendable, ExpressibleByArgument {
-    let seconds: Int64
-
-    static func seconds(_ seconds: Int64) -> SpanArgument { SpanArgument(seconds: seconds) }
-
-    private init(seconds: Int64) { self.seconds = seconds }
-
-    /// `nil` for what is none, and for none at all.
+extension SpanArgument: ExpressibleByArgument {
+    /// `nil` if the text is no length of time, or 0.
     init?(argument: String) {
-        guard case .ago(let microseconds)? = TimeArgument(argument), microseconds > 0 else { return nil }
+        guard case .ago(let microseconds)? = TimeArgument(argument: argument), microseconds > 0 else { return nil }
         self.init(seconds: microseconds / 1_000_000)
     }
 

@@ -4,32 +4,31 @@ import Glibc
 import TelemetryBasics
 import WireModel
 
-/// How a line is shown: as it is on disk, as JSON, or for a terminal with its level in colour and its time short and
-/// local.
+/// How a line is shown: as it is on disk, as JSON, or for a terminal with a coloured level and a short local time.
 struct LineStyle: Sendable {
     let isColoured: Bool
-    /// Whether times are local, to the millisecond, and without the year where it is the present one.
+    /// Shows local times, to the millisecond, without the year if it is the present one.
     let isLocalTime: Bool
-    /// One object a line; neither colour nor local time then.
+    /// Shows one object a line, without colour and local time.
     var isJSON = false
-    /// For a terminal: nothing that a device logged steers it, and metadata has its spaces back.
+    /// Escapes control characters, which would steer a terminal, and shows metadata with its spaces.
     var isForTerminal = false
 
     private static let reset = Array("\u{1B}[0m".utf8)
     private static let dim = Array("\u{1B}[2m".utf8)
 
-    /// As it is unless something asks for more.
+    /// Shows lines as they are.
     var isPlain: Bool { !isColoured && !isLocalTime && !isJSON && !isForTerminal }
 
-    /// - Parameter line: with its end.
+    /// - Parameter line: with its newline.
     func shown(_ line: UnsafeRawBufferPointer) -> [UInt8] {
         if isJSON { return LineJSON.object(line) }
         if isForTerminal, let escaped = Self.escaped(line) { return escaped.withUnsafeBytes { styled($0) } }
         return styled(line)
     }
 
-    /// `nil` where nothing is to be escaped. Bytes that are no UTF-8 become U+FFFD: some terminals take them for
-    /// control characters.
+    /// `nil` if there is nothing to escape. Bytes that are not UTF-8 become U+FFFD, because some terminals take them
+    /// for control characters.
     private static func escaped(_ line: UnsafeRawBufferPointer) -> [UInt8]? {
         guard
             line.contains(where: { ($0 < 0x20 && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: "\n")) || $0 >= 0x7F })
@@ -60,8 +59,8 @@ struct LineStyle: Sendable {
         return shown + (metadata.isEmpty ? [] : Self.dim + tab + metadata + Self.reset) + end
     }
 
-    /// Metadata for a person: `\u{20}` and `\u{3D}`, which keep fields apart on disk, as space and equals sign again,
-    /// in quotes.
+    /// Metadata for a person. On disk, `\u{20}` and `\u{3D}` stand for space and equals sign, which separate fields.
+    /// Here they are these characters again, in quotes.
     private static func readable(_ metadata: Slice<UnsafeRawBufferPointer>) -> [UInt8] {
         guard metadata.contains(UInt8(ascii: "\\")) else { return Array(metadata) }
         return Array(
@@ -84,7 +83,7 @@ struct LineStyle: Sendable {
                 text.append(rest.hasPrefix("u{20}") ? " " : "=")
                 rest = rest.dropFirst(5)
             } else {
-                // Another escape, as it is on disk; what follows a backslash of its own is no escape.
+                // Other escapes stay as they are on disk. A backslash after a backslash begins no escape.
                 text.append(character)
                 if let next = rest.popFirst() { text.append(next) }
             }
@@ -101,7 +100,7 @@ struct LineStyle: Sendable {
         }
     }
 
-    /// `11-22 00:51:28.123`, or with the year in front where it is not the present one.
+    /// `11-22 00:51:28.123`, with the year in front if it is not the present one.
     static func localTime(_ microseconds: Int64, now: Int64 = SystemClock.wallMicroseconds()) -> String {
         let shown = Self.wallTime(microseconds)
         let isThisYear = shown.prefix(4) == Self.wallTime(now).prefix(4)
@@ -117,15 +116,17 @@ struct LineStyle: Sendable {
     }
 }
 
-/// How times are shown, and whether in colour.
+/// How lines are shown.
 struct ViewOptions: ParsableArguments {
-    @Flag(help: "Show times in UTC, as they are on disk; without it a terminal shows short local times.")
+    @Flag(help: "Show times in UTC, as they are on disk. Without this flag a terminal shows short local times.")
     var utc = false
 
-    @Flag(inversion: .prefixedNo, help: "Colour; by default on a terminal, unless NO_COLOR is set.")
+    @Flag(inversion: .prefixedNo, help: "Show colours; by default on a terminal, unless NO_COLOR is set.")
     var color: Bool?
 
-    func style(isTerminal: Bool, isJSON: Bool = false) -> LineStyle {
+    /// For standard output.
+    func style(isJSON: Bool = false) -> LineStyle {
+        let isTerminal = isatty(STDOUT_FILENO) == 1
         let noColour = ProcessInfo.processInfo.environment["NO_COLOR"].map { !$0.isEmpty } ?? false
         return LineStyle(
             isColoured: color ?? (isTerminal && !noColour), isLocalTime: isTerminal && !utc, isJSON: isJSON,

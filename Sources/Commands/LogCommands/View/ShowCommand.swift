@@ -1,13 +1,14 @@
 import ArgumentParser
 import CollectorClient
+import CommandKit
 import LogStore
 
 struct ShowCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Prints lines, those of several processes merged by time.",
+        commandName: "show", abstract: "Prints lines; merges those of several processes by time.",
         discussion: """
-            Into a pipe lines go as they are on disk. For the byte order of the disk, use fetch. Of a collector, only what the device has sent: \
-            request asks it for more.
+            Into a pipe, lines go as they are on disk. fetch prints them in the order of the disk. At a collector, show prints only lines that \
+            the device has sent; request asks the device for more.
             """)
 
     @Flag(help: "Print each line as a JSON object: time, level, number, category, message, metadata.")
@@ -20,26 +21,19 @@ struct ShowCommand: PlacedCommand {
 
     func runLocally() throws {
         let snapshot = try store.snapshot(filter.kinds)
-        var output = StandardOutput()
-        let style = view.style(isTerminal: output.isTerminal, isJSON: json)
+        let printer = LinePrinter(view, isJSON: json)
         let lines = try MergedLines(snapshot, filter: filter.filter())
-        try lines.forEach { (line) throws(LogCommandError) in
-            if style.isPlain { try output.write(line) } else { try output.write(style.shown(line)) }
-        }
-        try output.flush()
-        var shortfall = Shortfall()
-        shortfall.add(snapshot.problems + lines.problems)
-        try shortfall.throwIfAny()
+        try lines.forEach { (line) throws(CommandError) in try printer.print(line) }
+        try printer.flush()
+        try Shortfall(snapshot.problems + lines.problems).throwIfAny()
     }
-}
 
-extension ShowCommand {
     func runRemotely() async throws {
         let printer = LinePrinter(view, isJSON: json)
-        try await collector.access().ask { client, device in
+        try await collector.ask { client, device in
             let query = try filter.query(device).with("order", "time")
             do { try await client.lines(query) { try printer.print($0) } } catch {
-                // What came is as good as it was.
+                // The lines that came before the error are complete.
                 try printer.flush()
                 throw error
             }
@@ -49,20 +43,19 @@ extension ShowCommand {
     }
 }
 
-/// Prints lines as they come.
+/// Prints lines to standard output. On a terminal each line appears at once.
 final class LinePrinter {
     private let style: LineStyle
     private var output = StandardOutput()
     private(set) var lines = 0
 
-    init(_ view: ViewOptions, isJSON: Bool) { style = view.style(isTerminal: output.isTerminal, isJSON: isJSON) }
+    init(_ view: ViewOptions, isJSON: Bool) { style = view.style(isJSON: isJSON) }
 
-    func print(_ line: UnsafeRawBufferPointer) throws(LogCommandError) {
+    func print(_ line: UnsafeRawBufferPointer) throws(CommandError) {
         lines += 1
         if style.isPlain { try output.write(line) } else { try output.write(style.shown(line)) }
-        // Somebody watches.
         if output.isTerminal { try output.flush() }
     }
 
-    func flush() throws(LogCommandError) { try output.flush() }
+    func flush() throws(CommandError) { try output.flush() }
 }

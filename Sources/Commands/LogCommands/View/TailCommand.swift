@@ -1,10 +1,11 @@
 import ArgumentParser
+import CommandKit
 import Glibc
 import LogStore
 
 struct TailCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "tail", abstract: "Prints the latest lines, and with -f what is logged from then on.")
+        commandName: "tail", abstract: "Prints the latest lines; with -f also each line that is logged from then on.")
 
     @Option(name: [.customShort("n"), .long], help: "How many lines, 0 to 1000000.")
     var lines = 10
@@ -20,7 +21,8 @@ struct TailCommand: ParsableCommand {
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
-    /// Between two looks at the directory: a person sees no delay, a battery no wake-up worth mentioning.
+    /// The pause between two looks at the directory. It is too short for a person to notice, and long enough to spare
+    /// the battery.
     private static let pauseMicroseconds: UInt32 = 200_000
 
     func validate() throws {
@@ -30,37 +32,31 @@ struct TailCommand: ParsableCommand {
     }
 
     func run() throws {
-        guard try collector.place(data: store.data) == .store else {
-            throw LogCommandError(
+        guard try LogPlace(store, collector) == .store else {
+            throw CommandError(
                 .usage,
-                "tail is for logs of this machine: a collector has what a device sent, not what it logs now. See show --since 15m, and request"
-            )
+                "tail is for logs of this machine, because a collector has only lines that the device has sent. Use "
+                    + "show --since 15m, or request")
         }
         let snapshot = try store.snapshot(filter.kinds)
         let wanted = filter.filter()
-        var output = StandardOutput()
-        let style = view.style(isTerminal: output.isTerminal, isJSON: json)
+        let printer = LinePrinter(view, isJSON: json)
         let latest = try LatestLines(lines, of: snapshot, filter: wanted)
-        try print(latest.lines, style, &output)
-        var shortfall = Shortfall()
-        shortfall.add(snapshot.problems + latest.problems)
+        try print(latest.lines, printer)
+        let shortfall = Shortfall(snapshot.problems + latest.problems)
         guard follow else { return try shortfall.throwIfAny() }
         for message in shortfall.messages { StandardError.warn(message) }
         let follower = try StoreFollower(after: snapshot, filter: wanted)
         while true {
-            try print(try follower.poll(), style, &output)
+            try print(try follower.poll(), printer)
             usleep(Self.pauseMicroseconds)
         }
     }
 
-    private func print(_ lines: [[UInt8]], _ style: LineStyle, _ output: inout StandardOutput) throws(LogCommandError) {
+    private func print(_ lines: [[UInt8]], _ printer: LinePrinter) throws {
         for line in lines {
-            if style.isPlain {
-                try output.write(line)
-            } else {
-                try output.write(line.withUnsafeBytes { style.shown($0) })
-            }
+            try line.withUnsafeBytes { try printer.print($0) }
         }
-        try output.flush()
+        try printer.flush()
     }
 }

@@ -19,6 +19,15 @@ extension CodedError where Code: RawRepresentable<String> {
     package var description: String { "\(code.rawValue): \(message)" }
 }
 
+/// The code of an error that says only what its reader can do.
+package enum FailureCode: Sendable {
+    /// What was asked is not valid: ask for something else.
+    case usage
+    /// The same may succeed later.
+    case tryAgain
+    case failed
+}
+
 /// An error that can tell of a file that could not be used.
 package protocol FileFailure: Error {
     init(_ error: FileError)

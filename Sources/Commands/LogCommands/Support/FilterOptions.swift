@@ -1,0 +1,83 @@
+import ArgumentParser
+import CollectorClient
+import CommandKit
+import LogStore
+import TelemetryBasics
+import WireModel
+
+enum TypeArgument: String, CaseIterable, ExpressibleByArgument {
+    case application, crash, all
+
+    func kinds(withRing: Bool) -> Set<SegmentName.Kind> {
+        Set(
+            SegmentName.Kind.allCases.filter {
+                (self == .all || $0.type.rawValue == rawValue) && (withRing || $0 != .ring)
+            })
+    }
+}
+
+/// A level by its name.
+struct LevelArgument: ExpressibleByArgument {
+    var level: LogLevel
+
+    init(_ level: LogLevel) { self.level = level }
+
+    init?(argument: String) {
+        guard let level = LogLevel(name: argument) else { return nil }
+        self.init(level)
+    }
+
+    static var allValueStrings: [String] { LogLevel.allCases.map(\.name) }
+    var defaultValueDescription: String { level.name }
+}
+
+/// Which lines.
+struct FilterOptions: ParsableArguments {
+    @Option(
+        name: .customLong("level"),
+        help: ArgumentHelp("Lines of this level and of more severe levels.", valueName: "level"))
+    var levelArgument = LevelArgument(.verbose)
+
+    @Option(help: "The type of log.")
+    var type: TypeArgument = .all
+
+    @Option(help: ArgumentHelp("Lines from this time on: 2h, 3d, or RFC 3339.", valueName: "time"))
+    var since: TimeArgument?
+
+    @Option(help: ArgumentHelp("Lines before this time.", valueName: "time"))
+    var until: TimeArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Lines of this category. A name that ends in * means all categories that begin so. May be repeated.",
+            valueName: "name"))
+    var category: [String] = []
+
+    @Option(
+        help: ArgumentHelp("Lines that contain this text. The letters A to Z match in either case.", valueName: "text"))
+    var text: String = ""
+
+    @Flag(help: "Also lines that are more verbose than the level in force. The device keeps them for a while.")
+    var ring = false
+
+    var level: LogLevel { levelArgument.level }
+
+    var kinds: Set<SegmentName.Kind> { type.kinds(withRing: ring) }
+
+    func filter(now: Int64 = SystemClock.wallMicroseconds()) -> LogFilter {
+        LogFilter(
+            level: level, since: since?.microseconds(now: now), until: until?.microseconds(now: now),
+            categories: category, text: text)
+    }
+
+    /// The same filter as the collector takes it.
+    func query(_ device: DeviceID, now: Int64 = SystemClock.wallMicroseconds()) throws -> LogQuery {
+        guard !ring else {
+            throw CommandError(
+                .usage,
+                "--ring is for logs of this machine. A collector has such lines only if ws1log request --ring asked for "
+                    + "them, and shows them without the flag")
+        }
+        return try LogQuery(device, type: type.rawValue, lines: filter(now: now))
+    }
+}

@@ -1,0 +1,117 @@
+import ArgumentParser
+import CommandKit
+import FoundationEssentials
+
+/// Where the logs of a command are: in a store on this machine, or at a collector.
+struct LogSettings: ProgramSettings {
+    var data: String?
+    var collector: String?
+    var device: String?
+    var tokenFile: String?
+    var certificateAuthorityFile: String?
+    var proxy: String?
+    var allowsPlaintext = false
+
+    private static let places: SettingPlaces = [.flag, .variable]
+
+    static let table: [Setting<LogSettings>] = [
+        Setting(
+            "data", \.data, .text,
+            "The agent's data directory, which holds its logs in the directory logs, or a log store itself (WS1_DATA)",
+            value: "dir", in: places),
+        Setting(
+            "collector", \.collector, .text("http[s]://HOST[:PORT]"), "The collector that has the logs (WS1_COLLECTOR)",
+            value: "url", in: places),
+        Setting(
+            "device", \.device, .text,
+            """
+            The id of the device that sent the logs (WS1_DEVICE). The collector's console and GET /api/v1/devices list \
+            the ids
+            """,
+            value: "id", in: places),
+        Setting(
+            "token-file", \.tokenFile, .text,
+            """
+            A file with your access token for the collector (WS1_TOKEN_FILE, or the token itself in WS1_TOKEN). The \
+            token is no flag, because others see flags
+            """,
+            value: "file", in: places),
+        Setting(
+            "ca", \.certificateAuthorityFile, .text, "PEM file of the only certificate authorities to trust (WS1_CA)",
+            value: "file", in: places, fallback: "those of the system"),
+        Setting(
+            "proxy", \.proxy, .text("http://HOST[:PORT]"), "An HTTP proxy on the way to the collector (WS1_PROXY)",
+            value: "url", in: places),
+        Setting(
+            "allow-plaintext", \.allowsPlaintext, .flag,
+            """
+            Speak plain http:// to a collector on another machine too. Everybody on the way can then read your access \
+            token and the logs (WS1_ALLOW_PLAINTEXT)
+            """,
+            in: places),
+    ]
+}
+
+enum StoreFlags: FlagSet {
+    static let flags = LogSettings.declarations.filter { $0.name == "data" }
+}
+
+enum CollectorFlags: FlagSet {
+    static let flags = LogSettings.declarations.filter { $0.name != "data" }
+}
+
+typealias StoreOptions = SettingFlags<StoreFlags>
+typealias CollectorOptions = SettingFlags<CollectorFlags>
+
+/// Which logs a command is about: those of a store on this machine, or those of a device at a collector.
+enum LogPlace: Equatable {
+    case store
+    case collector
+
+    init(_ store: StoreOptions, _ collector: CollectorOptions) throws(CommandError) {
+        try self.init(
+            data: store.given["data"],
+            remote: CollectorFlags.flags.filter { collector.given[$0.name] != nil }.map(\.flag),
+            environment: ProcessInfo.processInfo.environment)
+    }
+
+    /// Flags beat the environment. The environment of an agent names both a store and a collector: then the store wins.
+    /// - Parameters:
+    ///   - data: `--data`.
+    ///   - remote: the given flags that make sense only for a collector.
+    init(data: String?, remote: [String], environment: [String: String]) throws(CommandError) {
+        func isSet(_ name: String) -> Bool { environment[name].map { !$0.isEmpty } ?? false }
+        if data != nil, let flag = remote.first {
+            throw CommandError(
+                .usage, "--data means logs of this machine, \(flag) logs at a collector: give one of them")
+        }
+        if data != nil || remote.isEmpty && isSet("WS1_DATA") {
+            self = .store
+        } else if !remote.isEmpty || isSet("WS1_COLLECTOR") {
+            self = .collector
+        } else {
+            throw CommandError(
+                .usage,
+                "which logs? For those of this machine give --data DIR or set WS1_DATA; for others give --collector URL "
+                    + "--device ID")
+        }
+    }
+}
+
+/// A command for the logs of this machine, or for those that a device sent to a collector.
+protocol PlacedCommand: AsyncParsableCommand {
+    var store: StoreOptions { get }
+    var collector: CollectorOptions { get }
+
+    func runLocally() async throws
+    func runRemotely() async throws
+}
+
+extension PlacedCommand {
+    func run() async throws {
+        switch try LogPlace(store, collector) {
+        case .store: try await runLocally()
+        case .collector: try await runRemotely()
+        }
+    }
+}
