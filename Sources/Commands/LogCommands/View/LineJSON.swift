@@ -1,12 +1,12 @@
 import FoundationEssentials
 import WireModel
 
-/// A line as one JSON object for scripts: its fields, with what was escaped on disk as it was logged.
+/// A line as one JSON object for scripts. Its fields are as they were logged, without the escapes of the disk.
 enum LineJSON {
     private static let quote = UInt8(ascii: "\"")
     private static let backslash = UInt8(ascii: "\\")
 
-    /// One line, `\n` at its end. A line that is not of the form has only its text, as `message`.
+    /// The object and a newline. A malformed line has only `message`, with its text.
     static func object(_ line: UnsafeRawBufferPointer) -> [UInt8] {
         let end = line.last == UInt8(ascii: "\n") ? line.count - 1 : line.count
         guard let fields = LogLine(line) else {
@@ -27,41 +27,31 @@ enum LineJSON {
         return object + Array("}}\n".utf8)
     }
 
-    /// What stands on disk as `\n`, `\r`, `\t`, `\\` and `\u{1B}`; any other backslash is one.
+    private static let escapes = Dictionary(uniqueKeysWithValues: zip(#"nrt\"#.utf8, "\n\r\t\\".utf8))
+
+    /// Decodes `\n`, `\r`, `\t`, `\\` and `\u{1B}`. Any other backslash stands for itself.
     private static func unescaped(_ bytes: some Collection<UInt8>) -> [UInt8] {
         guard bytes.contains(backslash) else { return Array(bytes) }
         var text: [UInt8] = []
         var rest = bytes[...]
         while let byte = rest.popFirst() {
-            guard byte == backslash, let next = rest.first else {
-                text.append(byte)
-                continue
-            }
-            switch next {
-            case UInt8(ascii: "n"): text.append(UInt8(ascii: "\n"))
-            case UInt8(ascii: "r"): text.append(UInt8(ascii: "\r"))
-            case UInt8(ascii: "t"): text.append(UInt8(ascii: "\t"))
-            case backslash: text.append(backslash)
-            case UInt8(ascii: "u"):
-                guard let close = rest.prefix(6).firstIndex(of: UInt8(ascii: "}")),
-                    rest.dropFirst().first == UInt8(ascii: "{"),
-                    let value = UInt8(String(decoding: rest[..<close].dropFirst(2), as: UTF8.self), radix: 16)
-                else {
-                    text.append(byte)
-                    continue
-                }
+            if byte == backslash, let escaped = rest.first.flatMap({ escapes[$0] }) {
+                text.append(escaped)
+                rest = rest.dropFirst()
+            } else if byte == backslash, rest.starts(with: "u{".utf8),
+                let close = rest.prefix(6).firstIndex(of: UInt8(ascii: "}")),
+                let value = UInt8(String(decoding: rest[..<close].dropFirst(2), as: UTF8.self), radix: 16)
+            {
                 text.append(value)
-                rest = rest[close...]
-            default:
+                rest = rest[close...].dropFirst()
+            } else {
                 text.append(byte)
-                continue
             }
-            rest = rest.dropFirst()
         }
         return text
     }
 
-    /// In quotes; bytes that are no UTF-8 become U+FFFD.
+    /// In quotes. Bytes that are not UTF-8 become U+FFFD.
     private static func string(_ bytes: some Collection<UInt8>) -> [UInt8] {
         var json = [quote]
         for byte in String(decoding: bytes, as: UTF8.self).utf8 {
@@ -74,7 +64,7 @@ enum LineJSON {
             default: json.append(byte)
             }
         }
-        // U+0080 to U+009F are control characters too, and others change the direction of what stands around them.
+        // Some other characters control a terminal too, or change the direction of the text around them.
         return Array(Data(json + [quote]).escapingHiddenCharactersInJSON)
     }
 }
