@@ -2,8 +2,6 @@ import ArgumentParser
 import CollectorAPI
 import CollectorClient
 import CommandKit
-import FoundationEssentials
-import LogStore
 import TelemetryBasics
 import WireModel
 

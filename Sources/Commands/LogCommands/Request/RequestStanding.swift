@@ -1,8 +1,6 @@
 import CollectorAPI
 import CollectorClient
 import CommandKit
-import FoundationEssentials
-import LogStore
 import WireModel
 
 typealias RequestID = Identifier<CommandView>

@@ -2,7 +2,6 @@ import CollectorAPI
 import CollectorClient
 import CommandKit
 import Dispatch
-import FoundationEssentials
 import Glibc
 import TelemetryBasics
 import WireModel

@@ -1,6 +1,5 @@
 import ArgumentParser
 import TelemetryBasics
-import WireModel
 
 /// A time on the command line: RFC 3339, a day, or how long ago.
 enum TimeArgument: Equatable, Codable, Sendable, ExpressibleByArgument {
