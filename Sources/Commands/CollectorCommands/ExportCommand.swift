@@ -57,8 +57,7 @@ struct ExportCommand: AsyncParsableCommand {
         let owners = try registry.owners(organization: organization)
         let store = try SQLiteRecordStore.openReading(directory: directory)
         let descriptor = try target()
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let encoder = JSONEncoder.stable()
         var piece = Data()
         var unreadable: [String] = []
         for var query in queries {

@@ -94,3 +94,12 @@ package enum CombiningCharacters {
         return false
     }
 }
+
+extension JSONEncoder {
+    /// The form of all JSON that this package writes. Its keys are sorted, so that equal values have equal texts.
+    package static func stable(_ further: OutputFormatting = []) -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = further.union([.sortedKeys, .withoutEscapingSlashes])
+        return encoder
+    }
+}

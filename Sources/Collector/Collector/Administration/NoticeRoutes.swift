@@ -40,9 +40,7 @@ package struct NoticeView: Encodable {
         var view = NoticeView(news.notice)
         view.event = news.kind.rawValue
         view.collector = collector.description
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return try encoder.encode(view)
+        return try JSONEncoder.stable().encode(view)
     }
 
     init(_ row: NoticeRow) {

@@ -7,10 +7,10 @@ import WireModel
 /// All refusals of the collector as RFC 9457 problem+json, in one place so each code has one meaning.
 extension Problem {
     var body: ByteBuffer {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // It has only strings and integers, so encoding cannot fail.
-        guard let bytes = try? encoder.encode(self) else { return ByteBuffer(string: #"{"title":"error"}"#) }
+        guard let bytes = try? JSONEncoder.stable().encode(self) else {
+            return ByteBuffer(string: #"{"title":"error"}"#)
+        }
         return ByteBuffer(bytes: bytes)
     }
 

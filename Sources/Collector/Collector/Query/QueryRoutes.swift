@@ -68,10 +68,8 @@ struct QueryRoutes: Sendable {
 
 extension Encodable {
     func response(status: HTTPResponse.Status = .ok) throws -> Response {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Response(
+        Response(
             status: status, headers: [.contentType: WireNames.json, .cacheControl: "no-store"],
-            body: .init(byteBuffer: ByteBuffer(bytes: try encoder.encode(self))))
+            body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder.stable().encode(self))))
     }
 }

@@ -42,8 +42,7 @@ struct RecordListing: Sendable {
     /// - Throws: `Problem` for a cursor of another list, or if the store cannot be read.
     func response(from cursor: PageCursor?) async throws -> Response {
         if let cursor, cursor.device != device { throw Problem.invalidParameter("cursor", "belongs to another list.") }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let encoder = JSONEncoder.stable()
         // An unreadable store can only be reported before the answer begins.
         let first = try await piece(after: Piece(position: cursor?.before, budget: Self.scanBudget, wanted: limit))
         let body = ResponseBody { writer in

@@ -83,9 +83,7 @@ struct BackupManifestWriter: ~Copyable {
     }
 
     private func write(line: some Encodable) throws(StoreError) {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard var bytes = try? encoder.encode(line) else {
+        guard var bytes = try? JSONEncoder.stable().encode(line) else {
             throw StoreError(.internalFault, "\(path): a line cannot be encoded.")
         }
         bytes.append(UInt8(ascii: "\n"))

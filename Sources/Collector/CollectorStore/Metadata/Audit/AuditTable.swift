@@ -74,10 +74,9 @@ struct AuditTable {
     }
 
     private static func text(_ detail: [String: String]) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // It has only strings, so encoding cannot fail.
-        guard let bytes = try? encoder.encode(detail.mapValues { $0.cut(toBytes: textBytes) }) else { return "{}" }
+        let cut = detail.mapValues { $0.cut(toBytes: textBytes) }
+        guard let bytes = try? JSONEncoder.stable().encode(cut) else { return "{}" }
         return String(decoding: bytes, as: UTF8.self)
     }
 

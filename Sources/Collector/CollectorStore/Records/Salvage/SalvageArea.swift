@@ -54,10 +54,8 @@ struct SalvageArea {
     /// The new file is complete. From now on it replaces the damaged one, whatever happens.
     func build(_ report: SalvageReport) throws(StoreError) {
         try Files<StoreError>.sync(directory: scratch.dayPath(partition.day))
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         let bytes: Data
-        do { bytes = try encoder.encode(report) } catch {
+        do { bytes = try JSONEncoder.stable(.prettyPrinted).encode(report) } catch {
             throw StoreError(.internalFault, "the report of a salvage cannot be encoded: \(error)")
         }
         try Files<StoreError>.replace(reportPath, with: bytes.bytes, through: ".partial")
