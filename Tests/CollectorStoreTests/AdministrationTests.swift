@@ -166,12 +166,12 @@ import WireModel
         var (found, position): ([String], TokenPosition?) = ([], nil)
         repeat {
             let page = try await registry.tokens(organization: "west", kind: .person, after: position, limit: 2)
-            found += page.tokens.map(\.id)
+            found += page.rows.map(\.id)
             position = page.next
         } while position != nil
         #expect(found.count == 5 && Set(found).count == 5)
         #expect(
-            try await registry.tokens(organization: "default", kind: nil, after: nil, limit: 10).tokens.map(\.kind) == [
+            try await registry.tokens(organization: "default", kind: nil, after: nil, limit: 10).rows.map(\.kind) == [
                 .enrollment
             ])
         await #expect {
@@ -267,7 +267,7 @@ import WireModel
             #expect(again.openCommands(of: known, at: clock.now()).isEmpty, "a wipe of before its revocation")
         }
         #expect(
-            try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map(\.status.state) == [
+            try await again.commands(of: device.deviceID, below: nil, limit: 10).rows.map(\.status.state) == [
                 .expired
             ])
         #expect(try await again.devices(DeviceQuery(), after: nil, limit: 10).devices.map(\.revoked) == [nil])
@@ -311,7 +311,7 @@ import WireModel
         let archive = try LogArchive.open(directory, clock: clock)
         func told() async throws -> [NoticeRow] {
             try await NoticeService(metadata: archive.metadata).page(organization: "default", below: nil, limit: 10)
-                .notices.filter {
+                .rows.filter {
                     $0.code == .deviceReplaced
                 }
         }

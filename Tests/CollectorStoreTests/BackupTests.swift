@@ -137,7 +137,7 @@ import WireModel
                 #expect(try await backup.write().missingChunks == 0)
             }
             group.addTask {
-                for row in try await archive.metadata.chunks(LogQuery(), below: nil, limit: 100).chunks {
+                for row in try await archive.metadata.chunks(LogQuery(), below: nil, limit: 100).rows {
                     let query = LogQuery(chunks: [row.id])
                     let confirmation = try await archive.metadata.deletion(query).confirmation
                     #expect(try await archive.delete(query, confirmation: confirmation, by: .commandLine) != nil)
@@ -155,7 +155,7 @@ import WireModel
         let device = LogDevice()
         let kept = try await device.upload([LogDevice.chunk(segment: 1, 1...50)], to: archive)
         try await device.upload([LogDevice.chunk(segment: 2, 1...20)], to: archive)
-        let rows = try await archive.metadata.chunks(LogQuery(), below: nil, limit: 10).chunks
+        let rows = try await archive.metadata.chunks(LogQuery(), below: nil, limit: 10).rows
         #expect(rows.count == 2)
         try FileManager.default.removeItem(atPath: data + "/" + (try #require(try chunkFile(2))))
         let report = try await takeBackup()

@@ -13,7 +13,7 @@ import Testing
         let archive = try LogArchive.open(directory: directory.path, clock: clock, logger: quietLogger)
         let page = try await NoticeService(metadata: archive.metadata).page(organization: nil, below: nil, limit: 100)
         await archive.close()
-        return page.notices.filter { $0.code == .certificateExpiry }.map { ($0.subject, $0.ended == nil, $0.count) }
+        return page.rows.filter { $0.code == .certificateExpiry }.map { ($0.subject, $0.ended == nil, $0.count) }
     }
 
     /// Days that are left, and which notices last then.

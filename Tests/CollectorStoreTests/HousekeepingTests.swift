@@ -129,7 +129,7 @@ import WireModel
         let archive = try LogArchive.open(directory, clock: clock)
         let notices = try await NoticeService(metadata: archive.metadata).page(
             organization: "default", below: nil, limit: 10
-        ).notices
+        ).rows
         #expect(Set(notices.map(\.subject)) == [known.description])
         #expect(notices.contains { $0.code == .recordsLost && $0.detail.hasPrefix("5 records of the sample stream") })
         #expect(notices.contains { $0.code == .queueDamaged && $0.detail.hasPrefix("32 records of the sample stream") })

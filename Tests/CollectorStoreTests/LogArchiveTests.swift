@@ -94,7 +94,7 @@ import WireModel
         for stranger in strangers { #expect(FileManager.default.fileExists(atPath: stranger), "\(stranger)") }
         #expect(!FileManager.default.fileExists(atPath: left))
         #expect(FileManager.default.fileExists(atPath: "/\(parent)/directory"))
-        #expect(try await reopened.metadata.chunks(LogQuery(), below: nil, limit: 10).chunks.count == 1)
+        #expect(try await reopened.metadata.chunks(LogQuery(), below: nil, limit: 10).rows.count == 1)
         await reopened.close()
     }
 
@@ -119,7 +119,7 @@ import WireModel
             uploads.append(try await device.upload([chunk], to: archive))
             _ = try await archive.metadata.completeUpload(try #require(uploads.last), gone: [], from: device.row.id)
         }
-        let newest = try #require(try await archive.metadata.chunks(LogQuery(), below: nil, limit: 1).chunks.first)
+        let newest = try #require(try await archive.metadata.chunks(LogQuery(), below: nil, limit: 1).rows.first)
         #expect(newest.upload == uploads[1])
         let query = LogQuery(chunks: [newest.id])
         let plan = try await archive.metadata.deletion(query)

@@ -57,7 +57,7 @@ import WireModel
         #expect(try await fault(LogDevice("west"), "d", in: archive) == nil, "another organization is not concerned")
         let notices = try await NoticeService(metadata: archive.metadata).page(
             organization: "default", below: nil, limit: 10
-        ).notices
+        ).rows
         #expect(
             notices.map(\.code) == [.logQuotaReached] && notices[0].ended == nil
                 && notices[0].detail.contains("3 names"))
@@ -65,7 +65,7 @@ import WireModel
         #expect(try await fault(LogDevice(), "d", in: archive) == nil)
         #expect(
             try await NoticeService(metadata: archive.metadata).page(organization: "default", below: nil, limit: 10)
-                .notices[0].ended != nil)
+                .rows[0].ended != nil)
         await archive.close()
     }
 
@@ -79,7 +79,7 @@ import WireModel
         #expect(try await fault(LogDevice("west"), "d", in: archive) == nil)
         let notices = try await NoticeService(metadata: archive.metadata).page(
             organization: "default", below: nil, limit: 10
-        ).notices
+        ).rows
         #expect(notices.map(\.subject) == ["all applications", "all applications"])
         #expect(Set(notices.map(\.code)) == [.logQuotaHigh, .logQuotaReached])
         let query = LogQuery(organization: "default", application: "a", withTest: true)

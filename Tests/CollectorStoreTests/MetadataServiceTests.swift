@@ -264,7 +264,7 @@ import WireModel
         await registry.close()
         let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(again.openCommands(of: row, at: clock.now()).map(\.id) == [open[2].id])
-        let states = try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map {
+        let states = try await again.commands(of: device.deviceID, below: nil, limit: 10).rows.map {
             $0.state(at: clock.now())
         }
         #expect(Set(states) == [.expired, .done, .notNow])

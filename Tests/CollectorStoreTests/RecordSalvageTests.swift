@@ -94,7 +94,7 @@ import WireModel
         let archive = try LogArchive.open(directory: path, clock: clock, logger: quietLogger)
         let page = try await NoticeService(metadata: archive.metadata).page(organization: nil, below: nil, limit: 100)
         await archive.close()
-        return page.notices
+        return page.rows
     }
 
     private func kept(at path: String) -> [String] {

@@ -58,7 +58,7 @@ import WireModel
         let archive = try LogArchive.open(directory, clock: clock)
         let rows = try await NoticeService(metadata: archive.metadata).page(
             organization: organization, below: nil, limit: 1000
-        ).notices
+        ).rows
         await archive.close()
         return rows
     }

@@ -92,7 +92,7 @@ import WireModel
             let page = try await NoticeService(metadata: archive.metadata).page(
                 organization: nil, below: nil, limit: 100)
             await archive.close()
-            return page.notices.filter { $0.code == .recordFile && $0.ended == nil }.map(\.detail)
+            return page.rows.filter { $0.code == .recordFile && $0.ended == nil }.map(\.detail)
         }
         await watch.look()
         #expect(try await lasting().isEmpty)

@@ -15,7 +15,7 @@ import Testing
         let archive = try LogArchive.open(directory: directory.path, clock: clock, logger: quietLogger)
         let page = try await NoticeService(metadata: archive.metadata).page(organization: nil, below: nil, limit: 100)
         await archive.close()
-        return page.notices.filter { $0.code == .tokenExpiry && $0.ended == nil }.map { ($0.subject, $0.detail) }
+        return page.rows.filter { $0.code == .tokenExpiry && $0.ended == nil }.map { ($0.subject, $0.detail) }
     }
 
     private func token(

@@ -15,7 +15,7 @@ struct NoticeRoutes: Sendable {
         let query = try QueryParameters(request, known: ["limit", "cursor"])
         let page = try await notices.page(
             organization: context.person.organization, below: try query.numberCursor(), limit: try query.limit())
-        return try Page(items: page.notices.map(NoticeView.init), next: page.next.map(NumberCursor.text)).response()
+        return try Page(items: page.rows.map(NoticeView.init), next: page.next.map(NumberCursor.text)).response()
     }
 }
 

@@ -34,7 +34,7 @@ struct TokenRoutes: Sendable {
         }
         let page = try await metadata.tokens(
             organization: context.person.organization, kind: kind, after: position, limit: try query.limit())
-        return try Page(items: page.tokens.map { TokenView($0, now: context.now) }, next: page.next?.cursor).response()
+        return try Page(items: page.rows.map { TokenView($0, now: context.now) }, next: page.next?.cursor).response()
     }
 
     private func create(_ request: Request, _ context: PersonContext) async throws -> Response {

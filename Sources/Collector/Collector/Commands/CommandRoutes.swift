@@ -40,7 +40,7 @@ struct CommandRoutes: Sendable {
         }
         let page = try await metadata.commands(of: device.id, below: position, limit: try query.limit())
         var items: [CommandAnswer] = []
-        for row in page.commands { items.append(try await view(row, now: context.now)) }
+        for row in page.rows { items.append(try await view(row, now: context.now)) }
         return try Page(
             items: items,
             next: page.next.map { PageCursor(device: device.id, before: $0.text).text }

@@ -30,7 +30,7 @@ struct LogRoutes: Sendable {
         let query = try QueryParameters(request, known: LogQuery.parameters.union(["limit", "cursor"]))
         let page = try await metadata.chunks(
             try await logQuery(context, query), below: try query.numberCursor(), limit: try query.limit())
-        return try Page(items: page.chunks.map(ChunkView.init), next: page.next.map(NumberCursor.text)).response()
+        return try Page(items: page.rows.map(ChunkView.init), next: page.next.map(NumberCursor.text)).response()
     }
 
     private func usage(_ request: Request, _ context: PersonContext) async throws -> Response {

@@ -37,7 +37,7 @@ struct ProfileRevisionRoutes: Sendable {
         } else {
             from = try await metadata.profileRevisions(
                 organization: scope.organization, application: scope.application, below: to.revision, limit: 1
-            ).revisions.first
+            ).rows.first
         }
         return try ProfileDiffView(from: from, to: to).response()
     }

@@ -114,7 +114,7 @@ struct ProfileRoutes: Sendable {
             ])
         let former = try await metadata.profileRevisions(
             organization: row.scope.organization, application: row.scope.application, below: row.revision, limit: 1
-        ).revisions.first
+        ).rows.first
         var view = try ProfileView(row)
         view.reset =
             try former.map { ProfileDiff(from: try ProfileDocument.json($0.profile), to: view.profile).removals } ?? []
@@ -130,7 +130,7 @@ struct ProfileRoutes: Sendable {
             organization: scope.organization, application: query.text("application"),
             below: try query.revision("cursor"),
             limit: try query.limit())
-        return try Page(items: try page.revisions.map(ProfileView.init), next: page.next.map { String($0) }).response()
+        return try Page(items: try page.rows.map(ProfileView.init), next: page.next.map { String($0) }).response()
     }
 
     private func scope(_ context: PersonContext) throws -> ProfileScope {

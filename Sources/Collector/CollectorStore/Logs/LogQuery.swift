@@ -85,12 +85,6 @@ package struct ChunkRow: Equatable, Sendable {
     package var otherLines: UInt64
 }
 
-package struct ChunkPage: Equatable, Sendable {
-    package var chunks: [ChunkRow]
-    /// The id below which the next page begins.
-    package var next: Int64?
-}
-
 /// How much an application's logs take of their quota.
 package struct LogUsageRow: Equatable, Sendable {
     package var organization: String

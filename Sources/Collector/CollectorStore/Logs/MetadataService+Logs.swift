@@ -12,8 +12,8 @@ extension MetadataService {
     ///   - limit: 1 to 1,000.
     package nonisolated func chunks(
         _ query: LogQuery, below id: Int64?, limit: Int
-    ) async throws(StoreError) -> ChunkPage {
-        var rows = try await readers.read { connection throws(SQLiteError) in
+    ) async throws(StoreError) -> ListPage<ChunkRow, Int64> {
+        let rows = try await readers.read { connection throws(SQLiteError) in
             var condition = ChunkCondition(query)
             if let id { condition.add("c.row < ?", id) }
             let statement = try connection.prepare(
@@ -28,9 +28,7 @@ extension MetadataService {
             while try statement.step() { rows.append(try Self.chunk(statement, path: connection.path)) }
             return rows
         }
-        guard rows.count > limit else { return ChunkPage(chunks: rows, next: nil) }
-        rows.removeLast()
-        return ChunkPage(chunks: rows, next: rows.last?.id)
+        return ListPage(rows, limit: limit) { $0.id }
     }
 
     private static func chunk(_ row: Statement, path: String) throws(SQLiteError) -> ChunkRow {

@@ -1,5 +1,18 @@
 import SQLite
 
+/// A part of a list.
+package struct ListPage<Row: Equatable & Sendable, Position: Equatable & Sendable>: Equatable, Sendable {
+    package var rows: [Row]
+    /// Where the next page begins: the last row's position. `nil` at the end.
+    package var next: Position?
+
+    /// - Parameter rows: one more than `limit` if the list goes on.
+    init(_ rows: [Row], limit: Int, position: (Row) -> Position?) {
+        self.rows = Array(rows.prefix(limit))
+        next = rows.count > limit ? self.rows.last.flatMap(position) : nil
+    }
+}
+
 /// Runs a statement from the connection's cache with its values bound in order, and resets it.
 extension Connection {
     /// Runs it to the end and ignores rows.

@@ -176,7 +176,7 @@ package actor MetadataService {
     ///   - limit: 1 to 1,000.
     package nonisolated func audit(
         _ query: AuditQuery, below id: Int64?, limit: Int
-    ) async throws(StoreError) -> AuditPage {
+    ) async throws(StoreError) -> ListPage<AuditRow, Int64> {
         try await readers.read { connection throws(SQLiteError) in
             try AuditTable(connection: connection).page(query, below: id, limit: limit)
         }

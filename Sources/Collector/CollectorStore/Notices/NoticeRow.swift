@@ -78,12 +78,6 @@ package struct NoticeRow: Equatable, Sendable {
     }
 }
 
-package struct NoticePage: Equatable, Sendable {
-    package var notices: [NoticeRow]
-    /// The id below which the next page begins.
-    package var next: Int64?
-}
-
 /// A delivery for a notice.
 package struct NoticeNews: Equatable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {

@@ -118,7 +118,9 @@ package struct NoticeService: Sendable {
     ///   - organization: `nil` for all.
     ///   - id: those below it; `nil` from the newest.
     ///   - limit: 1 to 1,000.
-    package func page(organization: String?, below id: Int64?, limit: Int) async throws(StoreError) -> NoticePage {
+    package func page(organization: String?, below id: Int64?, limit: Int) async throws(StoreError) -> ListPage<
+        NoticeRow, Int64
+    > {
         // An upload that has just expired has its notice.
         try await metadata.age()
         return try await metadata.readers.read { connection throws(SQLiteError) in

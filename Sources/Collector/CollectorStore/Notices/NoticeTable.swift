@@ -123,16 +123,14 @@ struct NoticeTable {
 
     /// Newest first.
     /// - Parameter organization: `nil` for all.
-    func page(organization: String?, below id: Int64?, limit: Int) throws(SQLiteError) -> NoticePage {
-        var rows = try connection.rows(
+    func page(organization: String?, below id: Int64?, limit: Int) throws(SQLiteError) -> ListPage<NoticeRow, Int64> {
+        let rows = try connection.rows(
             """
             SELECT id, code, organization, subject, detail, count, first, last, ended FROM notice
             WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3
             """, organization, id, limit + 1
         ) { NoticeRow($0) }
-        guard rows.count > limit else { return NoticePage(notices: rows, next: nil) }
-        rows.removeLast()
-        return NoticePage(notices: rows, next: rows.last?.id)
+        return ListPage(rows, limit: limit) { $0.id }
     }
 
     // MARK: Handing on

@@ -93,12 +93,6 @@ package struct AuditRow: Equatable, Sendable {
     package var entry: AuditEntry
 }
 
-package struct AuditPage: Equatable, Sendable {
-    package var rows: [AuditRow]
-    /// The id below which the next page begins.
-    package var next: Int64?
-}
-
 /// Selects entries.
 package struct AuditQuery: Equatable, Sendable {
     /// `nil` for all, including those of the whole collector.

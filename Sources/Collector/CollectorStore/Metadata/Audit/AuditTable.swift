@@ -43,7 +43,7 @@ struct AuditTable {
     }
 
     /// Newest first.
-    func page(_ query: AuditQuery, below id: Int64?, limit: Int) throws(SQLiteError) -> AuditPage {
+    func page(_ query: AuditQuery, below id: Int64?, limit: Int) throws(SQLiteError) -> ListPage<AuditRow, Int64> {
         let statement = try connection.cached(
             """
             SELECT id, at, actor, token, role, organization, action, subject, detail, outcome FROM audit
@@ -68,9 +68,7 @@ struct AuditTable {
                         action, by: actor, organization: statement.string(5), subject: statement.string(7),
                         detail: Self.detail(statement.string(8)), outcome: outcome)))
         }
-        guard rows.count > limit else { return AuditPage(rows: rows, next: nil) }
-        rows.removeLast()
-        return AuditPage(rows: rows, next: rows.last?.id)
+        return ListPage(rows, limit: limit) { $0.id }
     }
 
     private static func text(_ detail: [String: String]) -> String {

@@ -27,11 +27,6 @@ package struct CommandRow: Equatable, Sendable {
     }
 }
 
-package struct CommandPage: Equatable, Sendable {
-    package var commands: [CommandRow]
-    package var next: CommandPosition?
-}
-
 /// A position in a device's list of commands, newest first.
 package struct CommandPosition: Equatable, Sendable {
     package var created: Int64

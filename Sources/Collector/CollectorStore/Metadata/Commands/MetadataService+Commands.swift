@@ -64,10 +64,10 @@ extension MetadataService {
     /// - Parameter limit: 1 to 1,000.
     package nonisolated func commands(
         of device: DeviceID, below position: CommandPosition?, limit: Int
-    ) async throws(StoreError) -> CommandPage {
+    ) async throws(StoreError) -> ListPage<CommandRow, CommandPosition> {
         try Self.check(limit: limit)
         await writeResults()
-        var rows = try await readers.read { connection throws(SQLiteError) in
+        let rows = try await readers.read { connection throws(SQLiteError) in
             try connection.rows(
                 """
                 SELECT \(CommandRow.columns) FROM command WHERE device = ?1 AND (?2 IS NULL OR created < ?2 OR (created = ?2 AND id < ?3))
@@ -75,11 +75,7 @@ extension MetadataService {
                 """, device.data, position?.created, position?.id.data, limit + 1
             ) { statement throws(SQLiteError) in try CommandRow(statement, path: connection.path) }
         }
-        guard rows.count > limit else { return CommandPage(commands: rows, next: nil) }
-        rows.removeLast()
-        return CommandPage(
-            commands: rows,
-            next: rows.last.flatMap { row in row.id.map { CommandPosition(created: row.created, id: $0) } })
+        return ListPage(rows, limit: limit) { row in row.id.map { CommandPosition(created: row.created, id: $0) } }
     }
 
     package nonisolated func command(

@@ -15,12 +15,7 @@ extension MetadataService {
     package func revokeDevice(
         _ id: DeviceID, organization: String?, closingToken: Bool = false, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRevocation {
-        writeSeen()
-        let now = clock.now()
-        let revocation: DeviceRevocation = try change { () throws(SQLiteError) in
-            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
-                return .failure(.noDevice)
-            }
+        let revocation: DeviceRevocation = try changeDevice(id, organization) { device, now throws(SQLiteError) in
             var token: TokenRow?
             if let enrolled = device.enrollmentToken { token = try TokenRow.one(enrolled, in: connection) }
             if closingToken {
@@ -52,12 +47,7 @@ extension MetadataService {
     package func reinstateDevice(
         _ id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
-        writeSeen()
-        let now = clock.now()
-        let device: DeviceRow = try change { () throws(SQLiteError) in
-            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
-                return .failure(.noDevice)
-            }
+        let device: DeviceRow = try changeDevice(id, organization) { device, now throws(SQLiteError) in
             guard device.revoked != nil else { return .success(device) }
             device.revoked = nil
             try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
@@ -84,14 +74,8 @@ extension MetadataService {
     package func deleteDevice(
         _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) {
-        writeSeen()
-        let now = clock.now()
-        try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
-            guard let device = try DeviceRow.one(id, organization: organization, in: connection),
-                device.enrollmentID == enrollment
-            else {
-                return .failure(.noDevice)
-            }
+        try changeDevice(id, organization) { device, now throws(SQLiteError) -> Result<Void, AdministrationError> in
+            guard device.enrollmentID == enrollment else { return .failure(.noDevice) }
             try connection.run(
                 """
                 INSERT OR REPLACE INTO deleted_device (id, organization, credential_hash, next_credential_hash, deleted)
@@ -114,6 +98,21 @@ extension MetadataService {
         search.noteChange(id)
     }
 
+    /// - Parameter body: gets the device and the time, in a transaction.
+    private func changeDevice<Value>(
+        _ id: DeviceID, _ organization: String?,
+        _ body: (inout DeviceRow, Int64) throws(SQLiteError) -> Result<Value, AdministrationError>
+    ) throws(AdministrationError) -> Value {
+        writeSeen()
+        let now = clock.now()
+        return try change { () throws(SQLiteError) in
+            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
+                return .failure(.noDevice)
+            }
+            return try body(&device, now)
+        }
+    }
+
     /// Forgets deleted devices. What remains of one keeps it from returning under its id. It may go when nothing is
     /// left that its return could reveal or take over: after 400 days, when every record file from before its deletion
     /// and its uploads with their logs are gone. Then its credential is as unknown as any other: it is refused, and
@@ -133,12 +132,7 @@ extension MetadataService {
     package func setPredecessor(
         _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
-        writeSeen()
-        let now = clock.now()
-        let device: DeviceRow = try change { () throws(SQLiteError) in
-            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
-                return .failure(.noDevice)
-            }
+        let device: DeviceRow = try changeDevice(id, organization) { device, now throws(SQLiteError) in
             if let predecessor {
                 guard try self.organization(ofDevice: predecessor) == device.organization else {
                     return .failure(

@@ -141,8 +141,8 @@ extension MetadataService {
     ///   - limit: 1 to 1,000.
     package nonisolated func tokens(
         organization: String?, kind: TokenRow.Kind?, after position: TokenPosition?, limit: Int
-    ) async throws(StoreError) -> TokenPage {
-        var rows = try await readers.read { connection throws(SQLiteError) in
+    ) async throws(StoreError) -> ListPage<TokenRow, TokenPosition> {
+        let rows = try await readers.read { connection throws(SQLiteError) in
             try connection.rows(
                 """
                 SELECT \(TokenRow.columns) FROM token WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR kind = ?2)
@@ -150,9 +150,7 @@ extension MetadataService {
                 """, organization, (kind?.rawValue).map(Int64.init), position?.created, position?.id, limit + 1
             ) { TokenRow($0) }
         }
-        guard rows.count > limit else { return TokenPage(tokens: rows, next: nil) }
-        rows.removeLast()
-        return TokenPage(tokens: rows, next: rows.last.map { TokenPosition(created: $0.created, id: $0.id) })
+        return ListPage(rows, limit: limit) { TokenPosition(created: $0.created, id: $0.id) }
     }
 
     /// Revokes any token on the collector's machine, even the last administrator's.

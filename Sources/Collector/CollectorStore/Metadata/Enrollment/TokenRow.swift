@@ -77,11 +77,6 @@ package struct TokenPosition: Equatable, Sendable {
     }
 }
 
-package struct TokenPage: Equatable, Sendable {
-    package var tokens: [TokenRow]
-    package var next: TokenPosition?
-}
-
 extension TokenRow.Kind {
     /// The name for people.
     package var name: String {

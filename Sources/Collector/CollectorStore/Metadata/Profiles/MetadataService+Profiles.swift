@@ -84,9 +84,9 @@ extension MetadataService {
     ///   - limit: 1 to 1,000.
     package nonisolated func profileRevisions(
         organization: String, application: String?, below revision: UInt64?, limit: Int
-    ) async throws(StoreError) -> ProfilePage {
+    ) async throws(StoreError) -> ListPage<ProfileRow, UInt64> {
         try Self.check(limit: limit)
-        var rows = try await readers.read { connection throws(SQLiteError) in
+        let rows = try await readers.read { connection throws(SQLiteError) in
             try connection.rows(
                 """
                 SELECT \(ProfileRow.columns) FROM profile WHERE organization = ?1 AND (?2 IS NULL OR application = ?2)
@@ -94,9 +94,7 @@ extension MetadataService {
                 """, organization, application, revision.map { Int64(clamping: $0) }, limit + 1
             ) { statement throws(SQLiteError) in try ProfileRow(statement, path: connection.path) }
         }
-        guard rows.count > limit else { return ProfilePage(revisions: rows, next: nil) }
-        rows.removeLast()
-        return ProfilePage(revisions: rows, next: rows.last?.revision)
+        return ListPage(rows, limit: limit) { $0.revision }
     }
 
     /// Makes a new revision, checked as a device will check it. The privacy key is neither accepted nor returned.

@@ -26,12 +26,6 @@ package struct ProfileRow: Equatable, Sendable {
     package var author: String
 }
 
-package struct ProfilePage: Equatable, Sendable {
-    package var revisions: [ProfileRow]
-    /// The last revision of the page if older ones follow.
-    package var next: UInt64?
-}
-
 /// The profile that a device receives: its organization's, overlaid by its application's, with the organization's key;
 /// serialized.
 package struct DeviceProfile: Equatable, Sendable {
