@@ -230,24 +230,14 @@ extension Connection {
 extension Connection {
     /// Pages this connection has written since it was opened, in WAL mode into the WAL. Writes of checkpoints are not
     /// counted.
-    package var pagesWritten: Int {
-        guard let database else { return 0 }
-        var current: Int32 = 0
-        var highest: Int32 = 0
-        guard sqlite3_db_status(database, SQLITE_DBSTATUS_CACHE_WRITE, &current, &highest, 0) == SQLITE_OK else {
-            return 0
-        }
-        return Int(current)
-    }
+    package var pagesWritten: Int { pages(SQLITE_DBSTATUS_CACHE_WRITE) }
 
     /// Pages this connection has read from file or WAL since it was opened.
-    package var pagesRead: Int {
-        guard let database else { return 0 }
-        var current: Int32 = 0
-        var highest: Int32 = 0
-        guard sqlite3_db_status(database, SQLITE_DBSTATUS_CACHE_MISS, &current, &highest, 0) == SQLITE_OK else {
-            return 0
-        }
+    package var pagesRead: Int { pages(SQLITE_DBSTATUS_CACHE_MISS) }
+
+    private func pages(_ counter: Int32) -> Int {
+        var (current, highest): (Int32, Int32) = (0, 0)
+        guard let database, sqlite3_db_status(database, counter, &current, &highest, 0) == SQLITE_OK else { return 0 }
         return Int(current)
     }
 }

@@ -186,29 +186,16 @@ package protocol BindableValue {
     func bind(to statement: Statement, at index: Int32) throws(SQLiteError)
 }
 
-extension Int64: BindableValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
-        try statement.bind(self, at: index)
-    }
-}
-
-extension Int: BindableValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
-        try statement.bind(self, at: index)
-    }
-}
-
-extension Int32: BindableValue {
+extension BindableValue where Self: FixedWidthInteger {
     package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(Int64(self), at: index)
     }
 }
 
-extension UInt32: BindableValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
-        try statement.bind(Int64(self), at: index)
-    }
-}
+extension Int64: BindableValue {}
+extension Int: BindableValue {}
+extension Int32: BindableValue {}
+extension UInt32: BindableValue {}
 
 extension UInt64: BindableValue {
     package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
