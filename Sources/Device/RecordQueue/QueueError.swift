@@ -29,16 +29,20 @@ package struct QueueError {
     }
 
     package let code: Code
-    /// What failed, where, with which numbers, and what to do.
-    package let message: String
+    /// What failed, where and with which numbers; without a full stop if a remedy follows.
+    let finding: String
+    /// What to do, as sentences of their own.
+    let remedy: String?
     package let cause: (any Error)?
 
-    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    package init(_ code: Code, _ finding: String, remedy: String? = nil, cause: (any Error)? = nil) {
         self.code = code
-        self.message = message
+        self.finding = finding
+        self.remedy = remedy
         self.cause = cause
     }
 
+    package var message: String { remedy.map { "\(finding). \($0)" } ?? finding }
 }
 
 extension QueueError {
@@ -53,7 +57,8 @@ extension QueueError {
             switch error.code {
             case .full: self.init(.diskFull, error.message, cause: error)
             case .corrupt, .notADatabase, .constraint:
-                self.init(.corrupt, Self.corruptRemedy(error.message), cause: error)
+                let finding = error.message.last == "." ? String(error.message.dropLast()) : error.message
+                self.init(.corrupt, finding, remedy: Self.corruptRemedy, cause: error)
             case .unsupportedVersion: self.init(.newerVersion, error.message, cause: error)
             case .busy, .locked: self.init(.inUse, error.message, cause: error)
             default: self.init(.io, error.message, cause: error)
@@ -64,28 +69,23 @@ extension QueueError {
     }
 
     static func corrupt(_ file: String, _ finding: String) -> QueueError {
-        QueueError(.corrupt, corruptRemedy("\(file): \(finding)."))
+        QueueError(.corrupt, "\(file): \(finding)", remedy: corruptRemedy)
     }
 
     static let closed = QueueError(.closed, "The queue is closed. Open it again.")
 
-    private static let remedy =
-        " The file was not changed. The next start of the agent saves its readable records in a new file; "
+    private static let corruptRemedy =
+        "The file was not changed. The next start of the agent saves its readable records in a new file; "
         + "`ws1agent queue repair` does so without an agent."
-
-    private static func corruptRemedy(_ text: String) -> String { text + remedy }
-
-    /// The finding without advice, for a file that is replaced automatically.
-    var finding: String {
-        guard message.hasSuffix(Self.remedy) else { return message }
-        let finding = message.dropLast(Self.remedy.count)
-        return String(finding.last == "." ? finding.dropLast() : finding)
-    }
 }
 
 extension QueueError: CodedError, FileFailure {
     package init(_ error: FileError) {
-        let remedy = error.denial == nil ? " Check the directory and its file system." : ""
-        self.init(error.isDiskFull ? .diskFull : .io, "\(error).\(remedy)", cause: error)
+        let code: Code = error.isDiskFull ? .diskFull : .io
+        if error.denial == nil {
+            self.init(code, error.description, remedy: "Check the directory and its file system.", cause: error)
+        } else {
+            self.init(code, "\(error).", cause: error)
+        }
     }
 }
