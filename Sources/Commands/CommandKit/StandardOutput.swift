@@ -83,9 +83,7 @@ package enum StandardError {
 /// JSON for people and scripts, with sorted keys.
 package enum JSONText {
     package static func of(_ value: some Encodable) throws(CommandError) -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
-        do { return try encoder.encode(value) } catch {
+        do { return try JSONEncoder.stable(.prettyPrinted).encode(value) } catch {
             throw CommandError(.failed, "the result cannot be written as JSON: \(error)", cause: error)
         }
     }

@@ -70,19 +70,13 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     /// The bytes of a file with this content.
     func encoded(_ content: Content) throws(DataSamplerError) -> Data {
         let form = Form(content: content, digest: try Self.digest(content), version: version)
-        do { return try Self.encoder.encode(form) } catch {
+        do { return try JSONEncoder.stable().encode(form) } catch {
             throw DataSamplerError(.storage, "\(file.path) cannot be encoded: \(error)", cause: error)
         }
     }
 
-    private static var encoder: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
-    }
-
     private static func digest(_ content: Content) throws(DataSamplerError) -> String {
-        do { return Data(SHA256.hash(data: try encoder.encode(content))).hexadecimal } catch {
+        do { return Data(SHA256.hash(data: try JSONEncoder.stable().encode(content))).hexadecimal } catch {
             throw DataSamplerError(.storage, "state cannot be encoded: \(error)", cause: error)
         }
     }

@@ -93,9 +93,7 @@ extension QueueStore {
     }
 
     private static func text(_ line: Line) throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(line), as: UTF8.self)
+        String(decoding: try JSONEncoder.stable().encode(line), as: UTF8.self)
     }
 
     private static func json(_ body: Data, _ kind: WireRecordKind) -> String? {
