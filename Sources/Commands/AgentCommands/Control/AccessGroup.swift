@@ -33,14 +33,10 @@ struct AccessGroup: Equatable, Sendable {
     func open(data directory: String) throws(CommandError) {
         try hand(directory, 0o710)
         let logs = "\(directory)/logs"
-        guard let stream = opendir(logs) else { return }
-        defer { closedir(stream) }
+        guard Paths.exists(logs) else { return }
         try hand(logs, 0o750)
-        while let entry = readdir(stream) {
-            let file = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if file.first != "." { try hand("\(logs)/\(file)", 0o640) }
+        for file in (try? Files<FileError>.names(in: logs)) ?? [] where file.first != "." {
+            try hand("\(logs)/\(file)", 0o640)
         }
     }
 
