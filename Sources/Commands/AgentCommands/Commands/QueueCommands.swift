@@ -20,18 +20,15 @@ struct QueueInspectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect", abstract: "Shows streams, epochs, gaps, quarantined records and files.")
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
         var request = WireControlRequest()
         request.queue.verb = .inspect
-        let answer = try await DeviceAccess(options).perform(request) { sampler throws(DataSamplerError) in
+        let answer = try await DeviceAccess(options.directory).perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.queueTools.inspect())
         }
-        if json { return try Output.json(answer.json) }
+        if options.json { return try Output.json(answer.json) }
         try Output.line(QueueText.of(try StatusCommand.decode(QueueInspection.self, answer.json)))
     }
 }
@@ -41,19 +38,16 @@ struct QueueVerifyCommand: AsyncParsableCommand {
         commandName: "verify", abstract: "Recomputes every record's link and counts every row.",
         discussion: "Reads the whole queue. Exits 1 if something is wrong.")
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
         var request = WireControlRequest()
         request.queue.verb = .verify
-        let answer = try await DeviceAccess(options).perform(request) { sampler throws(DataSamplerError) in
+        let answer = try await DeviceAccess(options.directory).perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.queueTools.verify())
         }
         let verification = try StatusCommand.decode(QueueVerification.self, answer.json)
-        if json {
+        if options.json {
             try Output.json(answer.json)
         } else if verification.isWhole {
             try Output.line("\(verification.rows) rows: the chain holds and all counts match the rows")
@@ -73,19 +67,16 @@ struct QueueRepairCommand: AsyncParsableCommand {
         abstract: "Saves the readable records of a damaged queue into a new one, and keeps the damaged file.",
         discussion: "No agent may run. An agent that finds its queue damaged does the same by itself.")
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         try access.requireQueue()
         let repair: QueueRepair
         do { repair = try OfflineSampler.repairQueue(access.configuration, logger: Logger(label: "ws1agent")) } catch {
             throw CommandError(error)
         }
-        if json {
+        if options.json {
             return try Output.json(repair)
         }
         guard !repair.findings.isEmpty else { return try Output.line("nothing is wrong; nothing was changed") }
@@ -137,10 +128,7 @@ struct QueueRetryCommand: AsyncParsableCommand {
     @Flag(help: "Also queue records that the collector may already have. It may then store them twice.")
     var uncertain = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
         var request = WireControlRequest()
@@ -148,12 +136,12 @@ struct QueueRetryCommand: AsyncParsableCommand {
         request.queue.setAside = ids
         request.queue.uncertain = uncertain
         let (ids, uncertain) = (Set(ids), uncertain)
-        let answer = try await DeviceAccess(options).perform(request) {
+        let answer = try await DeviceAccess(options.directory).perform(request) {
             sampler throws(DataSamplerError) in
             try .json(try await sampler.queueTools.retry(ids, includingUncertain: uncertain))
         }
         let retry = try StatusCommand.decode(QueueRetry.self, answer.json)
-        if json { try Output.json(answer.json) } else { try Output.line(QueueText.of(retry)) }
+        if options.json { try Output.json(answer.json) } else { try Output.line(QueueText.of(retry)) }
         if let unknown = retry.unknown.first {
             throw CommandError(
                 .failed, "no record #\(unknown) is quarantined: `ws1agent queue inspect` shows those that are")

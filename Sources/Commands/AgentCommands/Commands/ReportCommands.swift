@@ -10,19 +10,16 @@ struct StatusCommand: AsyncParsableCommand {
         abstract: "Shows the agent's state and the waiting records, or what is on disk if no agent runs."
     )
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         var request = WireControlRequest()
         request.status = WireControlStatus()
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.status())
         }
-        if json { return try Output.json(answer.json) }
+        if options.json { return try Output.json(answer.json) }
         try Output.line(StatusText(try Self.decode(DataSamplerStatus.self, answer.json), now: Date()).text)
     }
 
@@ -41,20 +38,17 @@ struct BalanceCommand: AsyncParsableCommand {
         abstract: "Accounts for every record: produced = stored + rejected + dropped + lost + waiting.",
         discussion: "Exits 1 if the balance does not close.")
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         var request = WireControlRequest()
         request.balance = WireControlBalance()
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.balance())
         }
         let balance = try StatusCommand.decode(DataSamplerBalance.self, answer.json)
-        if json { try Output.json(answer.json) } else { try Output.line(BalanceText(balance).text) }
+        if options.json { try Output.json(answer.json) } else { try Output.line(BalanceText(balance).text) }
         if !balance.closes { throw CommandError(.failed, "the balance of epoch \(balance.epoch) does not close") }
     }
 }
@@ -86,13 +80,10 @@ struct ProfileCommand: AsyncParsableCommand {
     @Flag(help: "Ask the collector now for a new profile, and apply it. Needs a running agent.")
     var reload = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         if reload {
             var request = WireControlRequest()
             request.reload = WireControlReload()
@@ -105,7 +96,7 @@ struct ProfileCommand: AsyncParsableCommand {
         }
         let status = try StatusCommand.decode(DataSamplerStatus.self, answer.json)
         let shown = ProfileText.Shown(profile: status.profile, settings: status.settings)
-        if json { return try Output.json(shown) }
+        if options.json { return try Output.json(shown) }
         try Output.line(ProfileText(shown).text)
     }
 }

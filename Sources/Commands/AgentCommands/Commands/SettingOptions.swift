@@ -1,3 +1,4 @@
+import ArgumentParser
 import CommandKit
 import DataSampler
 import TelemetryBasics
@@ -14,6 +15,14 @@ enum RunFlags: FlagSet {
 
 typealias DirectoryOptions = SettingFlags<DirectoryFlags>
 typealias RunOptions = SettingFlags<RunFlags>
+
+/// What a command takes that reports in words or as JSON.
+struct ReportOptions: ParsableArguments {
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var directory: DirectoryOptions
+}
 
 extension RunOptions {
     /// Warns about settings that are valid but unsafe.
