@@ -187,7 +187,8 @@ extension LogQuery {
             else {
                 throw Problem.invalidParameter(
                     "category",
-                    "must have at most \(LogLimits.filterCategories) names, each of at most \(LogLimits.categoryBytes) bytes.")
+                    "must have at most \(LogLimits.filterCategories) names, each of at most \(LogLimits.categoryBytes) bytes."
+                )
             }
         }
         filter.text = query.text("text") ?? ""

@@ -54,7 +54,7 @@ struct ChunkFolder: Sendable {
             return false
         }
         var hash = SHA256()
-        guard (try? file.forEachPiece { hash.update(bufferPointer: $0) }) != nil else { return false }
+        guard (try? file.forEachBlock { hash.update(bufferPointer: $0) }) != nil else { return false }
         return Data(hash.finalize()) == sha256
     }
 
