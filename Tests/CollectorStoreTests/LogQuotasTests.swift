@@ -60,7 +60,7 @@ import WireModel
         ).rows
         #expect(
             notices.map(\.code) == [.logQuotaReached] && notices[0].ended == nil
-                && notices[0].detail.contains("3 names"))
+                && notices[0].detail.contains("3 application names"))
         archive.setQuotas(LogQuotas())
         #expect(try await fault(LogDevice(), "d", in: archive) == nil)
         #expect(

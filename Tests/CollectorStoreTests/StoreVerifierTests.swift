@@ -106,7 +106,7 @@ import WireModel
         try FileManager.default.removeItem(atPath: file)
         await watch.look()
         let missing = try await lasting()
-        #expect(missing.count == 1 && missing.allSatisfy { $0.contains("is not there") })
+        #expect(missing.count == 1 && missing.allSatisfy { $0.contains("is missing") })
         try whole.write(to: URL(fileURLWithPath: file))
         await watch.look()
         #expect(try await lasting().isEmpty)

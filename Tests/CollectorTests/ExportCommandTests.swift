@@ -60,7 +60,7 @@ struct ExportCommandTests {
             try Data(contentsOf: URL(fileURLWithPath: file)).count { $0 == UInt8(ascii: "\n") } == 3
                 * KeptData.recordsPerDay)
         let again = try await data.ws1collector("export", "--output", file)
-        #expect(again.status == 1 && again.errors.contains("there already"))
+        #expect(again.status == 1 && again.errors.contains("exists. Name another file"))
         for wrong in [
             ["--stream", "x"], ["--kind", "x"], ["--from", "x"], ["--device", "x"],
             // Nothing could be found, which is not what was meant.

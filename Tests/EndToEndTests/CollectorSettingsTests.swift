@@ -62,7 +62,7 @@ struct CollectorSettingsTests {
                 ["validate", "--data", deployment.collectorData, "--listen", "127.0.0.1:\(deployment.collectorPort)"])
             #expect(
                 validate.succeeded
-                    && validate.output.contains("listens on 127.0.0.1:\(deployment.collectorPort) already"))
+                    && validate.output.contains("already listens on 127.0.0.1:\(deployment.collectorPort)"))
             try await deployment.stopCollector()
         }
     }
