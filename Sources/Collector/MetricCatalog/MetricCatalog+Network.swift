@@ -3,13 +3,13 @@ import WireModel
 extension MetricCatalog {
     /// All metrics of a NetworkData sample.
     ///
-    /// `system.network.*` are the increases since the sample before, per interface. The totals since an interface was
+    /// `system.network.*` are the increases since the previous sample, per interface. The totals since an interface was
     /// created, and the sums per class of network, have names of ours: under the same name they would count twice.
     package static let networkData: [CatalogEntry<WireNetworkDataSample>] =
         interfaceCounters + classCounters + [
             CatalogEntry(
                 "interval_microseconds", "ws1.network.sample.interval", "s", .gauge,
-                "Time since the NetworkData sample before"
+                "Time since the previous NetworkData sample"
             ) { $0.hasIntervalMicroseconds ? Double($0.intervalMicroseconds) / 1_000_000 : nil },
             CatalogEntry(
                 "tcp_active_opens", "ws1.network.tcp.opens", "{connection}", .deltaCounter,
@@ -23,12 +23,12 @@ extension MetricCatalog {
             ) { $0.hasTcpPassiveOpens ? Double($0.tcpPassiveOpens) : nil },
             CatalogEntry(
                 "tcp_resets_sent", "ws1.network.tcp.resets", "{reset}", .deltaCounter,
-                "TCP resets sent, and connections ended by one",
+                "TCP resets sent, and connections ended by a reset",
                 ["network.io.direction": "transmit"]
             ) { $0.hasTcpResetsSent ? Double($0.tcpResetsSent) : nil },
             CatalogEntry(
                 "tcp_resets_received", "ws1.network.tcp.resets", "{reset}", .deltaCounter,
-                "TCP resets sent, and connections ended by one", ["network.io.direction": "receive"]
+                "TCP resets sent, and connections ended by a reset", ["network.io.direction": "receive"]
             ) { $0.hasTcpResetsReceived ? Double($0.tcpResetsReceived) : nil },
             CatalogEntry(
                 "tcp_retransmits", "ws1.network.tcp.retransmits", "{segment}", .deltaCounter, "TCP segments sent again"
@@ -108,7 +108,7 @@ extension MetricCatalog {
             "\(counter.description), over the interfaces of a class")
         let total = MetricDefinition(
             "ws1.network.class.\(counter.name).total", counter.unit, .cumulativeCounter,
-            "\(counter.description) since they were created, over the interfaces of a class that are there now")
+            "\(counter.description) since they were created, over the present interfaces of a class")
         @Sendable func attributes(_ part: WireNetworkClassData) -> [String: String] {
             ["ws1.network.class": name(of: part.class) ?? "unknown", "network.io.direction": counter.direction]
         }
@@ -138,7 +138,7 @@ extension MetricCatalog {
 
     /// All metrics of a NetworkAdapter sample: of each adapter what is a number.
     package static let networkAdapter: [CatalogEntry<WireNetworkAdapterSample>] = [
-        adapter("mtu", "ws1.network.mtu", "By", .gauge, "Greatest packet the adapter takes") {
+        adapter("mtu", "ws1.network.mtu", "By", .gauge, "Largest packet that the adapter takes") {
             $0.mtu > 0 ? Double($0.mtu) : nil
         },
         adapter(
@@ -199,7 +199,7 @@ extension MetricCatalog {
         },
         radio(
             "beacon_losses", "ws1.wlan.beacon.losses", "{event}", .deltaCounter,
-            "Times the access point's beacons stayed away"
+            "Times that the access point's beacons were missing"
         ) {
             $0.hasBeaconLosses ? Double($0.beaconLosses) : nil
         },

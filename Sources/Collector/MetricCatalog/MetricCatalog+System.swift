@@ -4,7 +4,7 @@ import WireModel
 extension MetricCatalog {
     private static let utilization = MetricDefinition(
         "system.cpu.utilization", "1", .gauge,
-        "Share of time spent in each mode since the sample before, over all cores or per core")
+        "Share of time spent in each mode since the previous sample, over all cores or per core")
 
     private typealias Share = (field: String, mode: String, read: @Sendable (WireCPUShares) -> UInt32)
 
@@ -45,16 +45,16 @@ extension MetricCatalog {
     static let systemActivity: [CatalogEntry<WireSystemSample>] =
         [
             CatalogEntry(
-                "uptime_seconds", "system.uptime", "s", .gauge, "Time since the machine started, counting suspend"
+                "uptime_seconds", "system.uptime", "s", .gauge, "Time since the machine started, suspend included"
             ) { Double($0.uptimeSeconds) },
             CatalogEntry(
-                "interval_microseconds", "ws1.system.sample.interval", "s", .gauge, "Time since the sample before"
+                "interval_microseconds", "ws1.system.sample.interval", "s", .gauge, "Time since the previous sample"
             ) { $0.hasIntervalMicroseconds ? Double($0.intervalMicroseconds) / 1_000_000 : nil },
             CatalogEntry(
                 "identity.logical_cores", "system.cpu.logical.count", "{cpu}", .upDownCounter, "Logical cores on line"
             ) { $0.identity.logicalCores > 0 ? Double($0.identity.logicalCores) : nil },
             CatalogEntry(
-                "identity.boot_time", "ws1.system.boot_time", "s", .gauge, "When the machine started, since 1970"
+                "identity.boot_time", "ws1.system.boot_time", "s", .gauge, "Start of the machine since 1970"
             ) { $0.identity.bootTime != 0 ? Double($0.identity.bootTime) / 1_000_000 : nil },
             CatalogEntry(
                 "activity.context_switches", "ws1.system.context_switches", "{switch}", .deltaCounter,
@@ -127,12 +127,12 @@ extension MetricCatalog {
         "system.memory.usage", "By", .upDownCounter, "Memory in each state; the states overlap")
 
     static let systemMemory: [CatalogEntry<WireSystemSample>] = [
-        CatalogEntry("memory.total", "system.memory.limit", "By", .upDownCounter, "Memory the machine has") {
+        CatalogEntry("memory.total", "system.memory.limit", "By", .upDownCounter, "Memory of the machine") {
             $0.hasMemory ? Double($0.memory.total) : nil
         },
         CatalogEntry(
             "memory.available", "system.memory.linux.available", "By", .upDownCounter,
-            "Memory for new programs without swapping, as the kernel estimates"
+            "Kernel's estimate of memory for new programs without swapping"
         ) { $0.memory.hasAvailable ? Double($0.memory.available) : nil },
         CatalogEntry("memory.free", memoryUsage, ["system.memory.state": "free"]) {
             $0.memory.hasFree ? Double($0.memory.free) : nil
@@ -150,7 +150,7 @@ extension MetricCatalog {
             "memory.slab", "ws1.system.memory.slab", "By", .upDownCounter, "Memory in the kernel's object caches"
         ) { $0.memory.hasSlab ? Double($0.memory.slab) : nil },
         CatalogEntry(
-            "memory.swap_total", "ws1.system.paging.limit", "By", .upDownCounter, "Swap space the machine has"
+            "memory.swap_total", "ws1.system.paging.limit", "By", .upDownCounter, "Swap space of the machine"
         ) { $0.memory.hasSwapTotal ? Double($0.memory.swapTotal) : nil },
         CatalogEntry(
             "memory.swap_free", "system.paging.usage", "By", .upDownCounter, "Swap space in each state",
@@ -160,7 +160,7 @@ extension MetricCatalog {
 
     private static let fileSystemUsage = MetricDefinition(
         "system.filesystem.usage", "By", .upDownCounter,
-        "Space in each state; free is what an ordinary user may still take")
+        "Space in each state; free is available to ordinary users")
 
     private static let operations = MetricDefinition(
         "system.disk.operations", "{operation}", .deltaCounter, "Operations completed")
@@ -178,13 +178,13 @@ extension MetricCatalog {
             "inodes",
             MetricDefinition(
                 "ws1.system.filesystem.inodes.limit", "{inode}", .upDownCounter,
-                "Files the file system can hold, where it has a fixed number")
+                "Files that the file system can hold, if the number is fixed")
         ) { $0.inodes > 0 ? $0.inodes : nil },
         fileSystem(
             "inodes_free",
             MetricDefinition(
                 "ws1.system.filesystem.inodes.free", "{inode}", .upDownCounter,
-                "Files the file system can still take, where it has a fixed number")
+                "Files that the file system can still take, if the number is fixed")
         ) { $0.inodes > 0 ? $0.inodesFree : nil },
         disk("reads", operations, ["disk.io.direction": "read"]) { Double($0.reads) },
         disk("writes", operations, ["disk.io.direction": "write"]) { Double($0.writes) },
@@ -192,7 +192,7 @@ extension MetricCatalog {
         disk("written_bytes", io, ["disk.io.direction": "write"]) { Double($0.writtenBytes) },
         disk(
             "busy_microseconds",
-            MetricDefinition("system.disk.io_time", "s", .deltaCounter, "Time in which the device had work")
+            MetricDefinition("system.disk.io_time", "s", .deltaCounter, "Time in which the device was busy")
         ) { Double($0.busyMicroseconds) / 1_000_000 },
     ]
 
@@ -235,7 +235,7 @@ extension MetricCatalog {
         ) { $0.power.hasBatteryLevel ? Double($0.power.batteryLevel) / 10_000 : nil },
         CatalogEntry(
             "power.state",
-            MetricDefinition("hw.status", "1", .upDownCounter, "1 for the state the hardware is in"),
+            MetricDefinition("hw.status", "1", .upDownCounter, "1 for the present state of the hardware"),
             each: { sample in stateName(sample.power.state).map { [$0] } ?? [] }
         ) {
             ["hw.type": "battery", "hw.state": $0]
@@ -276,22 +276,22 @@ extension MetricCatalog {
             "Processor time used by the sampler"
         ) { $0.hasSelf_p ? Double($0.self_p.cpuTimeMicroseconds) / 1_000_000 : nil },
         CatalogEntry(
-            "self.resident_bytes", "process.memory.usage", "By", .upDownCounter, "Memory the sampler holds"
+            "self.resident_bytes", "process.memory.usage", "By", .upDownCounter, "Resident memory of the sampler"
         ) { $0.hasSelf_p ? Double($0.self_p.residentBytes) : nil },
         CatalogEntry(
             "self.written_bytes", "process.disk.io", "By", .cumulativeCounter,
-            "Bytes the sampler caused to be written to storage", ["disk.io.direction": "write"]
+            "Bytes that the sampler wrote to storage", ["disk.io.direction": "write"]
         ) { $0.self_p.hasWrittenBytes ? Double($0.self_p.writtenBytes) : nil },
         CatalogEntry(
             "self.open_files", "process.unix.file_descriptor.count", "{file_descriptor}", .upDownCounter,
-            "Files the sampler has open"
+            "Open files of the sampler"
         ) { $0.self_p.hasOpenFiles ? Double($0.self_p.openFiles) : nil },
         CatalogEntry("self.uptime_microseconds", "process.uptime", "s", .gauge, "Time since the sampler started") {
             $0.hasSelf_p ? Double($0.self_p.uptimeMicroseconds) / 1_000_000 : nil
         },
         CatalogEntry(
             "self.sent_bytes", "ws1.sampler.sent", "By", .cumulativeCounter,
-            "Compressed bytes the sampler sent to its collector"
+            "Compressed bytes that the sampler sent to the collector"
         ) { $0.self_p.hasSentBytes ? Double($0.self_p.sentBytes) : nil },
         CatalogEntry(
             "self.queue_written_bytes", "ws1.sampler.queue.written", "By", .cumulativeCounter,
@@ -302,17 +302,17 @@ extension MetricCatalog {
         },
         CatalogEntry(
             "self.records_lost", "ws1.sampler.records.lost", "{record}", .cumulativeCounter,
-            "Records dropped for whatever reason"
+            "Records dropped"
         ) { $0.self_p.hasRecordsLost ? Double($0.self_p.recordsLost) : nil },
-        slowdown("factor", "ws1.sampler.slowdown", "So many times longer intervals are, to keep a budget") {
+        slowdown("factor", "ws1.sampler.slowdown", "Factor by which a budget lengthens intervals") {
             Double($0.factor) / 100
         },
         slowdown(
-            "used", "ws1.sampler.budget.used", "What is used of the budget that slows the sampler down, in its unit"
+            "used", "ws1.sampler.budget.used", "Use of the budget that slows the sampler down, in its unit"
         ) { Double($0.used) },
         slowdown(
             "allowed", "ws1.sampler.budget.allowed",
-            "What the budget that slows the sampler down allows, in its unit"
+            "Limit of the budget that slows the sampler down, in its unit"
         ) { Double($0.allowed) },
     ]
 

@@ -134,7 +134,7 @@ extension MetricCatalog {
         events("held") { $0.eventsHeld },
         events("dropped") { $0.eventsDropped },
         CatalogEntry(
-            "interval_microseconds", "ws1.app.sample.interval", "s", .gauge, "Time since the analytics sample before"
+            "interval_microseconds", "ws1.app.sample.interval", "s", .gauge, "Time since the previous analytics sample"
         ) { $0.hasIntervalMicroseconds ? Double($0.intervalMicroseconds) / 1_000_000 : nil },
     ]
 
@@ -142,7 +142,7 @@ extension MetricCatalog {
         _ outcome: String, _ read: @escaping @Sendable (WireAnalyticsSample) -> UInt64
     ) -> CatalogEntry<WireAnalyticsSample> {
         CatalogEntry(
-            "events_\(outcome)", "ws1.app.events", "{event}", .deltaCounter, "Analytics events by what became of them",
+            "events_\(outcome)", "ws1.app.events", "{event}", .deltaCounter, "Analytics events by outcome",
             ["ws1.app.event.outcome": outcome]
         ) { Double(read($0)) }
     }

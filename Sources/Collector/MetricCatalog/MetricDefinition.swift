@@ -9,7 +9,7 @@ package struct MetricDefinition: Sendable, Hashable {
         case gauge
         /// A value of the moment that adds up (bytes used by state).
         case upDownCounter
-        /// The increase since the sample before.
+        /// The increase since the previous sample.
         case deltaCounter
         /// The total since boot or since the process started; starts anew at zero with it.
         case cumulativeCounter

@@ -41,7 +41,7 @@ package struct MetricSelection: Sendable {
         self.kinds = kinds
     }
 
-    /// The chosen metrics of a sample as it is stored, and the time since the sample before where the sample says it.
+    /// The chosen metrics of a stored sample, and the time since the previous sample if the sample states it.
     /// - Throws: what decoding the body throws.
     package func read(kind: WireRecordKind, body: Data) throws(WireError) -> (
         points: [MetricPoint], intervalMicroseconds: UInt64?

@@ -12,57 +12,56 @@ import WireModel
 /// a look-up and an addition.
 package struct CollectorMetrics: Sendable {
     package static let families = [
-        PrometheusFamily("ws1_collector_info", "Always 1; the label tells the version."),
-        PrometheusFamily("ws1_http_requests_total", "Requests answered, by route, method and status."),
+        PrometheusFamily("ws1_collector_info", "Always 1. The label has the version."),
+        PrometheusFamily("ws1_http_requests_total", "Answered requests, by route, method and status."),
         PrometheusFamily(
-            "ws1_http_request_duration_seconds", "From a request's header to its answer's, by route and method."),
-        PrometheusFamily("ws1_http_connections", "Connections that are open."),
+            "ws1_http_request_duration_seconds", "Time from a request's header to its answer's, by route and method."),
+        PrometheusFamily("ws1_http_connections", "Open connections."),
         PrometheusFamily(
             "ws1_http_connections_refused_total",
-            "Connections closed at once: their address had its share of them open."),
-        PrometheusFamily("ws1_problems_total", "Requests refused, by the code of the problem."),
+            "Connections closed at once, because their address had too many open."),
+        PrometheusFamily("ws1_problems_total", "Refused requests, by problem code."),
         PrometheusFamily(
-            "ws1_ingest_body_bytes_total", "Bytes of batches, as they travelled (compressed) and inflated."),
-        PrometheusFamily("ws1_ingest_parts_total", "Parts of batches answered, by stream and outcome."),
+            "ws1_ingest_body_bytes_total", "Bytes of batches, compressed and inflated."),
+        PrometheusFamily("ws1_ingest_parts_total", "Answered parts of batches, by stream and outcome."),
         PrometheusFamily(
             "ws1_ingest_records_total",
-            "Records that marks went over, by stream and fate: stored, rejected, dropped (by the device), lost (no device brought them)."
+            "Records that marks passed, by stream and fate: stored, rejected, dropped (by the device), lost (never received)."
         ),
         PrometheusFamily("ws1_ingest_bodies", "Request bodies in memory."),
         PrometheusFamily(
-            "ws1_ingest_bodies_limit", "Request bodies that may be in memory; further ones are answered 429."),
+            "ws1_ingest_bodies_limit", "Request bodies that may be in memory. Further ones get 429."),
         PrometheusFamily("ws1_ingest_body_memory_bytes", "Bytes of request bodies in memory."),
         PrometheusFamily("ws1_ingest_body_memory_limit_bytes", "Bytes of request bodies that may be in memory."),
-        PrometheusFamily("ws1_store_commit_duration_seconds", "Transactions of a stream's writer, sync included."),
         PrometheusFamily(
-            "ws1_store_commit_requests", "Requests that shared a transaction.",
+            "ws1_store_commit_duration_seconds", "Duration of a stream writer's transactions, fsync included."),
+        PrometheusFamily(
+            "ws1_store_commit_requests", "Requests per transaction.",
             buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
-        PrometheusFamily("ws1_store_commit_failures_total", "Transactions that failed, by stream and reason."),
+        PrometheusFamily("ws1_store_commit_failures_total", "Failed transactions, by stream and reason."),
         PrometheusFamily(
-            "ws1_store_pipeline_bytes", "Bytes of parts that wait for a stream's disk or are on their way to it."),
-        PrometheusFamily("ws1_store_pipeline_limit_bytes", "Bytes of parts that may wait for a stream's disk."),
+            "ws1_store_pipeline_bytes", "Bytes of parts that wait to be written or are being written."),
+        PrometheusFamily("ws1_store_pipeline_limit_bytes", "Bytes of parts that may wait to be written."),
         PrometheusFamily("ws1_store_files", "Record files of a stream."),
         PrometheusFamily("ws1_store_file_bytes", "Bytes of a stream's record files."),
-        PrometheusFamily("ws1_store_ready", "1 while an append could succeed."),
-        PrometheusFamily("ws1_disk_free_bytes", "Bytes free for the data directory."),
-        PrometheusFamily("ws1_disk_size_bytes", "Size of the file system of the data directory."),
-        PrometheusFamily("ws1_devices", "Devices but for test devices, by reporting state."),
+        PrometheusFamily("ws1_store_ready", "1 while the collector can store records."),
+        PrometheusFamily("ws1_disk_free_bytes", "Free bytes for the data directory."),
+        PrometheusFamily("ws1_disk_size_bytes", "Size of the data directory's file system."),
+        PrometheusFamily("ws1_devices", "Devices without test devices, by reporting state."),
         PrometheusFamily(
             "ws1_log_bytes",
-            "Bytes of text of the logs kept, by organization and application; of each organization's smaller applications "
-                + "together as `other`."
+            "Bytes of stored log text, by organization and application. `other` sums an organization's smaller applications."
         ),
-        PrometheusFamily("ws1_log_quota_bytes", "Bytes of text that an application's logs may have."),
-        PrometheusFamily("ws1_notices", "Notices that last, by code."),
-        PrometheusFamily("ws1_tls_certificate_expiry_timestamp_seconds", "When the server's certificate ends."),
+        PrometheusFamily("ws1_log_quota_bytes", "Bytes of log text that an application may have."),
+        PrometheusFamily("ws1_notices", "Open notices, by code."),
+        PrometheusFamily("ws1_tls_certificate_expiry_timestamp_seconds", "When the server's certificate expires."),
         PrometheusFamily(
-            "ws1_device_ca_expiry_timestamp_seconds",
-            "When the first of the authorities above devices' certificates ends."),
+            "ws1_device_ca_expiry_timestamp_seconds", "When the first of the device certificates' authorities expires."),
         PrometheusFamily("process_cpu_seconds_total", "Processor time of this process."),
         PrometheusFamily("process_resident_memory_bytes", "Resident memory of this process."),
         PrometheusFamily("process_open_fds", "Open file descriptors."),
-        PrometheusFamily("process_max_fds", "Open file descriptors that this process may have."),
-        PrometheusFamily("process_start_time_seconds", "When this process started, seconds since 1970."),
+        PrometheusFamily("process_max_fds", "Maximum number of open file descriptors."),
+        PrometheusFamily("process_start_time_seconds", "Start of this process in seconds since 1970."),
     ]
 
     private let factory: any MetricsFactory

@@ -164,7 +164,7 @@ struct SampleMoment: Equatable, Sendable {
     var timeSinceBoot: UInt64
     var module: String
     var application: String
-    /// The time since the sample before, if the sample states it: the time its increases cover.
+    /// The time since the previous sample, if the sample states it. Its increases cover that time.
     var interval: UInt64?
 
     init(
