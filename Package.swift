@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// Every target of ours: Swift 6 mode, warnings are errors (not applied when the package is used as a dependency).
+/// For all our targets. Warnings are errors, except when another package depends on this one.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
@@ -36,7 +36,7 @@ let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swi
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 
-/// The folders below Sources, each with a page on what a record meets there.
+/// The folders below Sources. Each has a page about the way of a record through it.
 enum Room: String {
     case shared = "Shared"
     case device = "Device"
@@ -99,12 +99,12 @@ let package = Package(
         // System libraries.
         library("CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library("CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        // glibc's <malloc.h>, which the Glibc module leaves out.
+        // glibc's <malloc.h>; the Glibc module lacks it.
         library("CMalloc"),
-        // Linux's copy_file_range, likewise.
+        // Linux's copy_file_range; the Glibc module lacks it too.
         library("CFileCopy"),
 
-        // Both ends.
+        // Device and collector.
         target("TelemetryBasics", in: .shared, []),
         target("WireModel", in: .shared, ["TelemetryBasics", swiftProtobuf, crypto]),
         target("Gzip", in: .shared, ["CZlib"]),
@@ -131,7 +131,7 @@ let package = Package(
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
-        // What the three programs have in common: settings, start and end, output.
+        // Shared by the three programs: settings, start and end, output.
         target("CommandKit", in: .commands, ["TelemetryBasics", "WireModel", argumentParser, logging]),
         target(
             "AgentCommands", in: .commands,
@@ -173,7 +173,7 @@ let package = Package(
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
-        // Beside the collector, not in it: only the command brings the two together.
+        // Not part of the collector; only the command uses both.
         target(
             "FleetSimulator", in: .collector,
             ["TelemetryBasics", "WireModel", "CollectorAPI", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),

@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// The targets measured are the product's own, by symbolic links: `package` access ends at a package's border, and
-// nothing of it is made public to be measured.
+// The measured targets are the product's own, by symbolic links. `package` access ends at a package's border, and we
+// make nothing public only to measure it.
 
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
