@@ -104,9 +104,9 @@ extension Problem {
 /// only narrows who is admitted, so each of these cases fails safely. A certificate that is not known to be the
 /// device's own is refused, and nothing else depends on it.
 ///
-/// If no authority is set, or certificates are switched off, requests for a certificate are ignored. A device is then
-/// enrolled with its credential alone. Refusing it would keep a fleet from reporting whose agents were set up first,
-/// and protect nothing.
+/// If no authority is set, or certificates are switched off, requests for a certificate are ignored. A device then
+/// enrolls with its credential alone. Refusing would protect nothing, and would stop fleets whose agents were set up
+/// before the authority.
 package enum DeviceCertificates: Sendable {
     case off
     /// A device may come without one. This is how certificates are introduced in a fleet.

@@ -6,11 +6,11 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// What is done to every JSON answer on its way out: an entity tag and 304 where the reader has it already, gzip where
-/// the reader takes it.
+/// Gives every JSON answer an entity tag, answers 304 if the reader has it already, and compresses with gzip if the
+/// reader accepts it.
 ///
-/// An answer whose size is known is in memory already; any other is compressed piece by piece as it is written, with a
-/// window of 256 KiB.
+/// An answer of known size is in memory. Others are compressed piece by piece while they are written, with a window of
+/// 256 KiB.
 struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
     /// A shorter answer is not compressed.
     private static var gzipBytes: Int { 1024 }

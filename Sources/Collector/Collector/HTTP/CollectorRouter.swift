@@ -30,7 +30,7 @@ final class RouteTable: Sendable {
 
     func add(_ route: Route) { added.withLock { $0.append(route) } }
 
-    /// The methods that a path takes; none where it is no route's. HEAD is answered as GET, without the body.
+    /// The methods that a path takes; none if it has no route. HEAD is answered as GET, without the body.
     func methods(at path: String) -> [String] {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         return routes.filter { route in
@@ -40,7 +40,7 @@ final class RouteTable: Sendable {
     }
 }
 
-/// Hummingbird's group of routes for one kind of caller. Each route that is added stands in the table too.
+/// Hummingbird's group of routes for one kind of caller. It adds each route to the table, too.
 struct AccessGroup<Context: RequestContext>: RouterMethods {
     let access: Route.Access
     let group: RouterGroup<Context>
@@ -134,9 +134,9 @@ package struct CollectorResponder: HTTPResponder {
     fileprivate let router: RouterResponder<CollectorRequestContext>
 
     package func respond(to request: Request, context: CollectorRequestContext) async throws -> Response {
-        // A task keeps the memory that its frames once took for as long as it lives, and a connection's lives as long
-        // as the connection: ten kilobytes and more for each idle device. So a request has a task of its own. A
-        // middleware cannot do that: what it calls next must not leave its task.
+        // Each request has a task of its own. A task keeps its frames' memory until it ends, so with one task per
+        // connection each idle device would hold ten kilobytes or more. A middleware cannot start the task: it must
+        // call the next one in its own task.
         async let response = router.respond(to: request, context: context)
         return try await response
     }

@@ -5,9 +5,9 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import WireModel
 
-/// Performs what `ConnectionGuardStateMachine` decides, and gives every answer the collector's headers - also those the
-/// framework makes by itself, such as the one to a request that is not HTTP. Middleware cannot do this: it runs when a
-/// request's header is complete, and sees neither slow senders nor answers that no route made.
+/// Performs the decisions of `ConnectionGuardStateMachine`, and gives every answer the collector's headers. The
+/// framework makes some answers itself, for example if a request is not HTTP. Middleware runs after a complete header,
+/// so it sees neither these answers nor slow senders.
 ///
 /// Belongs to one channel and runs on its event loop only.
 final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {

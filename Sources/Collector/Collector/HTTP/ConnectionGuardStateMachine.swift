@@ -2,10 +2,9 @@ import NIOCore
 
 /// The state of one HTTP/1.1 connection. Pure: events and the time go in, actions come out.
 ///
-/// After an early answer Hummingbird reads the rest of an unread body without a limit. So an answer that is written
-/// before its request has fully arrived is the connection's last: it says `Connection: close`, and then a short,
-/// bounded linger follows in which the rest is discarded. Closing at once would reset the connection and could destroy
-/// the answer on its way.
+/// After an early answer Hummingbird reads the rest of an unread body without a limit. So an answer before its request
+/// has fully arrived is the last one. It says `Connection: close`, and for a short, bounded time the connection
+/// discards the rest. Closing at once would reset the connection and could destroy the answer on its way.
 struct ConnectionGuardStateMachine {
     enum Phase: Equatable {
         /// Requests and answers pass.

@@ -1,11 +1,11 @@
 import Synchronization
 import WireModel
 
-/// How many bodies and how many of their bytes are in memory at a time. Full means 429, before more is read.
-/// Hummingbird bounds each body by itself, and not what all together take.
+/// Limits the number of request bodies in memory, and their bytes. Over the limit a request gets 429 before its body is
+/// read. Hummingbird limits only each single body.
 ///
-/// Devices, enrollments and people each have places of their own: a fleet that sends all at once, or somebody who holds
-/// an enrollment token and makes devices with it, keeps no administrator out.
+/// Devices, enrollments and people each have places of their own. So neither a fleet that sends at once, nor somebody
+/// who enrolls many devices with a token, keeps administrators out.
 package final class IngestBudget: Sendable {
     /// A group of senders that shares places.
     enum Share: Equatable {

@@ -5,7 +5,7 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// What a middleware hands a request on to.
+/// The next handler after a middleware.
 typealias Next<Context> = (Request, Context) async throws -> Response
 
 /// Counts every request and its time by its route, and says on every answer who answers. Hummingbird's own metrics have

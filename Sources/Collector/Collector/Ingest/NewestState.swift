@@ -8,8 +8,7 @@ struct NewestState {
     private(set) var identity: WireSystemIdentity?
     /// In the order of their numbers. Limited to the newest, as many as a device can have commands.
     private(set) var commandResults: [WireCommandResult] = []
-    /// When the newest beacon or sample was made, by the device's clock. Only of streams of which the device has sent
-    /// everything.
+    /// When the newest beacon or sample was made, by the device's clock. Only for streams with no waiting records.
     private(set) var newestRecordTime: Int64?
 
     static let maximumResults = 256

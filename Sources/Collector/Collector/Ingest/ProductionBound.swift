@@ -1,24 +1,22 @@
 import CollectorStore
 import WireModel
 
-/// How many records a device can have produced in one stream of an epoch. What it claims beyond that is not taken over.
-/// Pure.
+/// The most records that a device can have produced in one stream of an epoch. Claims beyond it are refused. Pure.
 ///
-/// Most of what a device says of its numbers comes without records to show for it: gaps, the last number of an epoch
-/// that it closes, running totals. Balances and the fleet's totals follow these claims. So they are bounded by what the
-/// device had time for:
+/// Gaps, running totals and the last number of a closed epoch are claims of the device without records as proof.
+/// Balances and the fleet's totals follow them. So they are limited by the time that the device had:
 ///
 ///     2^32 + 10,000 a second x seconds since it was first enrolled
 ///
 /// The rate is an average over the device's whole life and per stream. A device that samples every second makes some
 /// tens a second. One that makes 10,000 a second without a pause would send 100 GB a day. Bursts are faster, hundreds
-/// of thousands a second, but 2^32 records are hours of that. The 2^32 are also for what was recorded before the
-/// enrollment: a year of more than 100 a second. They are for a device whose enrollment a restored collector has lost,
-/// too. How long a device was offline does not matter: its time counts from the enrollment.
+/// of thousands a second, but 2^32 records are hours of that. The 2^32 also cover records from before the enrollment (a
+/// year of more than 100 a second), and a device whose enrollment a restore lost. Offline time counts, because the time
+/// runs from the enrollment.
 ///
-/// What is refused is refused for a while (429, an hour), as too much for the time that has passed. Nothing of it is
-/// dropped or quarantined: should an honest device ever get there, its bound grows by 36 million an hour, and it goes
-/// on. The collector's clock may be wrong by days without harm, since 2^32 records stand for five days at the rate.
+/// A refusal is temporary (429, an hour), and nothing is dropped or quarantined. If an honest device ever reaches the
+/// limit, it continues later: the limit grows by 36 million an hour. 2^32 records are five days at this rate, so the
+/// collector's clock may be wrong by days without harm.
 struct ProductionBound: Equatable {
     static let slack: UInt64 = 1 << 32
     static let perSecond: UInt64 = 10_000

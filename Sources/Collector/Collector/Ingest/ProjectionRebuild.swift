@@ -23,8 +23,8 @@ package struct ProjectionRebuild {
     /// The longest time from the arrival of a request until its device counts as seen.
     private static let marginMicroseconds: Int64 = 60_000_000
 
-    /// - Parameter metadata: opened exclusively: what a running collector hears meanwhile must not be overtaken by what
-    ///   is older.
+    /// - Parameter metadata: opened exclusively, so that older states cannot overwrite those that a running collector
+    ///   receives.
     package init(of store: any RecordStore, directory: String, metadata: MetadataService) {
         self.store = store
         self.directory = directory

@@ -28,7 +28,7 @@ struct CertificatePinCheck: Sendable {
     }
 }
 
-/// What could be put, and should be looked at first.
+/// Pins that are valid but should be checked before the `PUT`.
 struct ProfileFinding: Encodable, Equatable {
     /// A JSON Pointer into the profile.
     var path: String

@@ -122,7 +122,7 @@ package struct DataDirectory: Sendable {
         }
     }
 
-    /// The names in a directory; none where there is no such directory.
+    /// The names in a directory; none if it does not exist.
     static func names(in directory: String) throws(StoreError) -> [String] {
         do { return try Files<FileError>.names(in: directory) } catch {
             guard error.systemError == ENOENT || error.systemError == ENOTDIR else { throw StoreError(error) }

@@ -4,8 +4,8 @@ import WireModel
 
 /// Where a chunk lies below `<data>/chunks`: `<organization>/<application>/<device>/<upload>-<number>.log.gz`.
 ///
-/// Whatever a device calls itself, a part of the path is one name, of letters, digits, `.`, `_`, `-` and `%`, that does
-/// not begin with a point.
+/// Each component has only letters, digits, `.`, `_`, `-` and `%`, and does not begin with a point, whatever names a
+/// device sends.
 package struct ChunkPath: Hashable, Sendable {
     /// Below `<data>/chunks`.
     package let directory: String

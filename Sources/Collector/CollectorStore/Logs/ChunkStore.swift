@@ -12,13 +12,13 @@ import WireModel
 /// - Calls may block, as long as a disk or a network takes. They are made on queues of their own, never on Swift's
 ///   threads, and from several at a time. Two calls of `put` for one path are never under way together.
 package protocol ChunkStore: Sendable {
-    /// Keeps a chunk, in the place of one that is there. Where it throws, that one is still there, or the new one.
+    /// Stores a chunk and replaces an existing one. If it throws, the old or the new chunk is there, whole.
     func put(_ bytes: Data, at path: ChunkPath) throws(StoreError)
 
     /// A part of a chunk.
     /// - Parameter path: as `ChunkPath.text`.
-    /// - Returns: `nil` where there is no such chunk.
-    /// - Throws: `.corrupt` where the chunk ends before the range does.
+    /// - Returns: `nil` if there is no such chunk.
+    /// - Throws: `.corrupt` if the chunk ends before the range does.
     func read(_ path: String, _ range: Range<Int>) throws(StoreError) -> Data?
 
     /// - Parameter path: as `ChunkPath.text`, or as `list` tells it.
@@ -36,7 +36,7 @@ package protocol ChunkStore: Sendable {
 /// One thing in a chunk store.
 package enum ChunkStoreEntry: Equatable, Sendable {
     case chunk(path: String, upload: UploadID, number: Int)
-    /// What a `put` left that did not come to its end.
+    /// The remains of an unfinished `put`.
     case unfinished(path: String)
     /// Nothing that a collector has put there, or not to be looked into.
     case stranger(path: String)

@@ -109,17 +109,17 @@ package final class LogArchive: Sendable {
         }
     }
 
-    /// The lines a query matches, each once however often it was sent. What comes or is deleted meanwhile may be told
-    /// or not.
+    /// The lines that match a query, each once however often it was sent. Lines that arrive or are deleted during the
+    /// call may be missing.
     package func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> LogReader {
         try LogReader(try await metadata.segments(query), of: query, as: form, metadata: metadata, chunks: chunks)
     }
 
-    /// Deletes what `MetadataService.deletion` tells. A deleted chunk is not taken again.
+    /// Deletes the chunks that `MetadataService.deletion` lists. A deleted chunk is not accepted again.
     /// - Parameters:
     ///   - confirmation: as `deletion` gave it. If the chunks have changed since, nothing is deleted and the answer is
     ///     `nil`.
-    ///   - actor: for the audit trail of every organization whose logs go.
+    ///   - actor: for the audit trail of every organization that loses logs.
     package func delete(
         _ query: LogQuery, confirmation: String, by actor: AuditActor
     ) async throws(StoreError) -> LogDeletion? {
@@ -145,8 +145,8 @@ package final class LogArchive: Sendable {
         var strangers: [String] = []
     }
 
-    /// Removes what a killed process left: unfinished bytes, and chunks of which `collector.sqlite` says that they are
-    /// not kept. Only names that this collector gives are touched.
+    /// Removes the remains of a killed process: unfinished files, and chunks that `collector.sqlite` does not keep.
+    /// Files with other names are left alone.
     func removeLeftovers() throws(StoreError) -> Leftovers {
         let snapshot = MetadataSnapshot(directory: metadata.directory.path)
         let kept = try snapshot.keptChunks()

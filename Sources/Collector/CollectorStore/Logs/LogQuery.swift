@@ -95,7 +95,7 @@ package struct LogUsageRow: Equatable, Sendable {
     package var quotaBytes: Int
 }
 
-/// What a deletion would take.
+/// What a deletion would remove.
 package struct LogDeletion: Equatable, Sendable {
     package var chunks: Int
     package var devices: Int

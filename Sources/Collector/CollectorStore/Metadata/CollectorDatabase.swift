@@ -5,8 +5,8 @@ import WireModel
 
 /// `<data>/collector.sqlite`: the metadata and the baseline. The one place that knows its schema.
 ///
-/// Several connections of one process use it (metadata service, each stream's writer), and read-only commands do;
-/// SQLite's own locks order them. Everything is committed with `synchronous=FULL`.
+/// The metadata service, each stream's writer and read-only commands have connections of their own. SQLite's locks
+/// order them. Everything is committed with `synchronous=FULL`.
 ///
 /// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in
 /// one transaction.
@@ -75,8 +75,7 @@ enum CollectorDatabase {
             PRIMARY KEY (day, stream)) WITHOUT ROWID;
         """
 
-    /// From version 2 to 3: uploads of logs, the index of what their chunks hold, what counts against a quota, and
-    /// notices.
+    /// From version 2 to 3: uploads of logs, the index of their chunks, the counts for quotas, and notices.
     private static let thirdSchema = """
         CREATE TABLE upload (
             row INTEGER PRIMARY KEY, device BLOB NOT NULL, id BLOB NOT NULL, organization TEXT NOT NULL, application TEXT NOT NULL,
@@ -259,7 +258,7 @@ enum CollectorDatabase {
                 + "records these are, and an older one would not know the newer records.")
     }
 
-    /// One of the collector's own values, such as its ids; empty where it is not there.
+    /// One of the collector's own values, such as its ids; empty if absent.
     static func meta(_ name: String, _ connection: Connection) throws(StoreError) -> Data {
         try StoreError.mapping { () throws(SQLiteError) in
             let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
@@ -268,7 +267,7 @@ enum CollectorDatabase {
         }
     }
 
-    /// Opens beside a running collector; `nil` where there is no such file yet.
+    /// Opens beside a running collector; `nil` if the file does not exist yet.
     static func openReading(_ directory: DataDirectory) throws(StoreError) -> Connection? {
         guard Paths.exists(directory.databasePath) else { return nil }
         var options = Connection.Options(mode: .readOnly, applicationID: applicationID)
@@ -279,9 +278,9 @@ enum CollectorDatabase {
         } catch { throw .ofDatabase(error, in: directory) }
     }
 
-    /// Reads all of it, before a collector serves from it: a damaged page would else be met by whoever asks for what is
-    /// on it.
-    /// - Throws: `.corrupt` with what to do.
+    /// Reads the whole file before a collector serves from it. Otherwise a damaged page would be found by a later
+    /// request.
+    /// - Throws: `.corrupt` with the remedy.
     static func requireWhole(_ connection: Connection, in directory: DataDirectory) throws(StoreError) {
         let faults: [String]
         do throws(SQLiteError) { faults = try connection.integrityCheck(quick: true, limit: 3) } catch {
@@ -292,7 +291,7 @@ enum CollectorDatabase {
 }
 
 extension StoreError {
-    /// SQLite's word on `collector.sqlite`, with the remedy where it is damaged.
+    /// SQLite's error about `collector.sqlite`. If the file is damaged, with the remedy.
     fileprivate static func ofDatabase(_ error: SQLiteError, in directory: DataDirectory) -> StoreError {
         let error = StoreError(error)
         return error.code == .corrupt ? damagedDatabase(error.message, in: directory) : error

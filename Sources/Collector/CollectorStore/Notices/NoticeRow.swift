@@ -52,7 +52,7 @@ package struct NoticeRow: Equatable, Sendable {
     package var id: Int64
     package var code: Code
     package var organization: String
-    /// What it concerns: an application, a device.
+    /// The application or device concerned.
     package var subject: String
     package var detail: String
     /// How often it was raised.

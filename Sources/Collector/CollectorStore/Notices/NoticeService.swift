@@ -25,24 +25,24 @@ package struct NoticeService: Sendable {
         }
     }
 
-    /// What a notice tells of is over; nothing happens where there is none.
+    /// Ends a notice. Does nothing if there is none.
     package func end(_ code: NoticeRow.Code, organization: String = "", subject: String) async {
         await write { table, now throws(SQLiteError) in
             try table.end(code, organization: organization, subject: subject, at: now)
         }
     }
 
-    /// What lasts of the collector's own notices of a code is from now on exactly this: each subject is raised once
-    /// ever, with its detail, and those that are not there any more are over.
+    /// Makes the collector's open notices of a code exactly these. Each subject is raised only once ever, with its
+    /// detail. Notices of other subjects end.
     package func settle(_ code: NoticeRow.Code, _ present: [String: String]) async {
         await write { table, now throws(SQLiteError) in
             try table.settle(code, organization: "", present, at: now)
         }
     }
 
-    /// What lasts of the collector's own notices of a code is exactly this. Others than `settle`, each is raised anew
-    /// where it was over, and where its detail is another; what was told already is not.
-    /// - Parameter told: what this was called with before; `nil`: nothing yet.
+    /// Makes the collector's open notices of a code exactly these. Unlike `settle`, it raises a notice again if it had
+    /// ended or its detail changed, unless `told` has it already.
+    /// - Parameter told: the notices of the previous call; `nil` for none.
     package func follow(_ code: NoticeRow.Code, _ present: [String: String], told: [String: String]?) async {
         await write { table, now throws(SQLiteError) in
             let same = present.filter { told?[$0.key] == $0.value }
@@ -136,8 +136,7 @@ package struct NoticeService: Sendable {
 
     // MARK: Handing on
 
-    /// What was not handed on yet, oldest notice first. The first time ever that it is asked for, that is what lasts by
-    /// then and what was raised since `time`.
+    /// Undelivered notices, oldest first. The first call ever returns the open ones and those raised since `time`.
     func unposted(since time: Int64, limit: Int) async throws(StoreError) -> [NoticeNews] {
         try await metadata.withNotices { table, _ throws(SQLiteError) in
             if try !table.hasReceiver() { try table.beginPosting(since: time) }

@@ -1,16 +1,15 @@
 import SQLite
 import WireModel
 
-/// The notices in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's
-/// transactions.
+/// The notices in `collector.sqlite`. Not `Sendable`: the owner of its connection uses it inside its transactions.
 struct NoticeTable {
     let connection: Connection
 
-    /// Of one organization; the oldest go first.
+    /// Of one organization. The oldest are removed first.
     private static let kept = 1000
 
-    /// Raises a notice, or counts up the one that lasts.
-    /// - Parameter again: one that ended less than so many microseconds ago goes on, too.
+    /// Raises a notice, or counts up the open one.
+    /// - Parameter again: a notice that ended less than so many microseconds ago is opened again.
     func raise(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, again: Int64 = 0, at now: Int64
     ) throws(SQLiteError) {
@@ -70,8 +69,8 @@ struct NoticeTable {
             organization, code.rawValue, subject)
     }
 
-    /// Makes what lasts of a code exactly what there is of it now: each subject is raised once ever, and those that are
-    /// not there any more end.
+    /// Makes the open notices of a code exactly the given ones. Each subject is raised only once ever; notices of other
+    /// subjects end.
     func settle(
         _ code: NoticeRow.Code, organization: String, _ present: [String: String], at now: Int64
     ) throws(SQLiteError) {
@@ -165,8 +164,7 @@ struct NoticeTable {
         try connection.hasRow("SELECT 1 FROM meta WHERE name = 'notice_posted'")
     }
 
-    /// Somebody wants to hear of notices from now on: of what lasts, and of what was raised since a time; not of what
-    /// was over before.
+    /// Starts delivery: of the open notices and of those raised since a time, but not of those that ended before.
     func beginPosting(since time: Int64) throws(SQLiteError) {
         let lasting = NoticeRow.Code.allCases.filter(\.hasEnd).map { "'\($0.rawValue)'" }.joined(separator: ", ")
         try connection.run(

@@ -82,7 +82,7 @@ struct SilencePlan: Equatable {
     /// The same for the notice of many devices. It is shorter, because it is another outage.
     static let manyAgainMicroseconds: Int64 = 3_600_000_000
 
-    /// What notices report already.
+    /// The subjects that notices report already.
     struct Told: Equatable {
         /// Devices whose notice lasts.
         var lasting: Set<DeviceID> = []

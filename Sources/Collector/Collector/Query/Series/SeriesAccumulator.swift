@@ -76,7 +76,7 @@ struct SeriesAccumulator {
 }
 
 extension SeriesAccumulator.Series {
-    /// Gives the next point its growth, and lets this one wait for the point before it.
+    /// Computes the next point's growth. This point then waits for the one before it.
     fileprivate mutating func follow(_ value: Double, _ moment: SampleMoment, bucket: Int?) {
         switch definition.kind {
         case .gauge, .upDownCounter: return

@@ -3,23 +3,21 @@ import Logging
 import SQLite
 import WireModel
 
-/// Which uploads there are, what has become of their chunks, and what those hold.
+/// The uploads, the fates of their chunks, and the content of these.
 ///
-/// A chunk's bytes are in the chunk store before its row says that it is stored, and its row loses its word before the
-/// bytes are removed. So a row that says stored has its bytes. Bytes whose row says otherwise are removed at the next
-/// start; those of an upload that is not known at all are left alone and told of, for then it is `collector.sqlite`
-/// that is not the right one.
+/// A row says stored only while the chunk store has the bytes: the bytes come before the row changes, and go after it.
+/// Bytes whose row says otherwise are removed at the next start. Bytes of an unknown upload are reported and left
+/// alone, because then `collector.sqlite` is probably the wrong one.
 ///
-/// What was deleted must not come again, so its rows stay (`ChunkFate.deleted`): they must outlive every device that
-/// could send it. No time is long enough for that: a device that was switched off in the middle of an upload goes on
-/// with it whenever it is switched on, since it counts the seven days that it tries by a clock that counts at most a
-/// day of the time while it was off. But an upload that has ended takes no chunk, whatever is known of its chunks: the
-/// upload's own row is enough. So, where nothing of an upload is kept any more,
+/// A deleted chunk must not come back, so its row stays (`ChunkFate.deleted`). No period is long enough to forget it: a
+/// device that was switched off during an upload continues after any time, because its clock for the seven days counts
+/// at most one day of the time off. But an ended upload accepts no chunk, so its own row is enough. If no chunk of an
+/// upload is kept:
 /// - the rows of its chunks go 60 days after its end and their deletion,
-/// - its own row goes with its device: a deleted device's credential is refused for good. A device that is there keeps
-///   those of its newest 1,000 uploads, ten times as many as it may have open.
+/// - its own row goes with its device: a deleted device's credential is refused for good. Other devices keep the rows
+///   of their newest 1,000 uploads, ten times the limit of open ones.
 extension MetadataService {
-    /// Ends what has expired, and forgets what has been over for long. Cheap where there is nothing to do.
+    /// Ends expired uploads, and forgets those that ended long ago. Cheap if there is nothing to do.
     func age() throws(StoreError) {
         let now = clock.now()
         let forgets = now >= nextForget
@@ -92,9 +90,9 @@ enum UploadLimits {
     static let openSeconds: Int64 = 7 * 86_400
     /// The most open uploads of one device.
     static let openPerDevice = 100
-    /// Chunks of an upload of which nothing is kept are listed so long.
+    /// How long the chunks of an upload stay listed after none of them is kept.
     static let rememberedSeconds: Int64 = 60 * 86_400
-    /// Uploads of one device that are remembered, those of which something is kept not counted.
+    /// Remembered uploads of one device, without those that still have chunks.
     static let rememberedPerDevice = 1000
     /// How often it is looked for what may be forgotten.
     static let forgetSeconds: Int64 = 3600

@@ -77,8 +77,8 @@ extension MetadataService {
         }
     }
 
-    /// Notes that the chunk store has a chunk's bytes, and what they hold: on disk when it returns.
-    /// - Returns: where the upload stands, and whether the chunk is taken: another is not to be kept after all.
+    /// Notes that the chunk store has a chunk, and the chunk's content. On disk when it returns.
+    /// - Returns: the upload's status, and whether the chunk was accepted. If not, its bytes must not be kept.
     func noteStored(
         _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, storedBytes: Int
     ) throws(UploadError) -> (standing: UploadStanding, isTaken: Bool) {

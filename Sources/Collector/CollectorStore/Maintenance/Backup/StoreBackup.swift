@@ -5,13 +5,12 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// Copies a data directory while a collector goes on with it.
+/// Copies a data directory while a collector uses it.
 ///
-/// `collector.sqlite` comes first, then the record files, each as it is at one moment, then the chunks that the copy of
-/// `collector.sqlite` tells of. So nothing that the copy relies on can be newer than what it relies on it for: records
-/// that came meanwhile are there too, or are not, and either way every history in the copy is whole. Where retention
-/// removes a record file meanwhile, all of it begins anew: neither the copied file nor the copied baseline would have
-/// its marks. A chunk that is deleted meanwhile is deleted in the copy.
+/// It copies `collector.sqlite` first, then the record files, each as of one moment, then the chunks that the copied
+/// `collector.sqlite` lists. So every history in the copy is whole, with or without the records that arrive during the
+/// copy. If retention removes a record file during the copy, the copy begins anew, because neither the copied files nor
+/// the copied baseline would have its marks. Chunks deleted during the copy are deleted in the copy, too.
 package struct StoreBackup: Sendable {
     package struct Report: Equatable, Sendable {
         package var summary: BackupManifest.Summary
@@ -27,7 +26,7 @@ package struct StoreBackup: Sendable {
 
     private static let attempts = 5
 
-    /// - Throws: `.notFound` where there is no collector's data.
+    /// - Throws: `.notFound` if the directory has no collector's data.
     package init(
         of records: any RecordStore, directory path: String, output: String, clock: any StoreClock, logger: Logger
     ) throws(StoreError) {
@@ -39,9 +38,9 @@ package struct StoreBackup: Sendable {
         guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
     }
 
-    /// Everything is on disk when it returns; where it throws, nothing is left of what it made.
-    /// - Throws: `.conflict` where something is in the output already; `.overloaded` where files go as fast as they are
-    ///   copied; what the disk says.
+    /// Everything is on disk when it returns. If it throws, it removes what it made.
+    /// - Throws: `.conflict` if the output is not empty; `.overloaded` if retention removes files as fast as they are
+    ///   copied; errors of the disk.
     package func write() async throws(StoreError) -> Report {
         let wasThere = Paths.exists(output.path)
         try DataDirectory.makeEmpty(output.path)
@@ -63,7 +62,7 @@ package struct StoreBackup: Sendable {
             .overloaded, "record files were removed during each of \(Self.attempts) attempts. Try again later.")
     }
 
-    /// - Returns: `nil` where a record file has gone meanwhile.
+    /// - Returns: `nil` if a record file was removed during the copy.
     private func attempt() async throws(StoreError) -> Report? {
         guard let live = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         try output.prepare()
@@ -142,8 +141,8 @@ package struct StoreBackup: Sendable {
         }
     }
 
-    /// What was deleted meanwhile is deleted in the copy, too.
-    /// - Returns: how many were not deleted, and are missing.
+    /// Deletes the chunks in the copy that were deleted during it.
+    /// - Returns: the number of chunks that are missing without having been deleted.
     private func forget(_ gone: [Int64], _ live: Connection) async throws(StoreError) -> Int {
         var deleted: [Int64] = []
         for row in gone {

@@ -2,8 +2,8 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Checks that every chunk of a log that is kept has its file, with the bytes that came, and that what counts against
-/// quotas is what is kept.
+/// Checks that every stored chunk has its file with the received bytes, and that the quotas' counts match the stored
+/// chunks.
 struct ChunkVerification {
     let directory: DataDirectory
     let connection: Connection

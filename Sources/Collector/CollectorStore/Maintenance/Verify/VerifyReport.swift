@@ -47,7 +47,7 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         package var device: String?
         package var epoch: String?
         package var stream: String?
-        /// The numbers it is about, where it is about some.
+        /// The numbers concerned, if any.
         package var first: UInt64?
         package var last: UInt64?
         /// What it means.

@@ -45,7 +45,7 @@ package struct NewCommand: Equatable, Sendable {
     package var action: WireCommand.OneOf_Action
     package var expires: Int64
     package var issuer: AuditActor
-    /// With a key, the same request issues only one command however often it comes.
+    /// Repeated requests with the same key issue one command.
     package var idempotencyKey: String?
     /// The request's bytes, to notice if a key is used for something else.
     package var request: Data
