@@ -138,11 +138,11 @@ struct NoticeTable {
     enum Posted: Int64 {
         case nothing = 0
         case beginning = 1
-        /// That it is over, too; or its beginning, where it has no end.
+        /// Beginning and end. A notice without an end has this value after its beginning.
         case end = 2
     }
 
-    /// News that were not handed on, oldest notice first; of a notice that is over already, first that it began.
+    /// Undelivered news, oldest notice first. A notice that has ended is first reported as begun.
     func unposted(limit: Int) throws(SQLiteError) -> [NoticeNews] {
         try connection.rows(
             """

@@ -2,8 +2,8 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What the collector knows of one chain: what stands in its row in the newest day's file (or in the baseline), nothing
-/// derived. What follows from it is pure, and the same in every engine.
+/// The state of one chain: its row in the newest record file, or in the baseline. The functions here derive everything
+/// else, are pure, and are the same for every engine.
 package struct ChainState: Equatable, Sendable {
     package var mark = StreamMark.none
     package var totals = DeviceTotals()
@@ -20,13 +20,13 @@ package struct ChainState: Equatable, Sendable {
         var at: Int64
     }
 
-    /// The first closure of an epoch stands; later ones change nothing.
+    /// The first closure of an epoch is kept; later ones change nothing.
     package mutating func close(_ request: EpochClose.Stream, at time: Int64) {
         if closed == nil { closed = Closure(last: request.last, reason: request.reason, at: time) }
         if let last = request.totals { totals.sent = totals.sent.told(also: last) }
     }
 
-    /// The state with the greater mark. A closure in either stands, with the totals that came with it.
+    /// The state with the greater mark. A closure in either is kept, with its totals.
     func merged(with other: ChainState) -> ChainState {
         var state = other.mark.number > mark.number ? other : self
         state.closed = closed ?? other.closed
@@ -34,14 +34,13 @@ package struct ChainState: Equatable, Sendable {
         return state
     }
 
-    /// The greatest of the points that is in the chain's history, up to its mark.
+    /// The greatest point in the chain's history, up to its mark.
     ///
-    /// A point at which the links were removed ends the search with `unknown`: every lower one is in the history or not
-    /// whatever that one is (number 0 always is), and taking it for the greatest would make the device send again what
-    /// may be stored.
+    /// The search ends with `unknown` at a point whose link was removed. A lower point may be in the history even so
+    /// (number 0 always is), but taking it for the greatest would make the device send stored records again.
     /// - Parameters:
-    ///   - removedUpTo: the chain's mark in what was dropped; `nil`: nothing of it was.
-    ///   - link: at a number between the two marks; `nil`: none is there, inside a gap or a lost range.
+    ///   - removedUpTo: the chain's mark in the dropped partitions; `nil` if none was dropped.
+    ///   - link: the link at a number between the two marks; `nil` inside a gap or a lost range.
     package func match(
         _ points: [EpochClose.Point], removedUpTo: StreamMark?,
         link: (UInt64) throws(StoreError) -> ChainLink?
@@ -63,10 +62,10 @@ package struct ChainState: Equatable, Sendable {
         return .none
     }
 
-    /// The balance, given what was counted from rows.
+    /// The balance, from the counted rows.
     ///
-    /// Produced is the device's word (or the mark, where that is higher); waiting is what the device's totals say is
-    /// above the mark. Of a closed epoch nothing waits: what it had between the mark and its last number counts under
+    /// Produced is the device's number, or the mark if that is higher. Waiting is the part of the device's totals above
+    /// the mark. In a closed epoch nothing waits: numbers between the mark and the last number count as dropped under
     /// the closure's reason.
     package func balance(storedRows: UInt64) -> StreamBalance {
         var dropped = mark.dropped

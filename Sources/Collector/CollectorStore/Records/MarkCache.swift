@@ -62,7 +62,7 @@ final class MarkCache: Sendable {
         }
     }
 
-    /// The chains whose newest row is in a file, as they stand on disk.
+    /// The chains with their newest row in a file, as on disk.
     func states(in partition: Partition) -> [ChainKey: ChainState] {
         generations.withLock { generations in
             generations.old.merging(generations.young) { $1 }.filter { $0.value.place?.partition == partition }

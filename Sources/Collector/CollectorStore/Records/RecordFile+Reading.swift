@@ -138,7 +138,7 @@ extension RecordFile {
         return (statement.int64(0), statement.data(1))
     }
 
-    /// Whose chain it is; `nil` where there is none of that id.
+    /// The chain with this id; `nil` if there is none.
     func key(ofChain id: Int64) throws(StoreError) -> ChainKey? {
         let statement = try prepared("SELECT device, epoch FROM chain WHERE id = ?", id)
         defer { statement.reset() }

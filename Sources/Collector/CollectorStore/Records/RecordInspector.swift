@@ -2,9 +2,8 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// Looks at record files as a whole: what there is, whether it proves, what it adds up to, and a copy of it. Reads
-/// only, takes no lock, works beside a running collector: each file is read at one moment, the newest last. On a queue
-/// of its own, since it may take long.
+/// Lists, verifies, counts and copies record files. It only reads and takes no lock, so it works beside a running
+/// collector. Each file is read as of one moment, the newest last. It has a queue of its own, because it may take long.
 actor RecordInspector {
     private let directory: DataDirectory
     private let damaged: DamagedFiles
@@ -69,10 +68,9 @@ actor RecordInspector {
 
     // MARK: Proof and counts
 
-    /// Goes over every file: SQLite's own check, then for every chain that its slices tile from 1 (or from what
-    /// retention left in the baseline) to the mark, that the chain recomputed over bytes and gaps meets every link, and
-    /// that rows and counts agree.
-    /// - Throws: where the directory or its `collector.sqlite` cannot be read at all.
+    /// Verifies every file. First SQLite checks it. Then each chain's slices must cover all numbers from 1 (or from the
+    /// baseline) to the mark, links recomputed over bytes and gaps must match, and rows and counts must agree.
+    /// - Throws: if the directory or its `collector.sqlite` cannot be read at all.
     func verify() throws(StoreError) -> VerifyReport {
         try retryingWhenFilesGo { listing throws(StoreError) in
             var report = VerifyReport()
@@ -152,9 +150,8 @@ actor RecordInspector {
 
     // MARK: Backup
 
-    /// Of a stream only the newest file is still written, and the others are whole. So files that are listed at one
-    /// moment make whole chains. A file that goes meanwhile would have its marks neither in a copied file nor in the
-    /// copied baseline.
+    /// The collector writes only a stream's newest file, so files listed at one moment have whole chains. If one is
+    /// removed during the copy, neither a copied file nor the copied baseline has its marks.
     func backup(to output: DataDirectory) throws(StoreError) -> [BackupManifest.File]? {
         guard let copy = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
         let removed = Set(try Baseline(copy).removedPartitions())
@@ -190,16 +187,15 @@ actor RecordInspector {
         var missing: [RecordFileList.Entry] = []
         /// Ascending.
         var partitions: [Partition] = []
-        /// Files the baseline stands for.
+        /// Files that the baseline replaces.
         var removed: Set<Partition> = []
     }
 
-    /// The baseline and the files it does not stand for.
+    /// The baseline and the files that it does not replace.
     ///
-    /// The two are read one after the other. A file that retention takes into the baseline and removes in between would
-    /// be in neither: then both are read anew. That ends, since each time another file has gone.
-    /// - Parameter withBaseline: it has a row for each chain of the fleet, which who asks for files alone does not
-    ///   want.
+    /// They are read one after the other. If retention moves a file into the baseline in between, it would be in
+    /// neither, so both are read again. This ends, because each time another file is gone.
+    /// - Parameter withBaseline: whether to read it. It has a row for each chain of the fleet.
     private func listing(withBaseline: Bool = true) throws(StoreError) -> Listing {
         while true {
             let listing = try look(withBaseline: withBaseline)

@@ -4,7 +4,7 @@ import WireModel
 package struct RecordQuery: Equatable, Sendable {
     package enum Devices: Equatable, Sendable {
         case one(DeviceID)
-        /// Only these devices, over the fleet.
+        /// Only these devices of the fleet.
         case among(Set<DeviceID>)
     }
 
@@ -14,7 +14,7 @@ package struct RecordQuery: Equatable, Sendable {
     package var kinds: Set<Int>
     /// Only of this sample module.
     package var module: String?
-    /// Only of this bundle id; empty for what the agent itself made.
+    /// Only records of this bundle id; empty for those of the agent itself.
     package var application: String?
     package var times: RecordTimes
     /// Whether to include test data.
@@ -117,9 +117,9 @@ struct RecordBounds: Equatable, Sendable {
 /// A position in the order of receipt. Opaque to those who carry it.
 struct RecordCursor: Equatable {
     var day: UTCDay
-    /// The slice's row id; `.max` stands before the day's newest.
+    /// The slice's row id; `.max` is before the day's newest.
     var slice: Int64
-    /// The record's number in its slice; `.max` stands before the slice's newest.
+    /// The record's number in its slice; `.max` is before the slice's newest.
     var number: UInt64
 
     init(day: UTCDay, slice: Int64, number: UInt64) {

@@ -10,7 +10,7 @@ import WireModel
 actor RecordReader {
     private let directory: DataDirectory
     private let damaged: DamagedFiles
-    /// `nil` where there is no `collector.sqlite`.
+    /// `nil` if there is no `collector.sqlite`.
     private let database: Connection?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.reader")
     private var files: [Partition: RecordFile] = [:]
@@ -193,7 +193,7 @@ actor RecordReader {
     func balance(of device: DeviceID) throws(StoreError) -> [EpochBalance] {
         var balances: [EpochBalance] = []
         let baseline = try baseline()
-        // At one moment, so what retention absorbs meanwhile is counted once: in the file or in the baseline.
+        // Read at one moment, so a file that retention moves into the baseline is counted once.
         try StoreError.mapping { () throws(SQLiteError) in try database?.begin(.deferred) }
         defer { database?.rollback() }
         for stream in StreamName.allCases {
@@ -297,9 +297,9 @@ struct RecordPageBuilder {
     /// A page of a scan ends behind a slice, so that no slice is read twice.
     var isLongEnoughForScan: Bool { records.count >= 1000 || bytes >= Self.maximumBytes || work <= 0 }
 
-    /// Takes from a slice what the query admits, in the order of the page.
+    /// Adds a slice's matching records to the page, in its order.
     /// - Parameter below: only numbers below this.
-    /// - Returns: whether the page is full; `next` is then where it goes on.
+    /// - Returns: whether the page is full. `next` is then its end.
     mutating func add(
         slice id: Int64, of chain: ChainKey, in file: RecordFile, below: UInt64
     ) throws(StoreError) -> Bool {

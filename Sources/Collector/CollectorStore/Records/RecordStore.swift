@@ -1,10 +1,10 @@
 import FoundationEssentials
 import WireModel
 
-/// What a collector keeps of its devices' streams: the port that every storage engine implements.
+/// Stores the devices' streams: the port that every storage engine implements.
 ///
-/// Everything about records goes through it: ingest, queries, retention, purge, verify, rebuild, export and backup. No
-/// other code opens an engine's files. `RecordStoreConformance` holds every engine to what is said here.
+/// Ingest, queries, retention, purge, verify, rebuild, export and backup use it. No other code opens an engine's files.
+/// `RecordStoreConformance` tests these promises for every engine.
 ///
 /// ## Terms
 ///
@@ -13,11 +13,11 @@ import WireModel
 ///
 /// ## Promises
 ///
-/// - **Durability.** `append`, `close` and `drop` return once what they say survives a crash, or say that they could
-///   not. An answer that stored nothing needs no sync of its own: what it read was synced before.
+/// - **Durability.** `append`, `close` and `drop` return once their result survives a crash, or report a failure. A
+///   call that stored nothing needs no sync, because it read only synced data.
 /// - **Order.** One writer per stream decides, so two parts of a chain never race. Records have one order of receipt,
 ///   which `records` goes through backwards and `scan` forwards.
-/// - **Retry.** Whoever does not know what became of a call may repeat it. A repeated part is answered `already`, a
+/// - **Retry.** A caller that does not know a call's result may repeat it. A repeated part is answered `already`; a
 ///   repeated close or drop changes nothing.
 /// - **Distance.** No call assumes that the engine is on this machine or fast. Lists come in pages with opaque cursors,
 ///   and a cursor is good after a restart.
@@ -30,15 +30,15 @@ package protocol RecordStore: Sendable {
 
     /// Decides every part against its chain's mark, in order, and stores what lies above it.
     ///
-    /// Never throws: a part that cannot be decided now (disk full, I/O error, shutting down, too many requests waiting)
-    /// answers `.unavailable` with the mark as last known on disk and the reason in `detail`.
-    /// - Parameter receivedAt: the collector's clock, microseconds since 1970; it chooses no partition (the writer
-    ///   does, at commit).
+    /// Never throws. A part that cannot be decided now (disk full, I/O error, shutting down, too many requests waiting)
+    /// gets `.unavailable`, with the last known mark on disk and the reason in `detail`.
+    /// - Parameter receivedAt: the collector's clock, microseconds since 1970. The writer chooses the partition, at
+    ///   commit.
     func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer]
 
-    /// Closes an epoch for good and finds, per stream, the greatest point offered that lies in the collector's history.
-    /// May be repeated with finer points: last number and reason of the first close stand, totals are taken over as
-    /// `StreamTotals.told(also:)` says.
+    /// Closes an epoch for good. Finds for each stream the greatest offered point in the collector's history. May be
+    /// repeated with finer points: the last number and reason of the first close are kept, and
+    /// `StreamTotals.told(also:)` joins the totals.
     func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream]
 
     // MARK: What people ask
@@ -46,10 +46,10 @@ package protocol RecordStore: Sendable {
     /// Counts rows and marks of one device, sorted by epoch and stream. Dropped rows count as stored.
     func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance]
 
-    /// Records of one stream, newest first by position of receipt: of one device, or of many in one order.
+    /// Records of one stream, of one or many devices, newest received first.
     ///
-    /// A page ends at `limit` records, and before that where enough has been looked at for one call: then it may hold
-    /// few records or none and still have a `next`.
+    /// A page ends at `limit` records, or when the call has examined enough. Then it may have few records or none, and
+    /// still a `next`.
     /// - Parameters:
     ///   - before: an opaque position from an earlier page's `next`, of the same query; `nil` from the newest.
     ///   - limit: 1 to 1,000.
@@ -80,8 +80,8 @@ package protocol RecordStore: Sendable {
     /// The balance of every device, as far as the partitions can be read.
     func balances() async throws(StoreError) -> FleetBalances
 
-    /// Proves that every chain is whole and unaltered, and counts what is there. Reads everything.
-    /// - Throws: where nothing can be read at all; what is wrong with one partition is a finding.
+    /// Proves that every chain is whole and unaltered, and counts its records. Reads everything.
+    /// - Throws: if nothing can be read at all. An error in one partition is a finding.
     func verify() async throws(StoreError) -> VerifyReport
 
     /// Partitions that are missing without having been dropped, and those that cannot be opened. Quick, where `verify`
@@ -103,10 +103,10 @@ package protocol RecordStore: Sendable {
     /// When the newest record of a partition came, microseconds since 1970; `nil`: it has none.
     func newestReceipt(in partition: Partition) async throws(StoreError) -> Int64?
 
-    /// Removes a partition for good. Its marks and counts stay: balances go on to count its records, and what devices
-    /// send again of them is answered `already`.
-    /// - Throws: `.notFound`; `.conflict` unless it is the oldest of its stream; what the disk says. Where it throws,
-    ///   the partition is whole or dropped, never in part.
+    /// Removes a partition for good. Its marks and counts stay: balances still count its records, and a device that
+    /// sends them again gets `already`.
+    /// - Throws: `.notFound`; `.conflict` unless it is the oldest of its stream; errors of the disk. Even then the
+    ///   partition is whole or dropped, never in part.
     func drop(_ partition: Partition) async throws(StoreError)
 
     /// Gives back the space of dropped partitions whose removal was cut short. Retention calls it at each pass.
@@ -160,8 +160,8 @@ extension RecordStore {
 
     /// Which partitions of a stream are over the limits, oldest first.
     ///
-    /// When a partition's newest record came is asked only where that could make it go: were it from the very beginning
-    /// of its day.
+    /// It asks for the time of a partition's newest record only if that can decide: if a record from the day's
+    /// beginning would be over the limit.
     func removals(
         of stream: StreamName, at now: Int64, limits: RetentionLimits.Stream
     ) async throws(StoreError) -> [RetentionPlan.Removal] {
@@ -268,7 +268,7 @@ package struct EpochClose: Equatable, Sendable {
         package var last: UInt64
         package var reason: DropReason
         package var points: [Point]
-        /// `nil` if the device does not report them; then those of its parts stand.
+        /// `nil` if the device does not report them; then those of its parts are kept.
         package var totals: StreamTotals?
 
         package init(

@@ -19,7 +19,8 @@ package final class SQLiteRecordStore: RecordStore {
         package var transactionBytes = 8 << 20
         /// Chains per stream whose marks are kept in memory.
         package var cachedMarks = 65_536
-        /// Below this many free bytes the store says that it is not ready; it goes on storing until the disk is full.
+        /// Below this many free bytes the store reports that it is not ready. It still stores records until the disk is
+        /// full.
         package var readyFreeBytes: UInt64 = 64 << 20
 
         package init() {}
@@ -41,11 +42,11 @@ package final class SQLiteRecordStore: RecordStore {
         let keeper: PartitionKeeper
     }
 
-    /// Opens the store, making what is missing, and finishes what an earlier process left: salvages that were begun,
-    /// files whose marks are in the baseline are removed, logs of earlier days are moved into their files.
-    /// - Parameter incidents: told of what an administrator should know, with how many records it is about; called by
-    ///   the writers, so it must return at once.
-    /// - Throws: `.inUse` where another store holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
+    /// Opens the store, and creates missing files. Then it finishes an earlier process's work: it completes salvages,
+    /// removes files with their marks in the baseline, and moves the WALs of earlier days into their files.
+    /// - Parameter incidents: gets incidents for administrators, with the number of records concerned. The writers call
+    ///   it, so it must return at once.
+    /// - Throws: `.inUse` if another store holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
         directory: String, clock: any StoreClock, configuration: Configuration = Configuration(),
         incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void = { _, _ in }, logger: Logger,
@@ -111,9 +112,8 @@ package final class SQLiteRecordStore: RecordStore {
         return writer
     }
 
-    /// Syncs what a killed process left in a log, or salvages the file where it or its log is damaged: SQLite would
-    /// leave a log behind that is not read to its end. One file that cannot be read is the matter of the chains in it,
-    /// not of the store.
+    /// Syncs the WAL that a killed process left. Salvages the file if it or its WAL is damaged, because SQLite would
+    /// not read such a WAL to its end. An unreadable file affects only the chains in it, not the store.
     private static func recover(_ partition: Partition, _ check: DamageCheck, clock: any StoreClock, logger: Logger) {
         do {
             if let fault = try check.quickFault(of: partition) {
@@ -285,10 +285,9 @@ extension SQLiteRecordStore {
         damaged.note(partition, message)
     }
 
-    /// Replaces the record files that were found damaged, oldest first (`RecordSalvage`). Their streams wait
-    /// meanwhile, others go on.
-    /// - Parameter again: whether to look again at what could not be mended before.
-    /// - Returns: how many were replaced.
+    /// Replaces damaged record files, oldest first (`RecordSalvage`). Only their streams wait.
+    /// - Parameter again: whether to retry files that could not be replaced before.
+    /// - Returns: the number of replaced files.
     package func salvageDamaged(again: Bool = false) async -> Int {
         if again { damaged.lookAgain() }
         var count = 0

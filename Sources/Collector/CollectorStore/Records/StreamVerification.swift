@@ -5,7 +5,7 @@ import WireModel
 /// One stream's chains while they are followed through its files, oldest first.
 struct StreamVerification {
     private struct Chain {
-        /// What the rows so far add up to.
+        /// The sums of the rows so far.
         var counted = StreamMark.none
         /// What the newest row of the chain says.
         var stated = StreamMark.none
@@ -144,7 +144,7 @@ struct StreamVerification {
         report.records += stored
         report.recordBytes += UInt64(slice.records.count)
         report.rejected += UInt64(slice.rejected.count)
-        // The misplaced record is the more exact place of the same harm.
+        // The misplaced record is the more exact place of the same damage.
         return misplaced ?? fault
     }
 

@@ -2,10 +2,10 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What is known of record files that were removed: each chain's state as its newest removed file had it, the rows that
-/// went with them, and the names that must never be used again.
+/// What the collector keeps of removed record files: each chain's state in its newest removed file, the counts of
+/// removed rows, and the names of the files, which must never be used again.
 ///
-/// Not `Sendable`: used by whoever owns its connection.
+/// Not `Sendable`: the owner of its connection uses it.
 final class Baseline {
     private let connection: Connection
     private let identity: FileIdentity
@@ -22,8 +22,8 @@ final class Baseline {
         identity = FileIdentity(path: connection.path)
     }
 
-    /// - Throws: `.io` where `collector.sqlite` was removed or replaced while this process has it open: what is stored
-    ///   from then on would stand beside a file that is gone.
+    /// - Throws: `.io` if `collector.sqlite` was removed or replaced while this process has it open. Later records
+    ///   would not belong to the new file.
     func requireInPlace() throws(StoreError) {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
@@ -114,13 +114,12 @@ final class Baseline {
         }
     }
 
-    /// Takes a file's chains over, with what it holds of them, and its name: one synced transaction. Done twice it
-    /// changes nothing.
+    /// Takes over a file's chains, their counts and the file's name, in one synced transaction. A repetition changes
+    /// nothing.
     ///
-    /// What a file holds of a chain is what the chain's mark counted while it was in it. That is so where the file
-    /// still has as many rows as when it was closed; where it has not, or a chain entered it elsewhere than the
-    /// baseline left it, the rows are counted one by one, so that what is missing stays missing for all to see. That
-    /// takes longer, and is done before the transaction begins, which others wait for.
+    /// A chain's counts in a file are normally those by which its mark moved in it. If the file has other row counts
+    /// than at its close, or a chain entered it at another mark than the baseline's, the rows are counted one by one,
+    /// so that missing ones stay visible. This takes long, so it happens before the transaction, for which others wait.
     /// - Parameter file: the oldest of its stream; nobody writes to it.
     func absorb(_ file: RecordFile, at time: Int64) throws(StoreError) {
         let noted = try StoreError.mapping { () throws(SQLiteError) in

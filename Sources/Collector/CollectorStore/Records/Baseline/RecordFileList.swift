@@ -1,15 +1,15 @@
 import SQLite
 import WireModel
 
-/// Which record files there are, and what each has at least held when it was last put away: a file that goes, or is
-/// emptied, without retention's doing is noticed by this list alone. Rows stay when retention removes a file;
-/// `removed_partition` says so then.
+/// Lists the record files, and the least number of slices in each when it was last closed. Only this list shows that
+/// somebody other than retention removed or emptied a file. A row stays when retention removes its file;
+/// `removed_partition` then has the file.
 ///
-/// Not `Sendable`: used by whoever owns its connection.
+/// Not `Sendable`: the owner of its connection uses it.
 struct RecordFileList {
     struct Entry: Equatable, Sendable {
         var partition: Partition
-        /// Slices at least; 0 while its first day goes on.
+        /// The least number of slices; 0 during its first day.
         var slices: Int
     }
 

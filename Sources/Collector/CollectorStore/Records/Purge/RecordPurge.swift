@@ -15,7 +15,7 @@ package struct RecordPurge: Sendable {
     private let directory: DataDirectory
     private let clock: any StoreClock
 
-    /// - Throws: `.notFound` where there is no collector's data.
+    /// - Throws: `.notFound` if the directory has no collector's data.
     package init(directory path: String, clock: any StoreClock) throws(StoreError) {
         directory = DataDirectory(path: path)
         self.clock = clock
@@ -42,10 +42,10 @@ package struct RecordPurge: Sendable {
         return plan
     }
 
-    /// Removes these files, or asks the collector that holds the directory to. The audit trail is told before and
-    /// after.
-    /// - Parameter open: opens the store; throws `.inUse` where a collector holds it.
-    /// - Throws: `.inUse` where it has not done yet what it was asked before.
+    /// Removes these files, or asks the collector that holds the directory to remove them. Writes to the audit trail
+    /// before and after.
+    /// - Parameter open: opens the store; throws `.inUse` if a collector holds it.
+    /// - Throws: `.inUse` if an earlier request still waits.
     package func remove(
         _ plan: PurgePlan, by actor: AuditActor, opening open: () throws(StoreError) -> any RecordStore
     ) async throws(StoreError) -> Outcome {
@@ -58,7 +58,7 @@ package struct RecordPurge: Sendable {
         }
         let result: Result<PurgeRequest.Answer, StoreError>
         do throws(StoreError) {
-            // What another one left before it was done was confirmed, too.
+            // An unfinished purge of another process was confirmed, too.
             if let left = try pending() { _ = try await carryOut(left, store) }
             try ask(request)
             result = .success(try await carryOut(request, store))
@@ -140,7 +140,7 @@ package struct PurgePlan: Equatable, Sendable {
         }
     }
 
-    /// What goes of one stream.
+    /// The files of one stream that a purge removes.
     package struct Stream: Equatable, Sendable {
         package var stream: StreamName
         package var files: Int
@@ -156,7 +156,7 @@ package struct PurgePlan: Equatable, Sendable {
         self.files = files
     }
 
-    /// Those of which something goes.
+    /// Streams that lose files.
     package var streams: [Stream] {
         StreamName.allCases.compactMap { stream in
             let found = files.filter { $0.partition.stream == stream }
@@ -167,15 +167,15 @@ package struct PurgePlan: Equatable, Sendable {
         }
     }
 
-    /// Of these files and no others.
+    /// Only these files.
     package var confirmation: String {
         Data(SHA256.hash(data: Data(files.map(\.partition.name).joined(separator: "\n").utf8)).prefix(16)).hexadecimal
     }
 }
 
-/// Record files that an administrator wants gone, by name: what was shown and confirmed goes, and nothing else. Kept in
-/// `collector.sqlite` until it is done, so that a running collector, which holds the files, can be asked, and one that
-/// is killed goes on at its next start.
+/// The names of the record files that an administrator confirmed for removal. The request stays in `collector.sqlite`
+/// until it is done. So a command can ask a running collector, which holds the files, and a killed collector continues
+/// at its next start.
 struct PurgeRequest: Equatable, Codable {
     struct File: Equatable, Codable {
         var day: Int
@@ -189,7 +189,7 @@ struct PurgeRequest: Equatable, Codable {
         var partition: Partition { Partition(day: UTCDay(number: day), stream: stream) }
     }
 
-    /// What came of it.
+    /// The result.
     struct Answer: Equatable, Codable {
         var id: UUID
         var removedFiles: Int
@@ -222,7 +222,7 @@ struct PurgeRequest: Equatable, Codable {
     /// As people are told it.
     var idText: String { id.uuidString.lowercased() }
 
-    /// Of the whole collector: a day's file holds the records of all organizations.
+    /// For the whole collector, because a record file has the records of all organizations.
     func auditEntry(_ outcome: AuditEntry.Outcome, _ detail: [String: String] = [:]) -> AuditEntry {
         var told = detail
         told["files"] = "\(files.count)"

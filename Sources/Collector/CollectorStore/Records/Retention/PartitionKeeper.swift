@@ -37,7 +37,7 @@ actor PartitionKeeper {
         try directory.remove(partition)
     }
 
-    /// Removes what is in the baseline and is there all the same: its removal failed, or was cut short.
+    /// Removes files that are already in the baseline. Their removal failed or was interrupted.
     func removeLeftovers() throws(StoreError) {
         let removed = Set(try baseline.removedPartitions())
         for partition in try directory.partitions() where removed.contains(partition) {

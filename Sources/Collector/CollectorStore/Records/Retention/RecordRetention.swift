@@ -2,15 +2,15 @@ import Logging
 import SQLite
 import WireModel
 
-/// Removes record files that are over their limits, one after the other, and waits for an administrator where the clock
-/// is in doubt.
+/// Removes record files that are over their limits, one after the other. Waits for an administrator if the clock is in
+/// doubt.
 ///
-/// A clock that was wrong when the machine was started makes no step. What then tells is that the newest record came
-/// more than a day ago, and what devices' clocks say (`ClockConsensus`): after such a gap, and where devices are due to
-/// speak, nothing is removed in the first hour or until enough of them have spoken.
+/// A clock that was wrong at the machine's start makes no step. It shows in a newest record that is more than a day
+/// old, and in the devices' clocks (`ClockConsensus`). After such a gap, if devices are expected to report, nothing is
+/// removed in the first hour or until enough of them have reported.
 ///
-/// Marks and counts of what it removes stay in the baseline. Cut short anywhere, the next pass or the next start goes
-/// on.
+/// Marks and counts of removed files stay in the baseline. After an interruption the next pass or the next start
+/// continues.
 package actor RecordRetention {
     private let store: any RecordStore
     private var limits: RetentionLimits

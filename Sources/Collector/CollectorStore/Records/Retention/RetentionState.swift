@@ -71,7 +71,7 @@ struct RetentionState {
         var detail = ["removedFiles": "\(answer.removedFiles)"]
         detail["failure"] = answer.failure
         try audit.append(request.auditEntry(answer.failure == nil ? .done : .failed, detail), at: now)
-        // A request that came meanwhile is another one.
+        // A later request is a separate one.
         if try self.request()?.id == request.id { try delete(Self.requestName) }
     }
 

@@ -186,7 +186,7 @@ struct ChainMend {
         if lost > 0 { lostChains += 1 }
     }
 
-    /// Whether a slice may follow the mark that the slices before it left.
+    /// Whether a slice may follow the mark of the slices before it.
     private func continues(_ mark: StreamMark, _ slice: StoredSlice, upTo told: StreamMark) -> Bool {
         guard slice.first > mark.number, slice.first > mark.number + 1 || slice.priorLink == mark.link else {
             return false
