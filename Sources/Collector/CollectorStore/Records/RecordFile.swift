@@ -7,10 +7,9 @@ import WireModel
 ///
 /// ## The story
 ///
-/// A device sends a part; its stream's writer decides it against the chain's mark and, in one transaction, adds one row
-/// to `slice` (what of the part lay above the mark, its records packed) and moves the mark in `chain`. Requests in
-/// flight share the transaction and its one fsync. The file is a WAL database with `synchronous=FULL`, read back at
-/// opening.
+/// A device sends a part. Its stream's writer compares it with the chain's mark. In one transaction it adds a row to
+/// `slice` (the packed records above the mark) and moves the mark in `chain`. Requests in flight share the transaction
+/// and its one fsync. The file is a WAL database with `synchronous=FULL`, read back at opening.
 ///
 ///     chain     device, epoch, entry_number, entry_link     the mark as the chain entered this day
 ///               mark, totals, ..., closed_*                 the state now (ChainState)
@@ -26,35 +25,32 @@ import WireModel
 ///
 /// ## Its promises
 ///
-/// - *What an answer says is on disk.* The mark and its rows are one transaction, and a commit returns after its fsync.
-///   A transaction that only looked read what earlier commits of the same connection wrote, each synced before it
-///   returned. What a killed process may have left committed but unsynced is synced before the first look: opening to
-///   write commits a row of `opening`, whose fsync covers the whole log, and files of earlier days that still have a
-///   log are checkpointed when the store opens.
-/// - *A mark never goes back.* The writer's day is taken at commit and is never before the newest file's, so a chain's
-///   newest state is in the newest file that has the chain, and older files, then the baseline, are asked only for
-///   chains that the newer ones do not know.
-/// - *No number twice.* The decision skips what the mark has; `UNIQUE (chain, first)` is the second line.
-/// - *What is here can be proved.* For every chain the slices tile from `entry_number` to the mark, holes are
-///   `lost_before`, and the chain recomputed over bytes, gaps and rejections meets every link (`StreamVerification`).
+/// - *An answer is on disk.* The mark and its rows are one transaction, and a commit returns after its fsync. A
+///   transaction that only reads sees synced commits of its own connection. A killed process may have left unsynced
+///   commits. They are synced before the first read: opening to write commits a row of `opening`, and this fsync covers
+///   the whole WAL. Earlier days' files with a WAL are checkpointed when the store opens.
+/// - *A mark never goes back.* The writer takes the day at commit, and never one before the newest file's. So a chain's
+///   newest state is in the newest file that has the chain. Only if no file has it is it in the baseline.
+/// - *No number twice.* The writer skips numbers up to the mark. `UNIQUE (chain, first)` is the second safeguard.
+/// - *The content can be proved.* Each chain's slices cover all numbers from `entry_number` to the mark; holes are
+///   `lost_before`. Links recomputed over bytes, gaps and rejections match the stored ones (`StreamVerification`).
 ///
 /// ## Argued against
 ///
-/// - *Power cut*: a torn transaction is cut off by the log's checksums; its requests had no answer and come again. A
-///   new day's directory is synced up to `records/`, the file's name after its schema, before the first row.
-/// - *Disk full*: the transaction rolls back whole, its requests answer unavailable, the connection stays open so that
-///   marks can still be read; the next transaction tries again.
-/// - *Day change*: between two transactions the old file is checkpointed and closed and the next one made. A chain
-///   enters the new file with its mark at that moment, so every file can be checked by itself and against the one
-///   before.
+/// - *Power cut*: the WAL's checksums cut off a torn transaction. Its requests had no answer, so devices repeat them.
+///   Before the first row, a new file's schema is synced, then its name and the directories up to `records/`.
+/// - *Disk full*: the transaction rolls back and its requests are answered `unavailable`. The connection stays open for
+///   reading marks, and the next transaction tries again.
+/// - *Day change*: between two transactions the writer checkpoints and closes the old file and makes the next. A chain
+///   enters the new file with its mark at that time. So each file can be verified alone and against the one before.
 /// - *Clock stepped back*: the writer stays in the newest file. *Forward*: it opens a file of that day and stays there
-///   until the clock has caught up; rows are in the order of receipt, only the names are early.
-/// - *File removed by retention*: its marks and counts are in the baseline first and its name is never used again.
-///   *Removed by hand while open*: found before each commit by the inode; the writer then forgets its marks and asks
-///   the files that are left; what is missing shows as lost at the collector, never as stored.
-/// - *File damaged*: the collector replaces it by one that holds what can be proved, with the rest counted as lost
-///   (`RecordSalvage`). Numbers that were lost at the end of a chain are a slice of their own, with one gap.
-/// - *File copied while open*: any copy of file and log is some committed state, or is refused by the log's checksums.
+///   until the clock reaches that day again. Rows stay in the order of receipt; only the name is early.
+/// - *File removed by retention*: its marks and counts are in the baseline first, and its name is never used again.
+///   *Removed by hand while open*: the writer notices it before each commit by the inode. It forgets its marks and
+///   reads the remaining files. The missing records count as lost at the collector, never as stored.
+/// - *File damaged*: the collector replaces it by a file with the provable records and counts the rest as lost
+///   (`RecordSalvage`). Numbers lost at the end of a chain are a slice of their own, with one gap.
+/// - *File copied while open*: a copy of file and WAL is some committed state, or the WAL's checksums refuse it.
 final class RecordFile {
     let partition: Partition
     let path: String

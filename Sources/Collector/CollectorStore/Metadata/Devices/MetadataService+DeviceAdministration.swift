@@ -113,11 +113,11 @@ extension MetadataService {
         }
     }
 
-    /// Forgets deleted devices. What remains of one keeps it from returning under its id. It may go when nothing is
-    /// left that its return could reveal or take over: after 400 days, when every record file from before its deletion
-    /// and its uploads with their logs are gone. Then its credential is as unknown as any other: it is refused, and
-    /// with an enrollment token it makes a new device. Marks stay in the baseline for good, so even under its old id
-    /// nothing would be stored twice.
+    /// Forgets deleted devices. The row of a deleted device keeps it from returning under its id. The row may go after
+    /// 400 days, if every record file from before the deletion and its uploads with their logs are gone, because then
+    /// its return could reveal nothing. Its credential is then unknown: it is refused, and with an enrollment token the
+    /// device becomes a new one. Marks stay in the baseline for good, so nothing would be stored twice even under the
+    /// old id.
     private func forgetDeletedDevices(at now: Int64) throws(SQLiteError) {
         try connection.run(
             """

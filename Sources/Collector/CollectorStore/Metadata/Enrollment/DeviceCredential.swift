@@ -3,47 +3,45 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// A device's credential, which its collector can recognize even after it has lost the device's row.
+/// A device's credential. Its collector can recognize it even after it has lost the device's row.
 ///
-/// **What it is for.** The collector keeps a hash of each credential, and a device is who its credential's hash says. A
-/// collector that was restored from an older backup has lost the hashes that it wrote since. A device of that time
-/// comes to enroll again with its id and its credential, and the restored collector must decide whether that id is the
-/// device's own. Without a proof, anybody with an enrollment token and a device's id could become that device. So each
-/// credential carries a proof of its own: a MAC.
+/// **What it is for.** The collector identifies a device by the stored hash of its credential. A restore from an older
+/// backup loses the hashes written since. A device of that time enrolls again with its id and credential, and the
+/// collector must decide whether the id is its own. Without a proof, anybody with an enrollment token and a device's id
+/// could become that device. So each credential has a proof of its own: a MAC.
 ///
 /// **Layout.** `ws1d_` and, in base64url, 73 bytes:
 ///
 ///     version (1)  incarnation (16)  generation (8)  random (16)  MAC (32)
 ///
 /// The incarnation is the collector's when it issued the credential. The generation is a counter that grows with each
-/// credential and goes on after a restore. The MAC is HMAC-SHA256 under the credential key, over all of this and over
-/// the device's id and organization, which the credential does not carry. The random bytes keep the credential unknown
-/// to whoever knows all the rest but the key.
+/// credential and goes on after a restore. The MAC is HMAC-SHA256 with the credential key, over all of this and over
+/// the device's id and organization, which the credential does not contain. The random bytes make the credential
+/// unpredictable.
 ///
 /// **The key** is 32 random bytes in `collector.sqlite`, so that `backup` copies it with the data.
 ///
 /// **What is checked, and when.**
-/// - A request with a credential (batches, profile, rotation) is decided by the hash alone. The MAC admits nobody
-///   there.
-/// - Enrolling again, with a good enrollment token: the hash proves a known id, as ever. Where it does not, the MAC
-///   does, if the credential is of a time that a restore has lost (`CredentialLedger.isOfLostTime`): of an incarnation
-///   that has ended, and later than the newest credential that the backup knew. For a device that the collector knows,
-///   it must not have issued one since the restore.
-/// - An id that the collector does not know, without such a proof, is not kept: the device gets a new one.
-/// - A device that the collector says is revoked or deleted stays out (403 `revoked`), whatever it can prove.
-/// - Credentials without a MAC, issued by collectors before this format, are good by their hash until they are rotated.
-///   They prove nothing to a restored collector that does not have their hash.
+/// - For requests with a credential (batches, profile, rotation) only the hash counts.
+/// - For enrolling again with a valid enrollment token, the hash proves a known id. Without the hash, the MAC proves it
+///   if the credential is from the time that a restore lost (`CredentialLedger.isOfLostTime`): from an ended
+///   incarnation, and newer than the newest credential in the backup. The collector must also not have issued a
+///   credential to a known device since the restore.
+/// - A device with an unknown id and without such a proof gets a new id.
+/// - A revoked or deleted device stays out (403 `revoked`), even with a proof.
+/// - Older collectors issued credentials without a MAC. Their hash is valid until they are rotated. Without the hash
+///   they prove nothing.
 ///
-/// **What somebody with a stolen backup can do.** It holds the key, so it is as secret as the data directory. At a
-/// collector that was never restored a MAC counts for nothing, so the key opens nothing. At one that was, the key and a
-/// good enrollment token of the organization together take over an id that the collector does not know, or one that it
-/// has issued no credential since the restore. `ws1collector restore --new-credential-key` is for a backup that others
-/// may have read: it begins with another key, and devices enrolled since that backup become new ones.
+/// **What somebody with a stolen backup can do.** The backup has the key, so it is as secret as the data directory. At
+/// a collector that was never restored, MACs do not count and the key is useless. At a restored one, the key together
+/// with a valid enrollment token of the organization takes over ids that the collector does not know, or to which it
+/// has issued no credential since the restore. If others may have read the backup, use `ws1collector restore
+/// --new-credential-key`. It makes another key, and devices enrolled since the backup become new ones.
 ///
-/// **Why not** admit by the MAC alone, without enrolling? A device that was enrolled and then revoked in the lost time
-/// would be back at once, with no token that an administrator could close. Why not a signature? The collector would
-/// hold its private key in the same file. Why a counter and not the time of issue? A clock that was set back would make
-/// credentials of the lost time look older than the backup.
+/// **Why not** admit by the MAC alone, without enrolling? A device that was enrolled and revoked in the lost time would
+/// be back at once, and no administrator could close a token against it. Why not a signature? The collector would hold
+/// its private key in the same file. Why a counter and not the time of issue? After a clock was set back, credentials
+/// of the lost time would look older than the backup.
 struct DeviceCredential: Equatable, Sendable {
     static let version: UInt8 = 1
     static let byteCount = 73
@@ -96,8 +94,8 @@ struct DeviceCredential: Equatable, Sendable {
     }
 }
 
-/// What `collector.sqlite` knows of issued credentials besides their hashes: the key, the counter, and the incarnations
-/// that ended with a restore. Not `Sendable`: the owner of its connection uses it inside its transactions.
+/// The credential key, the counter and the ended incarnations in `collector.sqlite`. Not `Sendable`: the owner of its
+/// connection uses it inside its transactions.
 struct CredentialLedger {
     static let keyName = "credential_key"
     static let generationName = "credential_generation"

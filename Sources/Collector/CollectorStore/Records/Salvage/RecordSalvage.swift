@@ -3,30 +3,28 @@ import Logging
 import SQLite
 import WireModel
 
-/// Goes on after a record file turned out to be damaged: keeps what can be proved of it, and counts the rest as lost
-/// at the collector.
+/// Replaces a damaged record file: keeps the provable records, and counts the rest as lost at the collector.
 ///
 /// ## What happens
 ///
 /// The writer of the stream has closed the file. Every page of it and of its WAL is read without SQLite (`RawRows`),
-/// and the rows found go into a new file (`SalvageFill`). There each chain is walked (`ChainMend`): a slice stays if
-/// its records give its last link and it continues the slice before it. Where the chain's row is lost, its key in the
-/// table's index or a link at either end of its slices tells whose they are. Numbers without such a slice become
-/// `lostAtCollector`, up to the greatest mark that anything tells:
+/// and the rows found go into a new file (`SalvageFill`). There `ChainMend` walks each chain: a slice stays if its
+/// records give its last link and it continues the slice before it. If the chain's row is lost, its key in the table's
+/// index or a link at either end of its slices identifies the chain. Numbers without such a slice become
+/// `lostAtCollector`, up to the greatest known mark among these:
 ///
 ///     the chain's row in the damaged file, and the slices behind it
 ///     the marks that the running process has in memory
 ///     the mark with which the chain enters the stream's next file
 ///     its state before the file (older files, baseline)
 ///
-/// So no mark is lowered that anything remembers: a device has deleted what it was told is stored. A chain that
-/// nothing remembers begins anew; the device's next part then starts beyond the mark, and its missing numbers count
-/// as lost by the rule of the wire.
+/// So no known mark becomes lower; the device has deleted its records up to the mark. A chain without a known mark
+/// begins anew. The device's next part then starts beyond the mark, and the missing numbers count as lost, as for any
+/// part.
 ///
-/// The new file takes the name, and the damaged one is kept in `records/damaged/` with `report.json`. Retention,
-/// `verify`, `backup` and `rebuild` look only at days, so they leave it alone. Marks in later files still count what
-/// was lost as stored: they are counted anew from their rows (`ChainMend.recount`), which gives the same however
-/// often it is done. Then the notice is raised.
+/// The new file takes the name. The damaged one is kept in `records/damaged/` with `report.json`, where retention,
+/// `verify`, `backup` and `rebuild` do not look. Marks in later files still count lost records as stored, so they are
+/// counted again from their rows (`ChainMend.recount`); a repetition changes nothing. Then the notice is raised.
 ///
 /// ## The steps, and a kill at each
 ///
@@ -39,22 +37,21 @@ import WireModel
 ///                          5  the directory gets its last name
 ///
 /// - *Before 2*: nothing was moved. The next start removes the unfinished copy and begins anew.
-/// - *In 3*: the next start finds `report.json` and moves what is not moved yet. It reads nothing of the damaged file
-///   again, so a file without its WAL is never taken for the whole.
-/// - *In 4*: counting anew and writing the list change nothing the second time; the notice is raised once for each
-///   directory.
-/// - An unfinished salvage is finished when the store opens, before a writer looks at its files: while the name is
-///   free, a writer would make an empty file and begin every chain anew.
+/// - *In 3*: the next start finds `report.json` and moves the remaining files. It does not read the damaged file again,
+///   so it never takes a file without its WAL for the whole.
+/// - *In 4*: repeating the counts and the list changes nothing. The notice is raised once per directory.
+/// - The store finishes an unfinished salvage at its opening, before a writer reads its files. While the name is free,
+///   a writer would make an empty file and begin every chain anew.
 ///
 /// ## Argued against
 ///
 /// - *Doubled or resurrected records*: slices keep their ids and are taken only above the chain's state before the
 ///   file, in order, each number once.
-/// - *A file of the old name beside the new one's WAL*: names of removed files are never used again elsewhere,
-///   because a WAL that is left would be read into the new file. Here the WAL goes before the file, and whatever a
-///   reader made in between is removed before the new file takes the name.
-/// - *Two damaged files*: the older one is salvaged first, since the younger one's counts start from it.
-/// - *Disk full*: nothing was moved; the copy is removed, and it is tried again later.
+/// - *A file of the old name beside the new one's WAL*: SQLite would read a leftover WAL into the new file. Elsewhere
+///   names of removed files are never used again. Here the WAL is moved before the file, and files that a reader made
+///   in between are removed before the new file takes the name.
+/// - *Two damaged files*: the older one is salvaged first, because the newer one's counts start from it.
+/// - *Disk full*: nothing was moved. The copy is removed, and the salvage is tried again later.
 struct RecordSalvage {
     /// The step that was completed when `observe` is called.
     enum Step: Equatable {
