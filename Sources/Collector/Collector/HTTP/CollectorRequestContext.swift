@@ -22,7 +22,7 @@ package struct CollectorRequestContext: RequestContext {
     /// Where the connection comes from, as limits and log lines have it; `nil`: unknown.
     var peer: String? { PeerLimits.name(of: channel.remoteAddress) }
 
-    /// The certificate that the client showed and the TLS library found good; `nil`: none, or a connection without TLS.
+    /// The client's certificate, which the TLS library accepted; `nil` without one or without TLS.
     func shownCertificate() async throws -> ShownCertificate? {
         let shown = try await channel.eventLoop.submit { [channel] in
             try (try? channel.pipeline.syncOperations.nioSSL_peerCertificate())?.toDERBytes()

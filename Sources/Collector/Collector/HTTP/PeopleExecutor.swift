@@ -23,7 +23,7 @@ package final class PeopleExecutor: TaskExecutor {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // Also where the pool has ended: a job that is not run is a task that never returns.
+        // Runs the job even if the pool has ended. Otherwise its task would never return.
         pool.submit { [self] _ in job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 

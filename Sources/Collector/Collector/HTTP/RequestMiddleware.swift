@@ -79,7 +79,7 @@ struct RefusalMiddleware: RouterMiddleware {
         }
     }
 
-    /// One line, where the client's address has not had too many; a path as long as a header may be is cut.
+    /// Writes one line, unless the client's address has had too many. Long paths are cut.
     private func log(_ problem: Problem, of request: Request, _ context: Context) {
         let peer = context.peer
         guard let unlogged = peers.line(peer, at: Uptime.microseconds()) else { return }

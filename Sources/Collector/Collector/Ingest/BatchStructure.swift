@@ -1,9 +1,9 @@
 import Foundation
 import WireModel
 
-/// The structure of a batch request, determined on its bytes before it is decoded. It tells how many items there are,
-/// because two bytes on the wire can become hundreds in memory. And it tells where the records lie, which are most of
-/// the bytes and stay bytes.
+/// The structure of a batch request, determined on its bytes before it is decoded. It counts the items, because two
+/// bytes on the wire can become hundreds in memory. It also has the positions of the records, which are most of the
+/// bytes and are not decoded.
 struct BatchStructure: Equatable {
     static let maximumParts = 64
     static let maximumGaps = 4096

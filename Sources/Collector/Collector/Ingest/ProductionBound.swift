@@ -34,7 +34,7 @@ struct ProductionBound: Equatable {
         records = bound
     }
 
-    /// - Throws: `Problem` where one of the parts claims more.
+    /// - Throws: `Problem` if a part claims more.
     func check(_ parts: [BatchPart]) throws(Problem) {
         for part in parts {
             try check(part.last, "the last number", part.stream)
@@ -42,7 +42,7 @@ struct ProductionBound: Equatable {
         }
     }
 
-    /// - Throws: `Problem` where one of the streams claims more.
+    /// - Throws: `Problem` if a stream claims more.
     func check(_ close: EpochClose) throws(Problem) {
         for stream in close.streams {
             try check(stream.last, "the last number", stream.stream)

@@ -26,10 +26,10 @@ package protocol ChunkStore: Sendable {
     @discardableResult
     func delete(_ path: String) -> Bool
 
-    /// Tells of everything there is, in any order.
+    /// Lists all entries, in any order.
     func list(_ body: (ChunkStoreEntry) throws(StoreError) -> Void) throws(StoreError)
 
-    /// Bytes that may still be put; `nil` where that is not known or has no bound.
+    /// Free bytes; `nil` if not known or not limited.
     var freeBytes: UInt64? { get }
 }
 

@@ -4,8 +4,8 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// What joins the bytes of chunks (`ChunkStore`) with what is known of them (`MetadataService`): keeping a chunk,
-/// telling its lines, deleting it. Everything else about logs is asked of the metadata service alone.
+/// Keeps the bytes of chunks (`ChunkStore`) and their rows (`MetadataService`) together: stores, reads and deletes
+/// chunks. The metadata service alone answers everything else about logs.
 ///
 /// A call that changes something returns once the change is on synced disk, or throws and has changed nothing. Safe to
 /// call from any number of tasks. The caller has checked who asks: a device by its credential, an organization by a
@@ -135,7 +135,7 @@ package final class LogArchive: Sendable {
 
     // MARK: Leftovers
 
-    /// What a killed process may have left, and what is nobody's.
+    /// The remains of a killed process, and chunks of unknown uploads.
     struct Leftovers {
         /// What was removed.
         var removed = 0

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import WireModel
 
-/// Which logs are asked for: what is known of a chunk as a whole, and a filter for lines.
+/// Selects logs: by the properties of whole chunks, and by a filter for lines.
 package struct LogQuery: Equatable, Sendable {
-    /// `nil`: all that the asker may see.
+    /// `nil`: all that the caller may see.
     package var organization: String?
     package var device: DeviceID?
-    /// Devices whose logs are asked for with those of `device`.
+    /// Devices whose logs are included with those of `device`.
     package var predecessors: [DeviceID] = []
     package var application: String?
     package var type: LogType?

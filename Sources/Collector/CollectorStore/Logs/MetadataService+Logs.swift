@@ -161,14 +161,14 @@ extension MetadataService {
 
     // MARK: Deleting
 
-    /// What a deletion would take: every chunk that `chunks` tells of.
+    /// What a deletion would remove: every chunk that `chunks` lists.
     package nonisolated func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
         try await readers.read { connection throws(SQLiteError) in try LogDeletion(of: query, in: connection) }
     }
 
-    /// Forgets the chunks that the confirmation tells of, and remembers that they were here.
-    /// - Returns: with the paths of their bytes, which are to be removed; `nil` where that is not what there is any
-    ///   more; nothing is forgotten then.
+    /// Marks the confirmed chunks as deleted.
+    /// - Returns: the deletion, and the paths of the bytes to remove; `nil` if the chunks have changed since the
+    ///   confirmation. Then nothing is marked.
     func forgetChunks(
         _ query: LogQuery, confirmation: String, by actor: AuditActor
     ) throws(StoreError) -> (deletion: LogDeletion, paths: [String])? {

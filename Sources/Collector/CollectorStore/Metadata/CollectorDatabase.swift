@@ -146,7 +146,7 @@ enum CollectorDatabase {
         CREATE INDEX notice_unposted ON notice (id) WHERE posted < 2;
         """
 
-    /// Opens to write; makes the file and its schema where they are missing, and brings an older one up to date.
+    /// Opens for writing. Creates a missing file with its schema, and updates an older one.
     /// - Throws: `.conflict` where record files are there without it: a file made anew beside them would know none
     ///   of their devices and start their marks again.
     static func open(_ directory: DataDirectory) throws(StoreError) -> Connection {
@@ -183,7 +183,7 @@ enum CollectorDatabase {
     ) throws(StoreError) {
         let found = try StoreError.mapping { () throws(SQLiteError) in try connection.userVersion }
         if found < 1 {
-            // An empty file in the place of one that was there is as good as none.
+            // An empty file may replace a lost one, so it is treated as missing.
             try refuseAnew(directory, partitions)
             try StoreError.mapping { () throws(SQLiteError) in try connection.execute(firstSchema) }
         }

@@ -2,12 +2,11 @@ import Logging
 import SQLite
 import WireModel
 
-/// Everything about notices: raises and ends them, lists and counts them, and says what was not handed on to the
-/// webhook yet (`NoticeCourier` does that).
+/// Raises, ends, lists and counts notices, and returns those that `NoticeCourier` has not yet delivered to the webhook.
 ///
-/// Who has a transaction of their own on `collector.sqlite` raises with `NoticeTable` inside it. Everybody else raises
-/// here, in a transaction of the metadata service's writer. A notice that cannot be written is logged: nothing else
-/// depends on it.
+/// Code with a transaction of its own on `collector.sqlite` raises notices in it, with `NoticeTable`. All other code
+/// raises them here, in a transaction of the metadata service's writer. A notice that cannot be written is logged:
+/// nothing else depends on it.
 package struct NoticeService: Sendable {
     private let metadata: MetadataService
     private let incidents = IncidentBuffer()

@@ -92,12 +92,12 @@ package struct ChainState: Equatable, Sendable {
     }
 }
 
-/// A device's totals as its newest part carried them, and what of them lay above that part.
+/// A device's totals from its newest part, and the share of them above that part.
 package struct DeviceTotals: Equatable, Sendable {
     package var sent = StreamTotals()
     /// The part's last number.
     var partLast: UInt64 = 0
-    /// Rows above the part, those kept apart included.
+    /// Rows above the part, records apart included.
     var waitingAbovePart: UInt64 = 0
     /// Gaps above the part.
     var droppedAbovePart: [DropReason: UInt64] = [:]
@@ -161,7 +161,7 @@ extension ChainState {
         try statement.bind(closed?.at, at: index + 6)
     }
 
-    /// - Throws: `.corrupt` where the columns are not what `bind` writes.
+    /// - Throws: `.corrupt` if `bind` could not have written the columns.
     init(_ statement: Statement, from index: Int32, file: String) throws(StoreError) {
         do {
             mark = try StreamMark(WireMark.decode(statement.data(index)))

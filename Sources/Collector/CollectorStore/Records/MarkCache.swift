@@ -10,7 +10,7 @@ final class MarkCache: Sendable {
         /// The newest file that has the chain, and the chain's row there; `nil` where only the baseline has it, or
         /// nothing.
         var place: (partition: Partition, row: Int64)?
-        /// Of the chain's records in that file; `nil` where that is not known.
+        /// Of the chain's records in that file; `nil` if not known.
         var bounds: RecordBounds?
     }
 

@@ -10,7 +10,7 @@ extension RecordFile {
         var entryNumber: UInt64
         var entryLink: ChainLink
         var state: ChainState
-        /// Of its records in this file; `nil` where that is not known.
+        /// Of its records in this file; `nil` if not known.
         var bounds: RecordBounds?
     }
 
@@ -149,7 +149,7 @@ extension RecordFile {
         return ChainKey(device: device, epoch: epoch)
     }
 
-    /// Of all records in the file; `nil` where that is not known of every chain.
+    /// Of all records in the file; `nil` if not known for every chain.
     func bounds() throws(StoreError) -> RecordBounds? {
         guard hasBounds else { return nil }
         let statement = try prepared("SELECT min(earliest), max(latest), kinds FROM chain GROUP BY kinds")
@@ -162,7 +162,7 @@ extension RecordFile {
         return all
     }
 
-    /// The newest slice with an id of at most `id` that may hold what is asked for, by its columns alone.
+    /// The newest slice with an id of at most `id` that may match by its columns.
     ///
     /// Ids and numbers of a chain grow together, so its index gives them in the order of receipt and no other device's
     /// rows are touched.
@@ -191,7 +191,7 @@ extension RecordFile {
         }
     }
 
-    /// Up to `limit` slices above an id, ascending, that may hold what is asked for, by their columns alone.
+    /// Up to `limit` slices above an id, ascending, that may match by their columns.
     func slices(
         after id: Int64, _ query: RecordQuery, limit: Int
     ) throws(StoreError) -> [(id: Int64, chain: Int64)] {
@@ -208,8 +208,8 @@ extension RecordFile {
         }
     }
 
-    /// The slice of the statement's next row. Resets the statement also where the row is damaged: an open statement
-    /// would hold its snapshot.
+    /// The slice of the statement's next row. It resets the statement even if the row is damaged, because an open
+    /// statement would hold its snapshot.
     private func next(_ statement: Statement, chain: Int64) throws(StoreError) -> StoredSlice? {
         defer { statement.reset() }
         guard try step(statement) else { return nil }

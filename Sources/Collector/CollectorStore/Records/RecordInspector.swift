@@ -40,7 +40,7 @@ actor RecordInspector {
         }
     }
 
-    /// Record files that are not there without retention's doing, and those that cannot be opened, with what is wrong.
+    /// Record files that are missing although retention did not remove them, and unreadable ones, with the error.
     func harmedPartitions() throws(StoreError) -> [Partition: PartitionHarm] {
         let listing = try listing(withBaseline: false)
         var harmed: [Partition: PartitionHarm] = [:]
@@ -181,9 +181,9 @@ actor RecordInspector {
 
     private struct Listing {
         var baseline: [StreamName: [Baseline.Entry]] = [:]
-        /// What each file has at least, where that is known.
+        /// The least number of slices in each file, if known.
         var slices: [Partition: Int] = [:]
-        /// Files that should be there and are not.
+        /// Missing files.
         var missing: [RecordFileList.Entry] = []
         /// Ascending.
         var partitions: [Partition] = []

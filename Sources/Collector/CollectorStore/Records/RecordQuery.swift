@@ -19,8 +19,8 @@ package struct RecordQuery: Equatable, Sendable {
     package var times: RecordTimes
     /// Whether to include test data.
     package var withTest: Bool
-    /// Of a `scan`: where it begins, by the collector's clock; `nil`: at the oldest. A few older ones may come with
-    /// them.
+    /// For a `scan`: only records received since, by the collector's clock, and perhaps a few older ones; `nil` for
+    /// all.
     package var receivedSince: Int64?
 
     package init(

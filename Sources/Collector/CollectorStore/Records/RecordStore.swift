@@ -88,16 +88,16 @@ package protocol RecordStore: Sendable {
     /// reads everything.
     func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm]
 
-    /// Copies all records below a directory, each partition as it is at one moment, and syncs the copies.
+    /// Copies all records to a directory, each partition as of one moment, and syncs the copies.
     ///
-    /// The copy of the metadata is there already. Every chain in the backup is whole: records that came since the
-    /// metadata was copied are in it or not.
-    /// - Returns: the copied files; `nil` where a partition was dropped since the metadata was copied: begin anew.
+    /// The metadata was copied before. Every chain in the backup is whole, with or without the records received since.
+    /// - Returns: the copied files; `nil` if a partition was dropped since the metadata was copied. Then the backup
+    ///   must begin anew.
     func backup(to directory: String) async throws(StoreError) -> [BackupManifest.File]?
 
     // MARK: Partitions
 
-    /// What is kept, without what was dropped.
+    /// The partitions, without dropped ones.
     func partitions() async throws(StoreError) -> PartitionList
 
     /// When the newest record of a partition came, microseconds since 1970; `nil`: it has none.
@@ -114,10 +114,10 @@ package protocol RecordStore: Sendable {
 
     // MARK: Condition
 
-    /// Whether an append could succeed now; the reason where it could not.
+    /// Whether an append could succeed now, or the reason why not.
     func readiness() async -> StoreReadiness
 
-    /// What is on disk and on its way there, for whoever watches. Looks at every file's size.
+    /// Numbers for monitoring: what is on disk and what is being written. Reads every file's size.
     func figures() async -> StoreFigures
 
     /// Lets writers finish what they have begun, then closes every file. Later appends answer `.unavailable`.

@@ -32,7 +32,7 @@ package final class SQLiteRecordStore: RecordStore {
     private let reader: RecordReader
     private let inspector: RecordInspector
     let damaged: DamagedFiles
-    /// `nil` where the store is open to read only.
+    /// `nil` if the store is open only for reading.
     private let held: Held?
 
     /// What a store has that alone holds its directory.
@@ -84,8 +84,8 @@ package final class SQLiteRecordStore: RecordStore {
     }
 
     /// Opens the store beside a collector that may hold it, or in a directory that cannot be written. It answers every
-    /// question; `append`, `close` and `drop` say that the store is closed. Nothing is made or locked.
-    /// - Throws: what is wrong with `collector.sqlite`. Where there is no collector's data, the first question says so.
+    /// query. `append`, `close` and `drop` report that the store is closed. It creates and locks nothing.
+    /// - Throws: errors of `collector.sqlite`. If the directory has no collector's data, the first query throws.
     package static func openReading(directory: String) throws(StoreError) -> SQLiteRecordStore {
         try SQLiteRecordStore(
             DataDirectory(path: directory), clock: SystemStoreClock(), configuration: Configuration(),
@@ -204,8 +204,8 @@ package final class SQLiteRecordStore: RecordStore {
         return .ready
     }
 
-    /// Whether what devices sent last was stored. Nothing is tried out, unlike for `readiness`, which makes the day's
-    /// files where there are none.
+    /// Whether the newest records were stored. It tries nothing, unlike `readiness`, which creates missing files of the
+    /// day.
     package func isTakingRecords() async -> Bool {
         for writer in (held?.writers ?? [:]).values where await writer.isInTrouble { return false }
         return true

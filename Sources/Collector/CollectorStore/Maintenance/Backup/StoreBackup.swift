@@ -45,7 +45,7 @@ package struct StoreBackup: Sendable {
         let wasThere = Paths.exists(output.path)
         try DataDirectory.makeEmpty(output.path)
         do throws(StoreError) { return try await copied() } catch {
-            // The next attempt may have the same output. What went wrong is what is said, also where this fails.
+            // The next attempt may use the same output. An error here is ignored in favour of the first one.
             try? output.removeContent()
             if !wasThere { rmdir(output.path) }
             throw error

@@ -32,8 +32,8 @@ package struct StoreRestore {
     }
 
     /// Everything is on disk when it returns.
-    /// - Throws: `.notFound`, `.corrupt` where the backup is not whole; `.conflict` where something is in the directory
-    ///   already; what the disk says.
+    /// - Throws: `.notFound`; `.corrupt` if the backup is not whole; `.conflict` if the directory is not empty; errors
+    ///   of the disk.
     package func restore() throws(StoreError) -> Report {
         let manifest = try BackupManifestReader(directory: backup)
         try DataDirectory.makeEmpty(target.path)

@@ -1,5 +1,5 @@
-/// Proves that all a collector keeps is whole and unaltered: the records through their store, then every chunk of a log
-/// against the digest of what came. Reads only, takes no lock, works beside a running collector.
+/// Proves that a collector's data are whole and unaltered: the records through their store, then every chunk by the
+/// digest of the received bytes. It only reads and takes no lock, so it works beside a running collector.
 package struct StoreVerifier {
     private let records: any RecordStore
     private let directory: DataDirectory
@@ -14,8 +14,7 @@ package struct StoreVerifier {
         self.init(directory: directory, records: try SQLiteRecordStore.openReading(directory: directory))
     }
 
-    /// - Throws: where the directory or its `collector.sqlite` cannot be read at all; all else that is wrong is a
-    ///   finding.
+    /// - Throws: if the directory or its `collector.sqlite` cannot be read at all. Any other error is a finding.
     package func verify() async throws(StoreError) -> VerifyReport {
         var report = try await records.verify()
         if let connection = try CollectorDatabase.openReading(directory) {

@@ -91,9 +91,9 @@ package struct RecordPurge: Sendable {
         }
     }
 
-    /// What the collector has done of what it was asked.
-    /// - Returns: files removed; `nil`: it has not come to it yet.
-    /// - Throws: `.conflict` where it could not do all of it.
+    /// The collector's answer to the request.
+    /// - Returns: the number of removed files; `nil` while the request waits.
+    /// - Throws: `.conflict` if it could not remove all of them.
     package func answer(to ticket: PurgeTicket) throws(StoreError) -> Int? {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         let answer = try StoreError.mapping { () throws(SQLiteError) in

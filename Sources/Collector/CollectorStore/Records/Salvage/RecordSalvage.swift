@@ -105,7 +105,7 @@ struct RecordSalvage {
 
     /// Salvages a file that nobody writes to or has open for writing.
     /// - Parameter cause: the fault that was found.
-    /// - Returns: what was kept and what was lost. On disk when it returns.
+    /// - Returns: the kept and the lost records. On disk when it returns.
     @discardableResult
     func run(_ partition: Partition, cause: String) throws(StoreError) -> SalvageReport {
         let area = SalvageArea(partition, in: directory)
@@ -230,7 +230,7 @@ struct RecordSalvage {
     }
 }
 
-/// What a salvage kept of a record file and what was lost: `report.json` beside the damaged file.
+/// The kept and the lost records of a record file: `report.json` beside the damaged file.
 package struct SalvageReport: Codable, Equatable, Sendable {
     /// Relative to the data directory.
     package var file: String
