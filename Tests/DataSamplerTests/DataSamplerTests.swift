@@ -366,6 +366,11 @@ import WireModel
                 try await sampler.recordEvent(eventName: "late", eventValue: .integer(1))
             }
             #expect(code == .profileNotChecked)
+            if !isFirst {
+                try await sampler.setConsent(.denied)
+                try await sampler.setConsent(.granted)
+                try await sampler.recordEvent(eventName: "again", eventValue: .integer(1))
+            }
             await sampler.stop()
         }
     }

@@ -209,6 +209,11 @@ import WireModel
         await again.stop()
         #expect(try await bench.beacons().count == beacons.count)
         #expect(bench.collector.batches == batches && bench.collector.enrollments == 1)
+        let core = try await SamplerCore.open(
+            SamplerBench.configuration(directory.path), environment: SamplerBench.environment(bench.collector),
+            logger: Logger(label: "test"))
+        #expect(try await core.queue.binding == nil, "whoever enrolls next has the queue")
+        await core.close()
     }
 
     @Test func `A damaged note of an unenrollment still ends it`() async throws {

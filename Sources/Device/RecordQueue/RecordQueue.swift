@@ -297,17 +297,16 @@ extension RecordQueue {
 
 /// Drops records on request, and counts those that were refused.
 extension RecordQueue {
-    /// Drops all waiting records of some streams, in every epoch. Records in the buffer are committed first. The
-    /// transactions have a bounded size, so after an error some records may already be dropped.
+    /// Drops all waiting records of some streams, in every epoch, and removes the quarantined ones, which were counted
+    /// before. Records in the buffer are committed first. The transactions have a bounded size, so after an error some
+    /// records may already be dropped.
     /// - Returns: the number of dropped records.
     @discardableResult
     package func dropWaiting(of streams: Set<StreamName>, reason: DropReason) async throws(QueueError) -> UInt64 {
         try await flush()
-        let tables = try await run { store in store.state.tables.filter { streams.contains($0.stream) } }
         var dropped: UInt64 = 0
-        for table in tables {
-            while let gap = try await run({ try $0.dropSome(from: table, reason: reason) }) { dropped += gap.count }
-        }
+        while let gap = try await run({ try $0.dropSome(of: streams, reason: reason) }) { dropped += gap.count }
+        try await run { try $0.removeQuarantined(of: streams) }
         return dropped
     }
 

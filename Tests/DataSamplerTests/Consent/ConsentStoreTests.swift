@@ -110,8 +110,15 @@ import Testing
             let queue = ScriptedConsentQueue()
             // No file can be written there.
             let store = ConsentStore(directory: "/proc/nowhere", queue: queue)
-            let error = #expect(throws: DataSamplerError.self) { try store.save(consent, wallTime: 1) }
-            #expect(error?.code == .storage)
+            if consent == .granted {
+                let error = #expect(throws: DataSamplerError.self) { try store.save(consent, wallTime: 1) }
+                #expect(error?.code == .storage)
+            } else {
+                try store.save(consent, wallTime: 1)
+                var told: [DataSamplerNotice.Kind] = []
+                #expect(try store.load(initial: .granted, tell: { told.append($0.kind) }) == consent)
+                #expect(told == [.consentNotCopied], "the copy holds the decision, and the file is still behind")
+            }
             #expect((queue.now.copy != nil) == (consent != .granted))
             let next = ConsentStore(directory: directory.path, queue: queue)
             #expect(try next.load(initial: .pending) == (consent == .denied ? .denied : .pending))

@@ -68,6 +68,24 @@ struct QuarantineTests {
         await queue.close()
     }
 
+    @Test("Are gone with what waits when nobody wants the stream to be sent any more")
+    func dropped() async throws {
+        let fixture = try QueueFixture()
+        let queue = try fixture.open()
+        var collector = ModelCollector()
+        try await events(3, fixture, queue)
+        try await quarantine(queue)
+        _ = try await collector.drain(queue)
+        #expect(try await fates(queue) == ["not-stored"])
+        #expect(try await queue.dropWaiting(of: [.sample], reason: .consent) == 0)
+        #expect(try await fates(queue) == ["not-stored"], "another stream's")
+        #expect(try await queue.dropWaiting(of: [.event], reason: .consent) == 0)
+        #expect(try await queue.retry(includingUncertain: true) == QueueRetry(records: [], unknown: []))
+        let balance = try #require(try await queue.balance()[.event])
+        #expect(balance.closes && balance.dropped == ["quarantined": 1], "counted once")
+        await queue.close()
+    }
+
     @Test("Are no longer quarantined, and not sent again, where they had arrived after all")
     func arrived() async throws {
         let fixture = try QueueFixture()

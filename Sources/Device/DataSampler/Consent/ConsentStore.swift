@@ -62,7 +62,12 @@ struct ConsentStore: Sendable {
             try file.file.keepAsDamaged()
             tell(DataSamplerNotice(.fileSetAside, damage.message, ["file": Self.name]))
         }
-        try file.save(decision)
+        do throws(DataSamplerError) { try file.save(decision) } catch {
+            // The copy says the same. The file is written by the next start or decision.
+            guard queue != nil else { throw error }
+            tell(DataSamplerNotice(.consentNotCopied, error.message, ["file": Self.name]))
+            return decision.consent
+        }
         if decision == copy {
             let what = damage != nil ? "was damaged" : written == nil ? "was missing" : "held an earlier decision"
             tell(
@@ -84,10 +89,10 @@ struct ConsentStore: Sendable {
         }
     }
 
-    /// Returns once it is on synced disk, in the file and in the copy.
+    /// Returns once it is on synced disk, in the file and in the copy. A stricter decision may be in the copy alone,
+    /// which is the later of the two then: where a full disk takes no file, the person's word holds all the same.
     ///
-    /// - Throws: `storage`. Then it does not hold, but for a stricter one that is in the copy already: that holds from
-    ///   the next start on.
+    /// - Throws: `storage`. Then it does not hold.
     func save(_ consent: DataSamplerConsent, wallTime: Int64) throws(DataSamplerError) {
         // One that was damaged meanwhile is replaced.
         let written = try? file.load()
@@ -97,7 +102,10 @@ struct ConsentStore: Sendable {
         let strictest = former.map(\.consent.strictness).max() ?? DataSamplerConsent.granted.strictness
         if consent == .denied || consent.strictness > strictest {
             try keepCopy(decision)
-            return try file.save(decision)
+            do throws(DataSamplerError) { try file.save(decision) } catch {
+                guard queue != nil else { throw error }
+            }
+            return
         }
         try file.save(decision)
         do throws(DataSamplerError) { try keepCopy(decision) } catch {

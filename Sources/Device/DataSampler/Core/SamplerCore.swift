@@ -79,11 +79,8 @@ final class SamplerCore: Sendable {
                 configuration, queue: queue, queueClock: clock, consent: consent, pins: pins, profile: profile,
                 environment: environment,
                 notices: notices, logger: logger)
-            let status = try await queue.status()
-            if let events = status.streams[.event] {
-                core.changeGate { $0.earlyEvents = EarlyEvents(records: events.waiting, bytes: events.waitingBytes) }
-            }
-            core.tellReplacedQueue(status)
+            try await core.countEarlyEvents()
+            core.tellReplacedQueue(try await queue.status())
             return core
         } catch {
             await queue.close()
@@ -355,8 +352,16 @@ final class SamplerCore: Sendable {
         at stamp: RecordStamp, body: Data,
         durability: Durability
     ) async throws(DataSamplerError) -> UInt64? {
-        let (decision, filter, isTest, isEarly) = state.withLock {
-            ($0.gate.admit(content, bytes: body.count), $0.filter, $0.settings.test, !$0.settings.profileChecked)
+        func admit() -> (RecordGate.Decision, PrivacyFilter, isTest: Bool, isEarly: Bool) {
+            state.withLock {
+                ($0.gate.admit(content, bytes: body.count), $0.filter, $0.settings.test, !$0.settings.profileChecked)
+            }
+        }
+        var (decision, filter, isTest, isEarly) = admit()
+        if case .refuse(.profileNotChecked, _, _) = decision {
+            // What was counted may have been dropped since, or refused by the person.
+            try await countEarlyEvents()
+            (decision, filter, isTest, isEarly) = admit()
         }
         if case .refuse(let code, let why, let counted) = decision {
             if let counted { queue.countDropped(counted, of: stream) }
@@ -399,6 +404,17 @@ final class SamplerCore: Sendable {
         var result: AwaitedDecisions = consent.holdsBack ? .consent : []
         if state.withLock({ !$0.areEarlyEventsDecided }) { result.insert(.firstProfile) }
         return result
+    }
+
+    /// Counts the events that wait, as the queue has them.
+    private func countEarlyEvents() async throws(DataSamplerError) {
+        do {
+            try await queue.flush()
+            let events = try await queue.status().streams[.event]
+            changeGate { $0.earlyEvents = EarlyEvents(records: events?.waiting ?? 0, bytes: events?.waitingBytes ?? 0) }
+        } catch {
+            throw DataSamplerError(.queue, "\(error)", cause: error)
+        }
     }
 
     /// Once a profile is at hand: lets the events go that waited for the first one or, where it switches analytics off,

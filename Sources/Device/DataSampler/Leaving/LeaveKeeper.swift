@@ -124,6 +124,8 @@ actor LeaveKeeper {
         case .success, .empty, .notEnrolled: break
         case let answer: return .waiting("the collector could not be told: \(answer)")
         }
+        // Nothing of this device is left in the queue, so it belongs to whoever enrolls next.
+        do throws(QueueError) { try await core.queue.rebind(to: nil) } catch { throw DataSamplerError(error) }
         try file.file.remove()
         self.note = nil
         core.changeGate { gate in

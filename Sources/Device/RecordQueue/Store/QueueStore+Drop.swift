@@ -11,13 +11,17 @@ extension QueueStore {
         try drop(oldest: count, bytes: bytes, from: .current(stream), reason: reason, keepAside: keepAside)
     }
 
-    /// Drops about as much as fits into one transaction.
+    /// Drops about as much as fits into one transaction, from one table. Between two calls an epoch may end.
     /// - Returns: what was dropped; `nil` if nothing waits.
-    func dropSome(from table: RecordTable, reason: DropReason) throws -> Gap? {
+    func dropSome(of streams: Set<StreamName>, reason: DropReason) throws -> Gap? {
         defer { checkpointIfDue() }
-        return try drop(
-            oldest: QueueFile.transactionRecords, bytes: QueueFile.transactionBytes, from: table, reason: reason,
-            keepAside: false)
+        for table in state.tables where streams.contains(table.stream) {
+            let gap = try drop(
+                oldest: QueueFile.transactionRecords, bytes: QueueFile.transactionBytes, from: table, reason: reason,
+                keepAside: false)
+            if let gap { return gap }
+        }
+        return nil
     }
 
     /// Drops the oldest records, at least one if there is one: up to `count`, and about `bytes` of them at most.

@@ -87,6 +87,17 @@ extension QueueStore {
         }
     }
 
+    /// Somebody does not want these records to be sent any more. They were counted when they were quarantined.
+    func removeQuarantined(of streams: Set<StreamName>) throws {
+        try change { _ in
+            let delete = try connection.cached("DELETE FROM quarantine WHERE stream = ?")
+            for stream in streams {
+                try delete.bind(stream.rawValue, at: 1)
+                try delete.run()
+            }
+        }
+    }
+
     /// The epoch ends. Its numbers mean nothing to the next, so no record may stay open.
     func endQuarantine(_ end: EpochEnd) throws {
         switch end {
