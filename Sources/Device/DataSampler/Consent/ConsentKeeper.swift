@@ -84,8 +84,8 @@ final class ConsentKeeper: Sendable {
     ///
     /// Denying also drops what waits to be sent; a record whose transmission is under way may still arrive.
     ///
-    /// - Throws: `storage` where it could not be put on disk: then nothing changed. `queue`, `queueFull` where records could not be dropped yet: then the decision stands, and
-    ///   dropping goes on at the next `settle()`.
+    /// - Throws: `storage` where it could not be put on disk: then nothing changed. `queue`, `queueFull` where records
+    ///   could not be dropped yet: then the decision stands, and dropping goes on at the next `settle()`.
     func set(_ consent: DataSamplerConsent, wallTime: Int64) async throws(DataSamplerError) {
         // Result, because a lock's closure does not pass typed errors on.
         let outcome = deciding.withLock { _ -> Result<Void, DataSamplerError> in

@@ -734,7 +734,7 @@ package nonisolated enum WireConsent: SwiftProtobuf.Enum, Swift.CaseIterable {
   case unspecified // = 0
   case granted // = 1
 
-  /// records wait apart on the device
+  /// events and samples wait on the device
   case pending // = 2
   case denied // = 3
   case UNRECOGNIZED(Int)
