@@ -50,9 +50,8 @@ extension DataSampler {
     /// Granted: what waited is sent, in order. Denied: what waited is dropped and counted, nothing more is recorded.
     /// The collector is told by a beacon at once.
     ///
-    /// - Throws: `storage` where it could not be put on disk: then nothing changed, though a stricter decision may hold
-    ///   from the next start on. `queue`, `queueFull` where records could not be dropped yet: then the decision stands,
-    ///   and dropping goes on by itself. `notRunning`.
+    /// - Throws: `storage` where it could not be put on disk: then nothing changed. `queue`, `queueFull` where records
+    ///   could not be dropped yet: then the decision stands, and dropping goes on by itself. `notRunning`.
     public func setConsent(_ consent: DataSamplerConsent) async throws(DataSamplerError) {
         let running = try running()
         // Events and samples are held meanwhile, so that none that is made under it is sent by the former one.

@@ -79,8 +79,9 @@ final class SamplerCore: Sendable {
                 configuration, queue: queue, queueClock: clock, consent: consent, pins: pins, profile: profile,
                 environment: environment,
                 notices: notices, logger: logger)
-            try await core.countEarlyEvents()
-            core.tellReplacedQueue(try await queue.status())
+            let status = try await queue.status()
+            core.countEarlyEvents(status)
+            core.tellReplacedQueue(status)
             return core
         } catch {
             await queue.close()
@@ -360,7 +361,12 @@ final class SamplerCore: Sendable {
         var (decision, filter, isTest, isEarly) = admit()
         if case .refuse(.profileNotChecked, _, _) = decision {
             // What was counted may have been dropped since, or refused by the person.
-            try await countEarlyEvents()
+            do throws(QueueError) {
+                try await queue.flush()
+                countEarlyEvents(try await queue.status())
+            } catch {
+                throw DataSamplerError(error)
+            }
             (decision, filter, isTest, isEarly) = admit()
         }
         if case .refuse(let code, let why, let counted) = decision {
@@ -407,14 +413,9 @@ final class SamplerCore: Sendable {
     }
 
     /// Counts the events that wait, as the queue has them.
-    private func countEarlyEvents() async throws(DataSamplerError) {
-        do {
-            try await queue.flush()
-            let events = try await queue.status().streams[.event]
-            changeGate { $0.earlyEvents = EarlyEvents(records: events?.waiting ?? 0, bytes: events?.waitingBytes ?? 0) }
-        } catch {
-            throw DataSamplerError(.queue, "\(error)", cause: error)
-        }
+    private func countEarlyEvents(_ status: QueueStatus) {
+        let events = status.streams[.event]
+        changeGate { $0.earlyEvents = EarlyEvents(records: events?.waiting ?? 0, bytes: events?.waitingBytes ?? 0) }
     }
 
     /// Once a profile is at hand: lets the events go that waited for the first one or, where it switches analytics off,

@@ -63,7 +63,8 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         /// The file of the consent decision was damaged or gone, or held an earlier decision. It was made anew from the
         /// copy in the queue.
         public static let consentRestored = Kind(rawValue: "consent-restored")
-        /// The queue could not keep a copy of the file of the consent decision.
+        /// The decision on consent is on disk only once: the queue could not keep its copy, or the file could not be
+        /// written.
         public static let consentNotCopied = Kind(rawValue: "consent-not-copied")
         /// The queue's file was damaged or gone and was replaced by what is readable of it; `details["salvaged"]`,
         /// `details["lost"]`.

@@ -117,9 +117,10 @@ final class Baseline {
     /// Takes over a file's chains, their counts and the file's name, in one synced transaction. A repetition changes
     /// nothing.
     ///
-    /// A chain's counts in a file are normally those by which its mark moved in it. If the file has other row counts
-    /// than at its close, or a chain entered it at another mark than the baseline's, the rows are counted one by one,
-    /// so that missing ones stay visible. This takes long, so it happens before the transaction, for which others wait.
+    /// A chain's counts in a file are normally those by which its mark moved in it. This is not so if the file has
+    /// other row counts than at its close, or if a chain entered it at another mark than the baseline's. Then the rows
+    /// are counted one by one, so that missing ones stay visible. This takes long, so it happens before the
+    /// transaction, for which others wait.
     /// - Parameter file: the oldest of its stream; nobody writes to it.
     func absorb(_ file: RecordFile, at time: Int64) throws(StoreError) {
         let noted = try StoreError.mapping { () throws(SQLiteError) in
