@@ -26,8 +26,8 @@ package struct NoticeCourier: Sendable {
         self.post = post
     }
 
-    /// Runs until the task is cancelled. The very first run begins with notices that last; what ended before is not
-    /// delivered.
+    /// Runs until the task is cancelled. The very first run begins with notices that have not ended; one that ended
+    /// before is not delivered.
     package func run(on clock: some Clock<Duration>) async {
         let began = service.now()
         var failures = 0

@@ -100,7 +100,7 @@ package struct NoticeCounts: Equatable, Sendable {
     package struct Count: Equatable, Sendable {
         /// Listed notices.
         package var notices = 0
-        /// Listed notices that last: they have an end that has not come.
+        /// Listed notices that can end and have not ended.
         package var lasting = 0
         /// How often they were raised in total.
         package var raised = 0

@@ -74,7 +74,7 @@ struct Listening {
 ///
 /// What was reported is read from the notices themselves, so a restart reports nothing twice.
 struct SilencePlan: Equatable {
-    /// The most notices of one organization that last or began within a day.
+    /// The most notices of one organization that have not ended or began within a day.
     static let toldOneByOne = 20
     /// A device that becomes silent again within this time continues its notice, so it is not delivered again and
     /// again.
