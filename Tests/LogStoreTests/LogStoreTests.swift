@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import WireModel
 
@@ -115,6 +116,21 @@ import WireModel
         // Every other ordinal is a session's.
         #expect(log.lines.map(\.number.value) == [2_000_001, 4_000_001, 6_000_001])
         #expect(try temporary.files.filter { $0.hasSuffix(".log") || $0.hasSuffix(".partial") }.isEmpty)
+    }
+
+    /// On a busy machine, the thread of low priority that seals gets its turn after the store was closed.
+    @Test func aClosedStoreTakesNoSegmentFromTheNextOne() async throws {
+        let isOver = Atomic(false)
+        for _ in 0..<ProcessInfo.processInfo.activeProcessorCount {
+            Thread.detachNewThread { while !isOver.load(ordering: .relaxed) {} }
+        }
+        defer { isOver.store(true, ordering: .relaxed) }
+        for run in 1...30 {
+            let store = try store()
+            store.information("run \(run)")
+            await store.close()
+            try #require(try temporary.files.allSatisfy { !$0.hasSuffix(".log") && !$0.hasSuffix(".partial") })
+        }
     }
 
     @Test func aStoreThatIsOnlyLetGoWritesWhatWaits() async throws {

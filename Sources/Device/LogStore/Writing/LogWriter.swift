@@ -45,8 +45,8 @@ final class LogWriter: Sendable {
     private let maintenance = Mutex(Maintenance.none)
     private let isStopping = Atomic(false)
     private let session: SessionKeeper
-    /// Serializes sealing. A stop that seals waits for the sealing under way.
-    private let sealing = Mutex(())
+    /// Serializes sealing. A stop that seals waits for the sealing under way. True once a stop has sealed.
+    private let sealing = Mutex(false)
     private let stopped = Mutex<[@Sendable () -> Void]?>([])
 
     /// Losses are reported and saved at most this often.
@@ -161,7 +161,7 @@ final class LogWriter: Sendable {
         waiting.withLock { $0.close() }
         let isOver = stopped.withLock { waiters in
             guard waiters != nil else { return true }
-            if sealing { waiters?.append { [self] in sealAll() } }
+            if sealing { waiters?.append { [self] in sealAll(isLast: true) } }
             waiters?.append(completion)
             return false
         }
@@ -296,9 +296,13 @@ final class LogWriter: Sendable {
         }
     }
 
-    private func sealAll() {
+    private func sealAll(isLast: Bool = false) {
         // A segment that cannot be sealed stays readable. The next segment, or the next hour, tries again.
-        sealing.withLock { _ in
+        sealing.withLock { isOver in
+            // The thread of low priority may get its turn only after the store was closed, and another may be open by
+            // then. It must not take a segment away from that one's sealing.
+            guard !isOver else { return }
+            isOver = isLast
             // Crash logs are segments too, so a stop that seals waits for them.
             session.reportCrashes()
             guard let sealer = try? SegmentSealer() else { return }
