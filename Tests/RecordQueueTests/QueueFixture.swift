@@ -96,15 +96,24 @@ struct ModelCollector {
     }
 
     var histories: [Key: History] = [:]
+    /// Epochs of which records came, in that order.
+    private var epochs: [EpochID] = []
     /// Numbers up to here are removed by retention: what could tell is gone.
     var removedUpTo: UInt64 = 0
 
+    /// In the order of their epochs and numbers.
     var stored: [StreamName: [Data]] {
-        histories.reduce(into: [:]) { $0[$1.key.stream, default: []] += $1.value.records }
+        epochs.reduce(into: [:]) { stored, epoch in
+            for stream in StreamName.allCases {
+                guard let history = histories[Key(epoch: epoch, stream: stream)] else { continue }
+                stored[stream, default: []] += history.records
+            }
+        }
     }
 
     mutating func post(_ part: BatchPart) -> PartAnswer {
         let key = Key(epoch: part.epoch, stream: part.stream)
+        if !epochs.contains(part.epoch) { epochs.append(part.epoch) }
         var history = histories[key] ?? History()
         defer { histories[key] = history }
         func answer(_ outcome: PartOutcome, _ detail: String = "") -> PartAnswer {
