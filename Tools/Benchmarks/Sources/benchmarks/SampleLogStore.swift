@@ -1,5 +1,6 @@
 import Foundation
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// A store of sealed segments with lines as programs write them, and the same lines in one file. Errors lie in one
@@ -28,7 +29,7 @@ struct SampleLogStore {
     init(directory: String, plain: String, bytes wanted: Int) throws {
         let store = StoreDirectory(path: directory)
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        let all = try StoreFile(replacing: plain)
+        let all = try OpenFile<LogStoreError>(replacing: plain)
         let sealer = try SegmentSealer()
         var random = SplitMix(state: 7)
         var time = Self.start
@@ -49,7 +50,7 @@ struct SampleLogStore {
             }
             guard !text.isEmpty else { break }
             try all.write(text)
-            try StoreFile(replacing: store.path(name, .text)).write(text)
+            try OpenFile<LogStoreError>(replacing: store.path(name, .text)).write(text)
             guard let index = try sealer.seal(name, in: store, epoch: LogEpochID(high: 1, low: 1)).index else {
                 throw BenchmarkError("segment \(segments) was not sealed")
             }
@@ -70,7 +71,7 @@ struct SampleLogStore {
         let message = messages[Int(random.next() % UInt64(messages.count))]
         let request = String(random.next() & 0xFFFF_FFFF, radix: 16)
         let text =
-            "\(LogTime.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \(message)\t"
+            "\(Timestamp.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \(message)\t"
             + "bytes=\(random.next() % 100_000) host=node-\(random.next() % 40).example.net request=\(request) took=\(random.next() % 900)ms\n"
         return Array(text.utf8)
     }

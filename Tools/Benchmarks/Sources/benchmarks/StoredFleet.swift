@@ -110,7 +110,7 @@ struct StoredFleet {
     /// - Parameter day: counted from the first; the oldest there is.
     func millisecondsToRemove(day: Int) async throws -> Double {
         try await Stopwatch.seconds {
-            try await store.dropPartition(day: UTCDay(number: Self.firstDay + day), stream: .sample)
+            try await store.drop(Partition(day: UTCDay(number: Self.firstDay + day), stream: .sample))
         } * 1000
     }
 
