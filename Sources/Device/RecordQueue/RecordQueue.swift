@@ -121,8 +121,7 @@ package final class RecordQueue: Sendable {
             while left > 0,
                 let gap = try store.drop(
                     oldest: min(left, QueueFile.transactionRecords), bytes: QueueFile.transactionBytes, of: stream,
-                    reason: reason,
-                    keepAside: keepAside)
+                    reason: reason, keepAside: keepAside)
             {
                 left -= Int(gap.count)
                 dropped = dropped?.merged(with: gap) ?? gap

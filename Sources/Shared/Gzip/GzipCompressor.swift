@@ -29,8 +29,7 @@ package final class GzipCompressor {
         scratch = .allocate(byteCount: GzipCompressor.scratchBytes, alignment: 16)
         let result = deflateInit2_(
             stream, Int32(level), Z_DEFLATED, GzipCompressor.gzipWindowBits, GzipCompressor.defaultMemoryLevel,
-            Z_DEFAULT_STRATEGY,
-            ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+            Z_DEFAULT_STRATEGY, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
         guard result == Z_OK else {
             throw GzipError(code: .outOfMemory, message: "zlib could not be set up for compressing (\(result))")
         }

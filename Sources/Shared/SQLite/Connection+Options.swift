@@ -73,8 +73,7 @@ extension Connection {
 
         package init(
             mode: Mode = .create, synchronous: Synchronous = .full, journalMode: JournalMode = .wal,
-            exclusiveLocking: Bool = false,
-            applicationID: Int32? = nil
+            exclusiveLocking: Bool = false, applicationID: Int32? = nil
         ) {
             self.mode = mode
             self.synchronous = synchronous

@@ -141,8 +141,7 @@ package struct ChunkPlanner {
             chunks.append(
                 ChunkPlan.Chunk(
                     type: piece.type, parts: [], rawBytes: 0, lines: 0, first: piece.first, last: piece.last,
-                    earliest: 0, latest: 0,
-                    rawDigest: piece.digests?.raw, storedDigest: piece.digests?.stored,
+                    earliest: 0, latest: 0, rawDigest: piece.digests?.raw, storedDigest: piece.digests?.stored,
                     storedBytes: piece.digests?.storedBytes))
         } else {
             // The digests from sealing hold for one segment alone, and the chunk now has more.
@@ -220,8 +219,7 @@ final class FilteredSegmentPlanner {
                     piece
                     ?? ChunkPlanner.Piece(
                         part: ChunkPlan.Part(segment.name, offset..<offset, isCopied: false), type: type,
-                        first: position, last: position,
-                        tally: LineTally())
+                        first: position, last: position, tally: LineTally())
                 next.part.bytes = offset + line.count - next.part.offset
                 next.last = position
                 next.tally.add(fields, bytes: line.count)

@@ -162,8 +162,7 @@ extension SessionRecord {
     var text: String {
         var lines = [
             Self.head, "application \(Self.oneLine(application))", "version \(Self.oneLine(version))",
-            "process \(process)",
-            "started \(started)",
+            "process \(process)", "started \(started)",
         ]
         if let bootID { lines.append("boot \(Self.oneLine(bootID))") }
         if let backtraces, !backtraces.contains("\n") { lines.append("backtraces \(backtraces)") }

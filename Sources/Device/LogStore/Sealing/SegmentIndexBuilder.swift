@@ -41,8 +41,7 @@ package struct SegmentIndexBuilder {
             epoch: epoch,
             whole: whole.stretch(first: LogNumber(segment: name.ordinal, position: 1), storedBytes: storedBytes),
             last: LogNumber(segment: name.ordinal, position: UInt64(whole.lines)),
-            rawDigest: Data(rawDigest.finalize()),
-            storedDigest: Data(storedDigest.finalize()), blocks: blocks)
+            rawDigest: Data(rawDigest.finalize()), storedDigest: Data(storedDigest.finalize()), blocks: blocks)
     }
 }
 

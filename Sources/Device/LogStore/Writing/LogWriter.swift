@@ -147,8 +147,7 @@ final class LogWriter: Sendable {
                 losses.count(waiting.refused, as: .overload)
                 return Figures(
                     written: written, unsaved: losses.unsaved, waiting: waiting.buffer.counts,
-                    waitingBytes: waiting.buffer.count,
-                    failure: losses.failure)
+                    waitingBytes: waiting.buffer.count, failure: losses.failure)
             }
         }
     }

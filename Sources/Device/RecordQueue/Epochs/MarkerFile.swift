@@ -107,8 +107,7 @@ final class MarkerFile {
             words[1] == version || words[1] == shelfVersion,
             words.last.map(String.init) == checksum(words.dropLast().joined(separator: " ")).description,
             let sequence = UInt64(words[2]), sequence < .max, let epoch = EpochID(String(words[3])),
-            let ordinal = Int64(words[4]),
-            ordinal > 0
+            let ordinal = Int64(words[4]), ordinal > 0
         else { return nil }
         var streams: [StreamName: EpochMarker.Stream] = [:]
         for (stream, word) in zip(StreamName.allCases, words[5...]) {

@@ -71,8 +71,7 @@ extension QueueStore {
             let body = statement.data(4)
             var row = MovableRow(
                 number: try statement.uint64(0), queueTime: statement.int64(1),
-                size: UInt64(max(0, statement.int64(2))),
-                link: ChainLink(statement.data(3)))
+                size: UInt64(max(0, statement.int64(2))), link: ChainLink(statement.data(3)))
             let prior = running.flatMap { $0.number + 1 == row.number ? $0.link : nil }
             let fits = prior.map { $0.appending(body) == row.link } ?? true
             row.record = fits ? NewRecord(requeueing: body, stream: table.stream, number: row.number) : nil

@@ -122,8 +122,7 @@ extension QueueStore {
             directory: directory, epoch: state.epoch.description, collector: state.binding?.collector.description,
             organization: state.binding?.organization, device: state.binding?.device.description,
             parting: state.divergence?.reason.rawValue, streams: streams, ended: ended, quarantine: try quarantined(),
-            files: files(),
-            corruptFiles: SalvageFiles(directory: directory).kept)
+            files: files(), corruptFiles: SalvageFiles(directory: directory).kept)
     }
 
     private func quarantined() throws -> [QueueInspection.Quarantined] {
@@ -245,16 +244,14 @@ extension RecordQueue {
                 try store.close()
                 try Salvage.replace(
                     "repair: \(first)", files: SalvageFiles(directory: directory), configuration: configuration,
-                    clock: clock,
-                    logger: logger)
+                    clock: clock, logger: logger)
                 store = try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
             }
             let note = store.state.ended.last { $0.salvage != nil }?.salvage
             try store.close()
             return QueueRepair(
                 findings: findings.isEmpty ? [note?.cause ?? ""] : findings, file: note?.file,
-                salvaged: note?.salvaged ?? 0,
-                lost: note?.lost ?? 0)
+                salvaged: note?.salvaged ?? 0, lost: note?.lost ?? 0)
         } catch {
             throw QueueError(error)
         }

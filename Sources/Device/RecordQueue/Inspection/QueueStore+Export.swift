@@ -121,8 +121,7 @@ extension QueueStore {
 
     private static let names = [
         1: "beacon", 2: "command-result", 10: "event", 20: "system", 21: "analytics", 22: "network-data",
-        23: "network-adapter",
-        24: "wlan", 25: "gps", 26: "custom",
+        23: "network-adapter", 24: "wlan", 25: "gps", 26: "custom",
     ]
 }
 

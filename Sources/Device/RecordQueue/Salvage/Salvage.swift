@@ -78,8 +78,7 @@ enum Salvage {
         let state = found.state(marker: EpochMarker(in: files.directory), now: clock.now())
         let store = try QueueStore(
             directory: files.salvaging, name: SalvageFiles.newName, initial: state, configuration: configuration,
-            clock: clock,
-            logger: logger)
+            clock: clock, logger: logger)
         let outcome = try store.fill(from: pages, found: found, marker: EpochMarker(in: files.directory), note: note)
         // Its WAL stays behind.
         guard try !store.connection.checkpoint(.truncate).busy else {
@@ -198,8 +197,7 @@ extension QueueStore {
                     """)
                 try statement.bind(
                     record.number, record.kind, record.wallTime, record.queueTime, record.body.count, record.keyID,
-                    record.link,
-                    record.body, record.chain.rawValue)
+                    record.link, record.body, record.chain.rawValue)
                 try statement.run()
             }
             // Moving them into the new epoch needs this reserve.

@@ -93,8 +93,7 @@ enum SalvageRow {
         self = .record(
             Record(
                 chain: chain, number: number, kind: kind, wallTime: wallTime, queueTime: queueTime, keyID: keyID,
-                link: Data(link),
-                body: data))
+                link: Data(link), body: data))
     }
 
     private static func formerChain(_ kind: Int64) -> ChainCode? {
@@ -159,8 +158,7 @@ enum SalvageRow {
     private init?(epoch id: Int64, _ row: RawRow) {
         guard row.columns.count == 9, id > 0, let identifier = row.bytes(1).flatMap({ EpochID($0) }),
             let phase = row.integer(3).flatMap({ EndedEpoch.Phase(rawValue: Int(clamping: $0)) }),
-            let ended = row.integer(4),
-            let salvaged = row.count(7), let lost = row.count(8)
+            let ended = row.integer(4), let salvaged = row.count(7), let lost = row.count(8)
         else { return nil }
         let end = row.text(2).flatMap { EpochEnd(rawValue: $0) }
         guard end != nil || row.isNull(2) else { return nil }

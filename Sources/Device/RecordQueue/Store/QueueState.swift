@@ -47,8 +47,7 @@ struct QueueState: Equatable, Sendable {
         let apart = apart(stream)
         return StreamTotals(
             produced: ledger.produced + apart, waiting: ledger.rowCount + apart, apart: apart,
-            dropped: ledger.droppedAboveMark,
-            droppedUnnumbered: ledger.unnumbered)
+            dropped: ledger.droppedAboveMark, droppedUnnumbered: ledger.unnumbered)
     }
 
     /// Every ledger that has a row on disk, by ordinal.

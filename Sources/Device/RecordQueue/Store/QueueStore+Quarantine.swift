@@ -28,8 +28,7 @@ extension QueueStore {
             found.append(
                 QuarantineRow(
                     number: try rows.uint64(0), kind: rows.int64(1), wallTime: rows.int64(2), queueTime: rows.int64(3),
-                    keyID: rows.int64(4),
-                    link: rows.data(5), body: rows.data(6)))
+                    keyID: rows.int64(4), link: rows.data(5), body: rows.data(6)))
         }
         return found.reversed()
     }
@@ -48,8 +47,7 @@ extension QueueStore {
         for row in rows {
             try insert.bind(
                 stream.rawValue, row.number, reason.rawValue, row.wallTime, row.queueTime, row.body.count, row.keyID,
-                row.link, row.body,
-                fate.rawValue)
+                row.link, row.body, fate.rawValue)
             try insert.run()
         }
         let trim = try connection.cached(

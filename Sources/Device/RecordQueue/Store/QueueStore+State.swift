@@ -45,8 +45,7 @@ extension QueueStore {
             guard let end = row.end else { continue }
             var epoch = EndedEpoch(
                 ordinal: row.ordinal, id: row.id, end: end, phase: row.phase, endedWallTime: row.endedWallTime,
-                salvage: row.salvage,
-                streams: StreamLedgers())
+                salvage: row.salvage, streams: StreamLedgers())
             if row.phase != .settled { epoch.streams = try loadLedgers(row.ordinal, clock: state.clock) }
             state.ended.append(epoch)
         }
@@ -184,8 +183,7 @@ extension QueueStore {
         let statement = try connection.cached("INSERT OR REPLACE INTO epoch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
         try statement.bind(
             ordinal, id.data, ended?.end.rawValue, (ended?.phase ?? .closing).rawValue, ended?.endedWallTime ?? 0,
-            ended?.salvage?.cause,
-            ended?.salvage?.file, ended?.salvage?.salvaged ?? 0, ended?.salvage?.lost ?? 0)
+            ended?.salvage?.cause, ended?.salvage?.file, ended?.salvage?.salvaged ?? 0, ended?.salvage?.lost ?? 0)
         try statement.run()
     }
 
@@ -272,8 +270,7 @@ extension QueueStore {
         try statement.bind(
             ledger.last, ledger.lastLink.data, ledger.lastQueueTime, ledger.rowCount, ledger.bytes, ledger.mark.number,
             ledger.mark.link.data, ledger.mark.stored, ledger.mark.lostAtCollector, ledger.closing.matched,
-            ledger.closing.bound,
-            ledger.closing.isUnknown ? 1 : 0, chain.rawValue)
+            ledger.closing.bound, ledger.closing.isUnknown ? 1 : 0, chain.rawValue)
         try statement.run()
         let former = former ?? StreamLedger()
         if ledger.gaps != former.gaps { try saveGaps(ledger.gaps, over: former.gaps, chain) }

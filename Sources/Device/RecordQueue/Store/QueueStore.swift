@@ -39,8 +39,7 @@ final class QueueStore {
     ///   - initial: the content of a new file; `nil` for an empty queue.
     init(
         directory: String, name: String = QueueFile.databaseName, initial: QueueState? = nil,
-        configuration: RecordQueue.Configuration,
-        clock: any RecordClock, logger: Logger
+        configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
     ) throws {
         self.directory = directory
         self.configuration = configuration

@@ -32,8 +32,7 @@ final class QueueWriter: @unchecked Sendable {
 
     init(
         store: QueueStore, isReplaced: Bool, lock: DirectoryLock, configuration: RecordQueue.Configuration,
-        logger: Logger,
-        replaceFile: @escaping @Sendable (QueueError) throws -> QueueStore
+        logger: Logger, replaceFile: @escaping @Sendable (QueueError) throws -> QueueStore
     ) {
         self.replaceFile = replaceFile
         self.store = store
