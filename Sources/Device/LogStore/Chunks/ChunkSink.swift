@@ -12,6 +12,10 @@ package protocol ChunkSink {
 }
 
 extension ChunkSink {
+    package mutating func copy(_ range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) {
+        try write(range: range, of: file)
+    }
+
     mutating func write(_ bytes: [UInt8]) throws(LogStoreError) {
         try bytes.withUnsafeBufferPointer { (buffer) throws(LogStoreError) in try write(UnsafeRawBufferPointer(buffer))
         }
@@ -35,10 +39,6 @@ package struct MemoryChunkSink: ChunkSink {
     package init() {}
 
     package mutating func write(_ bytes: UnsafeRawBufferPointer) { data.append(contentsOf: bytes) }
-
-    package mutating func copy(_ range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) {
-        try write(range: range, of: file)
-    }
 }
 
 /// Counts and hashes the bytes and passes them on.
@@ -55,10 +55,6 @@ package struct DigestChunkSink<Target: ChunkSink>: ChunkSink {
         self.bytes += bytes.count
         hash.update(bufferPointer: bytes)
         try target.write(bytes)
-    }
-
-    package mutating func copy(_ range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) {
-        try write(range: range, of: file)
     }
 }
 
