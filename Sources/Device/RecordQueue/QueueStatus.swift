@@ -36,6 +36,7 @@ package struct QueueStatus: Equatable, Sendable {
 
     /// The result of salvaging a queue file that was corrupt or gone.
     package struct Salvage: Equatable, Sendable {
+        /// Why the file was replaced.
         package var cause: String
         /// The directory that keeps the file; empty if there was none.
         package var file: String

@@ -17,23 +17,12 @@ struct EndedEpoch: Equatable, Sendable {
     var phase: Phase
     /// The device's wall clock, microseconds since 1970.
     var endedWallTime: Int64
-    var salvage: SalvageNote?
+    var salvage: QueueStatus.Salvage?
     /// While moving: the progress, and the rows that are left.
     var streams: StreamLedgers
 
     /// Whether it ended by a wipe, or a later wipe abandoned what it had kept.
     var isWiped: Bool { end == .wiped || StreamName.allCases.contains { streams[$0].abandoned?.reason == .wiped } }
-}
-
-/// The result of salvaging a corrupt file.
-struct SalvageNote: Equatable, Sendable {
-    /// Why the file was replaced.
-    var cause: String
-    /// The directory that keeps the corrupt file.
-    var file: String
-    var salvaged: UInt64
-    /// Numbers without a readable row.
-    var lost: UInt64
 }
 
 /// Why an epoch ended.

@@ -53,7 +53,7 @@ enum Salvage {
         logger: Logger
     ) throws {
         let aside = try files.moveAside(at: clock.now().wallTime)
-        let note = SalvageNote(cause: String(cause.prefix(500)), file: aside, salvaged: 0, lost: 0)
+        let note = QueueStatus.Salvage(cause: String(cause.prefix(500)), file: aside, salvaged: 0, lost: 0)
         let outcome = try fill(files, note: note, configuration: configuration, clock: clock, logger: logger)
         try files.publish(as: aside)
         logger.error(
@@ -66,9 +66,9 @@ enum Salvage {
 
     /// Makes the new file from what the old one still contains.
     private static func fill(
-        _ files: SalvageFiles, note: SalvageNote, configuration: RecordQueue.Configuration, clock: any RecordClock,
-        logger: Logger
-    ) throws -> SalvageNote {
+        _ files: SalvageFiles, note: QueueStatus.Salvage, configuration: RecordQueue.Configuration,
+        clock: any RecordClock, logger: Logger
+    ) throws -> QueueStatus.Salvage {
         let pages = RawPages(database: files.corruptDatabase, wal: files.corruptDatabase + "-wal")
         var found = SalvagedState()
         var rows = RawRows(pages, greatestPayload: QueueFile.greatestPayload)
@@ -91,9 +91,9 @@ enum Salvage {
 
 extension QueueStore {
     /// Takes the records of a corrupt file.
-    fileprivate func fill(from pages: RawPages, found: SalvagedState, marker: EpochMarker?, note: SalvageNote) throws
-        -> SalvageNote
-    {
+    fileprivate func fill(
+        from pages: RawPages, found: SalvagedState, marker: EpochMarker?, note: QueueStatus.Salvage
+    ) throws -> QueueStatus.Salvage {
         var unknown: [StreamName: UInt64] = [:]
         var shelf: [StreamName: [UInt64: SalvageRow.Record]] = [:]
         var batch: [SalvageRow.Record] = []
@@ -140,7 +140,7 @@ extension QueueStore {
 
     /// Records that waited for consent in a file of version 5 or before go into the new epoch, in their order.
     private func takeIn(
-        shelf rows: [SalvageRow.Record], waiting: UInt64, of stream: StreamName, _ note: inout SalvageNote
+        shelf rows: [SalvageRow.Record], waiting: UInt64, of stream: StreamName, _ note: inout QueueStatus.Salvage
     ) throws {
         var taken: UInt64 = 0
         do {
@@ -207,7 +207,7 @@ extension QueueStore {
     }
 
     /// Deletes rows that do not follow from the row before, and corrects the ledgers.
-    private func count(_ unknown: [StreamName: UInt64], _ note: SalvageNote) throws -> SalvageNote {
+    private func count(_ unknown: [StreamName: UInt64], _ note: QueueStatus.Salvage) throws -> QueueStatus.Salvage {
         let tables = state.tables.filter { $0 != .current($0.stream) }
         for table in tables {
             for chunk in try unchained(table).chunked(1000) {

@@ -16,13 +16,14 @@ enum SalvageRow {
         var body: Data
     }
 
+    /// A row of table `epoch`. The store reads it as this type too.
     struct Epoch {
         var ordinal: Int64
         var id: EpochID
         var end: EpochEnd?
         var phase: EndedEpoch.Phase
         var endedWallTime: Int64
-        var note: SalvageNote?
+        var note: QueueStatus.Salvage?
     }
 
     struct Meta {
@@ -105,29 +106,25 @@ enum SalvageRow {
     }
 
     private init?(ledger id: Int64, _ row: RawRow) {
-        guard let chain = ChainCode(rawValue: id), let last = row.count(1),
-            let lastLink = row.bytes(2).flatMap({ ChainLink($0) }),
-            let lastQueueTime = row.integer(3), let rows = row.count(4), let bytes = row.count(5),
-            let mark = row.count(6),
-            let markLink = row.bytes(7).flatMap({ ChainLink($0) }), let stored = row.count(8), let lost = row.count(9)
+        guard let chain = ChainCode(rawValue: id), let rows = row.count(4), var ledger = Self.ledger(row, bytesAt: 5)
         else { return nil }
-        var ledger = StreamLedger()
-        ledger.last = last
-        ledger.lastLink = lastLink
-        ledger.lastQueueTime = lastQueueTime
         ledger.rowCount = rows
-        ledger.bytes = bytes
-        ledger.mark = StreamMark(number: mark, link: markLink, stored: stored, lostAtCollector: lost)
         self = .ledger(chain, ledger)
     }
 
-    /// A ledger of version 1.
+    /// A ledger of version 1, which had no count of rows.
     private init?(formerLedger id: Int64, _ row: RawRow) {
-        guard let stream = StreamName(rawValue: Int(clamping: id)), let last = row.count(1),
-            let lastLink = row.bytes(2).flatMap({ ChainLink($0) }), let lastQueueTime = row.integer(3),
-            let bytes = row.count(4),
-            let mark = row.count(5), let markLink = row.bytes(6).flatMap({ ChainLink($0) }), let stored = row.count(7),
-            let lost = row.count(8)
+        guard let stream = StreamName(rawValue: Int(clamping: id)), let ledger = Self.ledger(row, bytesAt: 4)
+        else { return nil }
+        self = .ledger(ChainCode(ordinal: 1, stream: stream), ledger)
+    }
+
+    /// - Parameter place: the column of the bytes; the mark's columns follow it.
+    private static func ledger(_ row: RawRow, bytesAt place: Int) -> StreamLedger? {
+        guard let last = row.count(1), let lastLink = row.bytes(2).flatMap({ ChainLink($0) }),
+            let lastQueueTime = row.integer(3), let bytes = row.count(place), let mark = row.count(place + 1),
+            let markLink = row.bytes(place + 2).flatMap({ ChainLink($0) }), let stored = row.count(place + 3),
+            let lost = row.count(place + 4)
         else { return nil }
         var ledger = StreamLedger()
         ledger.last = last
@@ -135,7 +132,7 @@ enum SalvageRow {
         ledger.lastQueueTime = lastQueueTime
         ledger.bytes = bytes
         ledger.mark = StreamMark(number: mark, link: markLink, stored: stored, lostAtCollector: lost)
-        self = .ledger(ChainCode(ordinal: 1, stream: stream), ledger)
+        return ledger
     }
 
     private init?(gap row: RawRow) {
@@ -162,7 +159,9 @@ enum SalvageRow {
         else { return nil }
         let end = row.text(2).flatMap { EpochEnd(rawValue: $0) }
         guard end != nil || row.isNull(2) else { return nil }
-        let note = row.text(5).map { SalvageNote(cause: $0, file: row.text(6) ?? "", salvaged: salvaged, lost: lost) }
+        let note = row.text(5).map {
+            QueueStatus.Salvage(cause: $0, file: row.text(6) ?? "", salvaged: salvaged, lost: lost)
+        }
         self = .epoch(Epoch(ordinal: id, id: identifier, end: end, phase: phase, endedWallTime: ended, note: note))
     }
 

@@ -103,8 +103,6 @@ extension EndedEpoch {
     fileprivate var status: QueueStatus.Ended {
         QueueStatus.Ended(
             epoch: id, end: end, isClosed: phase != .closing, endedWallTime: endedWallTime, waiting: streams.rowCount,
-            salvage: salvage.map {
-                QueueStatus.Salvage(cause: $0.cause, file: $0.file, salvaged: $0.salvaged, lost: $0.lost)
-            })
+            salvage: salvage)
     }
 }

@@ -45,7 +45,7 @@ extension QueueStore {
             guard let end = row.end else { continue }
             var epoch = EndedEpoch(
                 ordinal: row.ordinal, id: row.id, end: end, phase: row.phase, endedWallTime: row.endedWallTime,
-                salvage: row.salvage, streams: StreamLedgers())
+                salvage: row.note, streams: StreamLedgers())
             if row.phase != .settled { epoch.streams = try loadLedgers(row.ordinal, clock: state.clock) }
             state.ended.append(epoch)
         }
@@ -132,32 +132,23 @@ extension QueueStore {
 
     // MARK: - Epochs
 
-    private struct EpochRow {
-        var ordinal: Int64
-        var id: EpochID
-        var end: EpochEnd?
-        var phase: EndedEpoch.Phase
-        var endedWallTime: Int64
-        var salvage: SalvageNote?
-    }
-
-    private func loadEpochs() throws -> [EpochRow] {
+    private func loadEpochs() throws -> [SalvageRow.Epoch] {
         let statement = try connection.cached(
             "SELECT ordinal, id, reason, phase, ended_wall_time, cause, file, salvaged, lost FROM epoch ORDER BY ordinal"
         )
         defer { statement.reset() }
-        var rows: [EpochRow] = []
+        var rows: [SalvageRow.Epoch] = []
         while try statement.step() {
             let name = statement.optionalString(2)
             guard let id = EpochID(statement.data(1)), statement.int64(0) > 0,
                 let phase = EndedEpoch.Phase(rawValue: statement.int(3)),
                 name == nil || EpochEnd(rawValue: name ?? "") != nil
             else { throw corrupt("the note of epoch \(statement.int64(0)) is damaged") }
-            var row = EpochRow(
+            var row = SalvageRow.Epoch(
                 ordinal: statement.int64(0), id: id, end: name.flatMap { EpochEnd(rawValue: $0) }, phase: phase,
                 endedWallTime: statement.int64(4))
             if let cause = statement.optionalString(5) {
-                row.salvage = SalvageNote(
+                row.note = QueueStatus.Salvage(
                     cause: cause, file: statement.string(6), salvaged: try statement.uint64(7),
                     lost: try statement.uint64(8))
             }
