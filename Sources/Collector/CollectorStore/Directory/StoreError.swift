@@ -96,7 +96,12 @@ extension StoreError {
         self.init(code, error.message, cause: error)
     }
 
-    /// Runs a body that throws SQLite's errors and translates them.
+    /// The value of an expression that throws SQLite's errors, which are translated.
+    static func mapping<T>(_ value: @autoclosure () throws(SQLiteError) -> T) throws(StoreError) -> T {
+        do { return try value() } catch { throw StoreError(error) }
+    }
+
+    /// The same for several statements.
     static func mapping<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
         do { return try body() } catch { throw StoreError(error) }
     }

@@ -146,6 +146,9 @@ enum CollectorDatabase {
         CREATE INDEX notice_unposted ON notice (id) WHERE posted < 2;
         """
 
+    /// What brings a file from each version to the next; the first makes version 1.
+    private static let schemas = [firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema]
+
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.
     /// - Throws: `.conflict` where record files are there without it: a file made anew beside them would know none
     ///   of their devices and start their marks again.
@@ -164,13 +167,8 @@ enum CollectorDatabase {
             found = try connection.userVersion
         } catch { throw .ofDatabase(error, in: directory) }
         if found < version {
-            try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.immediate) }
-            do {
+            try connection.transaction(mapping: StoreError.init) { () throws(StoreError) in
                 try bringUpToDate(connection, directory, partitions)
-                try StoreError.mapping { () throws(SQLiteError) in try connection.commit() }
-            } catch {
-                connection.rollback()
-                throw error
             }
         }
         try Files<StoreError>.sync(directory: directory.path)
@@ -181,45 +179,22 @@ enum CollectorDatabase {
     private static func bringUpToDate(
         _ connection: Connection, _ directory: DataDirectory, _ partitions: [Partition]
     ) throws(StoreError) {
-        let found = try StoreError.mapping { () throws(SQLiteError) in try connection.userVersion }
-        if found < 1 {
-            // An empty file may replace a lost one, so it is treated as missing.
-            try refuseAnew(directory, partitions)
-            try StoreError.mapping { () throws(SQLiteError) in try connection.execute(firstSchema) }
-        }
-        if found < 2 {
+        let found = try StoreError.mapping(connection.userVersion)
+        // An empty file may replace a lost one, so it is treated as missing.
+        if found < 1 { try refuseAnew(directory, partitions) }
+        for next in stride(from: max(1, found + 1), through: version, by: 1) {
             try StoreError.mapping { () throws(SQLiteError) in
-                try connection.execute(secondSchema)
-                try giveKeys(connection)
-                let list = RecordFileList(connection)
-                for partition in partitions { try list.add(partition, at: 0) }
-                try connection.setUserVersion(2)
-            }
-        }
-        if found < 3 {
-            try StoreError.mapping { () throws(SQLiteError) in
-                try connection.execute(thirdSchema)
-                try connection.setUserVersion(3)
-            }
-        }
-        if found < 4 {
-            try StoreError.mapping { () throws(SQLiteError) in
-                try connection.execute(fourthSchema)
-                try connection.setUserVersion(4)
-            }
-        }
-        if found < 5 {
-            try StoreError.mapping { () throws(SQLiteError) in
-                try connection.execute(fifthSchema)
-                try connection.setUserVersion(5)
-            }
-        }
-        if found < 6 {
-            try StoreError.mapping { () throws(SQLiteError) in
-                try connection.execute(sixthSchema)
-                try CredentialLedger(connection: connection).renewKey()
-                try noteEnrollmentTokens(connection)
-                try connection.setUserVersion(6)
+                try connection.execute(schemas[Int(next) - 1])
+                switch next {
+                case 2:
+                    try giveKeys(connection)
+                    for partition in partitions { try RecordFileList(connection).add(partition, at: 0) }
+                case 6:
+                    try CredentialLedger(connection: connection).renewKey()
+                    try noteEnrollmentTokens(connection)
+                default: break
+                }
+                try connection.setUserVersion(next)
             }
         }
     }

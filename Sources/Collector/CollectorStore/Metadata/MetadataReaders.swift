@@ -55,9 +55,8 @@ private actor MetadataReader {
         _ body: @Sendable (Connection) throws(SQLiteError) -> Value
     ) throws(StoreError) -> Value {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
-        return try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction(.deferred) { () throws(SQLiteError) in try body(connection) }
-        }
+        return try StoreError.mapping(
+            connection.transaction(.deferred) { () throws(SQLiteError) in try body(connection) })
     }
 
     func close() { try? connection.close() }
@@ -104,6 +103,6 @@ package struct MetadataSnapshot {
 
     func read<Value>(_ body: (Connection) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        return try StoreError.mapping { () throws(SQLiteError) in try body(connection) }
+        return try StoreError.mapping(body(connection))
     }
 }

@@ -191,7 +191,7 @@ struct ChainCounts {
     /// Counts rows in a file, at one moment of it.
     /// - Parameter device: `nil` for all.
     mutating func add(_ file: RecordFile, of device: DeviceID?) throws(StoreError) {
-        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin(.deferred) }
+        try StoreError.mapping(file.connection.begin(.deferred))
         defer { file.connection.rollback() }
         if let device {
             for chain in try file.chains(of: device) { try add(chain, in: file) }

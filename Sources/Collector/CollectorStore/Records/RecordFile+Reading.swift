@@ -89,25 +89,21 @@ extension RecordFile {
 
     /// All slices of the file, counted in their index.
     func sliceCount() throws(StoreError) -> Int {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.first("SELECT count(*) FROM slice") { $0.int(0) } ?? 0
-        }
+        try StoreError.mapping(connection.first("SELECT count(*) FROM slice") { $0.int(0) } ?? 0)
     }
 
     /// When the newest slice came; `nil`: there is none. (Slices have their ids in the order of their receipt.)
     func newestReceipt() throws(StoreError) -> Int64? {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.first("SELECT received_at FROM slice ORDER BY id DESC LIMIT 1") { $0.int64(0) }
-        }
+        try StoreError.mapping(
+            connection.first("SELECT received_at FROM slice ORDER BY id DESC LIMIT 1") { $0.int64(0) })
     }
 
     /// The newest slice before those that came at a time or later; 0: none. Goes back from the end.
     func lastSlice(before time: Int64) throws(StoreError) -> Int64 {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.first("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1", time) {
+        try StoreError.mapping(
+            connection.first("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1", time) {
                 $0.int64(0)
-            } ?? 0
-        }
+            } ?? 0)
     }
 
     private static let sliceColumns = """
@@ -198,14 +194,13 @@ extension RecordFile {
         var device: DeviceID?
         if case .one(let one) = query.devices { device = one }
         let ofDevice = device == nil ? "?6 IS NULL" : "chain IN (SELECT id FROM chain WHERE device = ?6)"
-        return try StoreError.mapping { () throws(SQLiteError) in
-            try connection.rows(
+        return try StoreError.mapping(
+            connection.rows(
                 """
                 SELECT id, chain FROM slice WHERE id > ?1 AND record_count > 0 AND (?2 IS NULL OR kinds & ?2 != 0)
                 AND (?3 IS NULL OR latest >= ?3) AND (?4 IS NULL OR earliest < ?4) AND \(ofDevice) ORDER BY id LIMIT ?5
                 """, id, query.kindBits, query.times.from, query.times.to, limit, device?.data
-            ) { ($0.int64(0), $0.int64(1)) }
-        }
+            ) { ($0.int64(0), $0.int64(1)) })
     }
 
     /// The slice of the statement's next row. It resets the statement even if the row is damaged, because an open
@@ -250,19 +245,18 @@ extension RecordFile {
 
     /// All slices and rejected records of the file, whosever they are.
     func rowCounts() throws(StoreError) -> (slices: Int, rejected: Int) {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.first("SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM rejected)") {
+        try StoreError.mapping(
+            connection.first("SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM rejected)") {
                 ($0.int(0), $0.int(1))
-            } ?? (0, 0)
-        }
+            } ?? (0, 0))
     }
 
     private func prepared(_ sql: String, _ values: (any BindableValue)?...) throws(StoreError) -> Statement {
-        try StoreError.mapping { () throws(SQLiteError) in try connection.bound(sql, values) }
+        try StoreError.mapping(connection.bound(sql, values))
     }
 
     private func step(_ statement: Statement) throws(StoreError) -> Bool {
-        try StoreError.mapping { () throws(SQLiteError) in try statement.step() }
+        try StoreError.mapping(statement.step())
     }
 
     func corrupt(_ message: String) -> StoreError {

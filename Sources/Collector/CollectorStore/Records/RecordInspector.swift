@@ -162,9 +162,7 @@ actor RecordInspector {
                 guard let file = try RecordFile(reading: partition, in: directory) else { continue }
                 try output.makeDay(partition.day)
                 // One step is one moment, and keeps no writer waiting.
-                try StoreError.mapping { () throws(SQLiteError) in
-                    try file.connection.backup(to: target, pagesPerStep: 0)
-                }
+                try StoreError.mapping(file.connection.backup(to: target, pagesPerStep: 0))
             } catch {
                 if !Paths.exists(directory.path(of: partition)) { return nil }
                 throw error
@@ -214,7 +212,7 @@ actor RecordInspector {
         }
         var listing = Listing()
         if let connection = try CollectorDatabase.openReading(directory) {
-            try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.deferred) }
+            try StoreError.mapping(connection.begin(.deferred))
             defer { connection.rollback() }
             let baseline = Baseline(connection)
             listing.removed = Set(try baseline.removedPartitions())

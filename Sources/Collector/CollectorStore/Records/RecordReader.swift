@@ -194,7 +194,7 @@ actor RecordReader {
         var balances: [EpochBalance] = []
         let baseline = try baseline()
         // Read at one moment, so a file that retention moves into the baseline is counted once.
-        try StoreError.mapping { () throws(SQLiteError) in try database?.begin(.deferred) }
+        try StoreError.mapping(database?.begin(.deferred))
         defer { database?.rollback() }
         for stream in StreamName.allCases {
             var counted = ChainCounts()

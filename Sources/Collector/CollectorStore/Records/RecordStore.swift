@@ -282,7 +282,7 @@ package struct EpochClose: Equatable, Sendable {
         }
     }
 
-    package struct Point: Equatable, Sendable {
+    package struct Point: Hashable, Sendable {
         package var number: UInt64
         package var link: ChainLink
 

@@ -28,7 +28,7 @@ struct StreamVerification {
     }
 
     mutating func check(_ file: RecordFile, _ report: inout VerifyReport) throws(StoreError) {
-        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin(.deferred) }
+        try StoreError.mapping(file.connection.begin(.deferred))
         defer { file.connection.rollback() }
         for fault in try StoreError.mapping({ () throws(SQLiteError) in try file.connection.integrityCheck(quick: true)
         }) {

@@ -127,7 +127,7 @@ actor StreamWriter {
     /// One transaction for all jobs. Its results are on synced disk.
     private func transaction(_ batch: [WriterJob]) throws(StoreError) -> ([WriterJob.Outcome], StoreCounts) {
         let file = try fileForWriting()
-        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
+        try StoreError.mapping(file.connection.begin())
         var changes = WriterChanges()
         do {
             var outcomes: [WriterJob.Outcome] = []
@@ -138,11 +138,9 @@ actor StreamWriter {
             } else {
                 for (key, entry) in changes.entries {
                     guard changes.changed.contains(key), let place = entry.place else { continue }
-                    try StoreError.mapping { () throws(SQLiteError) in
-                        try file.update(chain: place.row, state: entry.state, bounds: entry.bounds)
-                    }
+                    try StoreError.mapping(file.update(chain: place.row, state: entry.state, bounds: entry.bounds))
                 }
-                try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
+                try StoreError.mapping(file.connection.commit())
             }
             for (key, entry) in changes.entries { cache[key] = entry }
             for (incident, count) in changes.incidents { incidents(incident, count) }
@@ -218,10 +216,9 @@ actor StreamWriter {
         case .store(let slice):
             try enter(key, &entry, on: file)
             if let place = entry.place {
-                let bounds = try StoreError.mapping { () throws(SQLiteError) in
-                    try file.insert(
-                        slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt)
-                }
+                let bounds = try StoreError.mapping(
+                    file.insert(
+                        slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt))
                 entry.bounds?.include(bounds)
             }
             let lost = slice.mark.lostAtCollector.subtractingSaturating(entry.state.mark.lostAtCollector)
@@ -291,7 +288,7 @@ actor StreamWriter {
     private func enter(_ key: ChainKey, _ entry: inout MarkCache.Entry, on file: RecordFile) throws(StoreError) {
         if entry.place?.partition == file.partition { return }
         let state = entry.state
-        let row = try StoreError.mapping { () throws(SQLiteError) in try file.enter(key, state: state) }
+        let row = try StoreError.mapping(file.enter(key, state: state))
         entry.place = (file.partition, row)
         entry.bounds = RecordBounds.none
     }
@@ -330,11 +327,10 @@ actor StreamWriter {
             }
             // After a failure, only a write that reaches the disk shows that it is over.
             let hadTrouble = trouble != nil
-            try StoreError.mapping { () throws(SQLiteError) in
-                try file.connection.transaction { () throws(SQLiteError) in
+            try StoreError.mapping(
+                file.connection.transaction { () throws(SQLiteError) in
                     if hadTrouble { try file.connection.execute("UPDATE opening SET count = count + 1") }
-                }
-            }
+                })
             trouble = nil
             return nil
         } catch {

@@ -69,7 +69,7 @@ package struct StoreBackup: Sendable {
         var manifest = try BackupManifestWriter(directory: output.path)
         let at = clock.now()
         // One step is one moment, and keeps no writer waiting.
-        try StoreError.mapping { () throws(SQLiteError) in try live.backup(to: output.databasePath, pagesPerStep: 0) }
+        try StoreError.mapping(live.backup(to: output.databasePath, pagesPerStep: 0))
         try manifest.write(try head(at: at))
         guard let files = try await records.backup(to: output.path) else { return nil }
         for file in files { try manifest.add(file) }
@@ -94,15 +94,10 @@ package struct StoreBackup: Sendable {
 
     // MARK: Chunks
 
-    private struct Chunk {
-        var row: Int64
-        var path: String
-    }
-
     /// - Returns: rows whose files were not there.
     private func copyChunks(_ manifest: inout BackupManifestWriter) throws(StoreError) -> [Int64] {
         guard let copy = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
-        guard try StoreError.mapping({ () throws(SQLiteError) in try copy.userVersion }) >= 3 else { return [] }
+        guard try StoreError.mapping(copy.userVersion) >= 3 else { return [] }
         var gone: [Int64] = []
         var last: Int64 = 0
         var parent = ""
@@ -129,16 +124,12 @@ package struct StoreBackup: Sendable {
         return gone
     }
 
-    private func chunks(after row: Int64, _ connection: Connection) throws(StoreError) -> [Chunk] {
-        try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached(
-                "SELECT row, path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue) AND row > ? ORDER BY row LIMIT 256"
-            )
-            try statement.bind(row)
-            var chunks: [Chunk] = []
-            while try statement.step() { chunks.append(Chunk(row: statement.int64(0), path: statement.string(1))) }
-            return chunks
-        }
+    private func chunks(
+        after row: Int64, _ connection: Connection
+    ) throws(StoreError) -> [(row: Int64, path: String)] {
+        let sql =
+            "SELECT row, path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue) AND row > ? ORDER BY row LIMIT 256"
+        return try StoreError.mapping(connection.rows(sql, row) { ($0.int64(0), $0.string(1)) })
     }
 
     /// Deletes the chunks in the copy that were deleted during it.
@@ -146,9 +137,8 @@ package struct StoreBackup: Sendable {
     private func forget(_ gone: [Int64], _ live: Connection) async throws(StoreError) -> Int {
         var deleted: [Int64] = []
         for row in gone {
-            let isKept = try StoreError.mapping { () throws(SQLiteError) in
-                return try live.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = \(ChunkFate.stored.rawValue)", row)
-            }
+            let isKept = try StoreError.mapping(
+                live.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = \(ChunkFate.stored.rawValue)", row))
             if !isKept { deleted.append(row) }
         }
         guard !deleted.isEmpty else { return gone.count }

@@ -17,7 +17,7 @@ struct ChunkVerification {
     }
 
     func check(_ report: inout VerifyReport) throws(StoreError) {
-        guard try StoreError.mapping({ () throws(SQLiteError) in try connection.userVersion }) >= 3 else { return }
+        guard try StoreError.mapping(connection.userVersion) >= 3 else { return }
         try checkUsage(&report)
         var last: Int64 = 0
         while true {
@@ -29,8 +29,8 @@ struct ChunkVerification {
     }
 
     private func entries(after row: Int64) throws(StoreError) -> [Entry] {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.rows(
+        try StoreError.mapping(
+            connection.rows(
                 """
                 SELECT row, path, stored_bytes, stored_digest, device FROM chunk WHERE fate = 2 AND row > ? ORDER BY row LIMIT 256
                 """, row
@@ -38,8 +38,7 @@ struct ChunkVerification {
                 Entry(
                     row: chunk.int64(0), path: chunk.string(1), bytes: chunk.int64(2), digest: chunk.data(3),
                     device: DeviceID(chunk.data(4))?.description ?? "")
-            }
-        }
+            })
     }
 
     private func check(_ entry: Entry, _ report: inout VerifyReport) throws(StoreError) {
@@ -66,14 +65,12 @@ struct ChunkVerification {
     }
 
     private func isKept(_ row: Int64) throws(StoreError) -> Bool {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = 2", row)
-        }
+        try StoreError.mapping(connection.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = 2", row))
     }
 
     private func checkUsage(_ report: inout VerifyReport) throws(StoreError) {
-        let wrong = try StoreError.mapping { () throws(SQLiteError) in
-            try connection.rows(
+        let wrong = try StoreError.mapping(
+            connection.rows(
                 """
                 SELECT u.organization, u.application, u.chunks, u.raw_bytes, count(c.row), coalesce(sum(c.raw_bytes), 0) FROM log_usage AS u
                 LEFT JOIN chunk AS c ON c.fate = 2 AND c.organization = u.organization AND c.application = u.application AND c.test = u.test
@@ -82,8 +79,7 @@ struct ChunkVerification {
             ) { usage in
                 "logs of \(usage.string(1)) in \(usage.string(0)): \(usage.int(2)) chunks and \(usage.int(3)) bytes are "
                     + "counted, but \(usage.int(4)) and \(usage.int(5)) are stored."
-            }
-        }
+            })
         for message in wrong { report.add(.init(code: .miscounted, file: "collector.sqlite", message: message)) }
     }
 }

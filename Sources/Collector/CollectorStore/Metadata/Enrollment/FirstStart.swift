@@ -24,15 +24,10 @@ package struct FirstStart: Equatable, Sendable {
     static func create(
         in connection: Connection, at now: Int64, deliver: @Sendable (FirstStart) throws(StoreError) -> Void
     ) throws(StoreError) -> FirstStart? {
-        try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.immediate) }
-        do throws(StoreError) {
-            let made = try StoreError.mapping { () throws(SQLiteError) in try insert(into: connection, at: now) }
+        try connection.transaction(mapping: StoreError.init) { () throws(StoreError) in
+            let made = try StoreError.mapping(insert(into: connection, at: now))
             if let made { try deliver(made) }
-            try StoreError.mapping { () throws(SQLiteError) in try connection.commit() }
             return made
-        } catch {
-            connection.rollback()
-            throw error
         }
     }
 

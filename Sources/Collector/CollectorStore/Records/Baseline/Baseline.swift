@@ -30,63 +30,44 @@ final class Baseline {
 
     /// Notes a record file before its first row, so that it is missed when it goes.
     func add(_ partition: Partition, at time: Int64) throws(StoreError) {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in
-                try RecordFileList(connection).add(partition, at: time)
-            }
-        }
+        try StoreError.mapping(RecordFileList(connection).add(partition, at: time))
     }
 
     /// Notes what a file holds as it is closed.
     func note(_ partition: Partition, slices: Int) throws(StoreError) {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in
-                try RecordFileList(connection).note(partition, slices: slices)
-            }
-        }
+        try StoreError.mapping(RecordFileList(connection).note(partition, slices: slices))
     }
 
     /// Every record file there should be, ascending; empty for a file of version 1, which has no such list.
     func recordFiles() throws(StoreError) -> [RecordFileList.Entry] {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.userVersion >= 2 ? try RecordFileList(connection).entries() : []
-        }
+        try StoreError.mapping(connection.userVersion >= 2 ? try RecordFileList(connection).entries() : [])
     }
 
     /// Whether a file was noted: it had its schema on disk by then.
     func isListed(_ partition: Partition) throws(StoreError) -> Bool {
-        try StoreError.mapping { () throws(SQLiteError) in try RecordFileList(connection).contains(partition) }
+        try StoreError.mapping(RecordFileList(connection).contains(partition))
     }
 
     private static let columns = "device, epoch, removed_rows, \(ChainState.columns)"
 
     func entry(_ key: ChainKey, stream: StreamName) throws(StoreError) -> Entry? {
-        try entries("device = ? AND epoch = ? AND stream = ?") { statement throws(SQLiteError) in
-            try statement.bind(key.device.data, key.epoch.data, stream.rawValue)
-        }.first
+        try entries("device = ? AND epoch = ? AND stream = ?", key.device.data, key.epoch.data, stream.rawValue).first
     }
 
     func entries(of device: DeviceID, stream: StreamName) throws(StoreError) -> [Entry] {
-        try entries("device = ? AND stream = ?") { statement throws(SQLiteError) in
-            try statement.bind(device.data, stream.rawValue)
-        }
+        try entries("device = ? AND stream = ?", device.data, stream.rawValue)
     }
 
     func entries(of stream: StreamName) throws(StoreError) -> [Entry] {
-        try entries("stream = ?") { statement throws(SQLiteError) in try statement.bind(stream.rawValue) }
+        try entries("stream = ?", stream.rawValue)
     }
 
-    private func entries(
-        _ condition: String, bind: (Statement) throws(SQLiteError) -> Void
-    ) throws(StoreError) -> [Entry] {
-        let statement = try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT \(Self.columns) FROM baseline WHERE \(condition)")
-            try bind(statement)
-            return statement
-        }
+    private func entries(_ condition: String, _ values: (any BindableValue)?...) throws(StoreError) -> [Entry] {
+        let sql = "SELECT \(Self.columns) FROM baseline WHERE \(condition)"
+        let statement = try StoreError.mapping(connection.bound(sql, values))
         defer { statement.reset() }
         var found: [Entry] = []
-        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+        while try StoreError.mapping(statement.step()) {
             guard let device = DeviceID(statement.data(0)), let epoch = EpochID(statement.data(1)),
                 statement.int64(2) >= 0
             else {
@@ -103,15 +84,10 @@ final class Baseline {
 
     /// Every name that must not be used again, ascending.
     func removedPartitions() throws(StoreError) -> [Partition] {
-        try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT day, stream FROM removed_partition ORDER BY day, stream")
-            var found: [Partition] = []
-            while try statement.step() {
-                guard let stream = StreamName(rawValue: statement.int(1)) else { continue }
-                found.append(Partition(day: UTCDay(number: statement.int(0)), stream: stream))
-            }
-            return found
-        }
+        try StoreError.mapping(
+            connection.rows("SELECT day, stream FROM removed_partition ORDER BY day, stream") { row in
+                StreamName(rawValue: row.int(1)).map { Partition(day: UTCDay(number: row.int(0)), stream: $0) }
+            })
     }
 
     /// Takes over a file's chains, their counts and the file's name, in one synced transaction. A repetition changes
@@ -123,26 +99,18 @@ final class Baseline {
     /// transaction, for which others wait.
     /// - Parameter file: the oldest of its stream; nobody writes to it.
     func absorb(_ file: RecordFile, at time: Int64) throws(StoreError) {
-        let noted = try StoreError.mapping { () throws(SQLiteError) in
-            try RecordFileList(connection).slices(of: file.partition)
-        }
+        let noted = try StoreError.mapping(RecordFileList(connection).slices(of: file.partition))
         let isWhole = try file.sliceCount() == noted
         var counted: [Int64: UInt64] = [:]
         try file.forEachChain { chain throws(StoreError) in
             let former = try entry(chain.key, stream: file.partition.stream)?.state.mark.number ?? 0
             if !isWhole || former != chain.entryNumber { counted[chain.id] = try file.countRecords(chain: chain.id) }
         }
-        try StoreError.mapping { () throws(SQLiteError) in try connection.begin() }
-        do {
-            if try noteRemoved(file.partition, at: time) {
-                try file.forEachChain { chain throws(StoreError) in
-                    try absorb(chain, stream: file.partition.stream, counted: counted[chain.id])
-                }
+        try connection.transaction(mapping: StoreError.init) { () throws(StoreError) in
+            guard try noteRemoved(file.partition, at: time) else { return }
+            try file.forEachChain { chain throws(StoreError) in
+                try absorb(chain, stream: file.partition.stream, counted: counted[chain.id])
             }
-            try StoreError.mapping { () throws(SQLiteError) in try connection.commit() }
-        } catch {
-            connection.rollback()
-            throw error
         }
     }
 

@@ -55,10 +55,10 @@ struct RecordFileList {
 
     /// Ascending; what retention has removed too.
     func entries() throws(SQLiteError) -> [Entry] {
-        try connection.rows("SELECT day, stream, slices FROM record_file ORDER BY day, stream") { statement in
-            guard let stream = StreamName(rawValue: statement.int(1)) else { return nil }
-            return Entry(
-                partition: Partition(day: UTCDay(number: statement.int(0)), stream: stream), slices: statement.int(2))
+        try connection.rows("SELECT day, stream, slices FROM record_file ORDER BY day, stream") { row in
+            StreamName(rawValue: row.int(1)).map {
+                Entry(partition: Partition(day: UTCDay(number: row.int(0)), stream: $0), slices: row.int(2))
+            }
         }
     }
 }

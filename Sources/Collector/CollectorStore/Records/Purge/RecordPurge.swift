@@ -86,9 +86,8 @@ package struct RecordPurge: Sendable {
 
     private func withState<Value>(_ body: (RetentionState) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
         let connection = try CollectorDatabase.open(directory)
-        return try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in try body(RetentionState(connection: connection)) }
-        }
+        return try StoreError.mapping(
+            connection.transaction { () throws(SQLiteError) in try body(RetentionState(connection: connection)) })
     }
 
     /// The collector's answer to the request.
@@ -96,9 +95,7 @@ package struct RecordPurge: Sendable {
     /// - Throws: `.conflict` if it could not remove all of them.
     package func answer(to ticket: PurgeTicket) throws(StoreError) -> Int? {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let answer = try StoreError.mapping { () throws(SQLiteError) in
-            try RetentionState(connection: connection).answer()
-        }
+        let answer = try StoreError.mapping(RetentionState(connection: connection).answer())
         guard let answer, answer.id == ticket.id else { return nil }
         return try Self.count(answer)
     }

@@ -49,9 +49,7 @@ package struct RetentionService {
     package func status(of store: any RecordStore) async throws(StoreError) -> Status {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         let state = RetentionState(connection: connection)
-        let (waiting, purge) = try StoreError.mapping { () throws(SQLiteError) in
-            (try state.waiting(), try state.purge())
-        }
+        let (waiting, purge) = try StoreError.mapping((try state.waiting(), try state.purge()))
         let partitions = try await store.partitions()
         let streams = StreamName.allCases.map { stream in
             let kept = partitions.kept.filter { $0.partition.stream == stream }
@@ -67,9 +65,7 @@ package struct RetentionService {
     /// - Throws: `.conflict` while retention waits.
     func requireTrustedClock() throws(StoreError) {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let waiting = try StoreError.mapping { () throws(SQLiteError) in
-            try RetentionState(connection: connection).waiting()
-        }
+        let waiting = try StoreError.mapping(RetentionState(connection: connection).waiting())
         guard let waiting else { return }
         throw StoreError(.conflict, "the age of records is in doubt. \(waiting.message)")
     }
@@ -82,11 +78,10 @@ package struct RetentionService {
     package func release(by actor: AuditActor, at now: Int64) throws(StoreError) -> String? {
         guard Paths.exists(directory.databasePath) else { throw .noCollector(directory.path) }
         let connection = try CollectorDatabase.open(directory)
-        return try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in
+        return try StoreError.mapping(
+            connection.transaction { () throws(SQLiteError) in
                 try RetentionState(connection: connection).release(by: actor, at: now)?.message
-            }
-        }
+            })
     }
 }
 

@@ -45,12 +45,12 @@ struct ChainMend {
     mutating func run(_ fill: SalvageFill) throws(StoreError) {
         var rest = try chains(fill)[...]
         while !rest.isEmpty {
-            try transaction { (mend: inout ChainMend) throws(StoreError) in
-                for chain in rest.prefix(Self.chainsPerTransaction) { try mend.mend(chain) }
+            try file.connection.transaction(mapping: StoreError.init) { () throws(StoreError) in
+                for chain in rest.prefix(Self.chainsPerTransaction) { try mend(chain) }
             }
             rest = rest.dropFirst(Self.chainsPerTransaction)
         }
-        try transaction { (mend: inout ChainMend) throws(StoreError) in try mend.removeOwnerless() }
+        try file.connection.transaction(mapping: StoreError.init) { () throws(StoreError) in try removeOwnerless() }
     }
 
     /// Every chain that is mentioned anywhere, once.
@@ -82,16 +82,12 @@ struct ChainMend {
     /// Finds the owners of slices whose chain has neither a row nor a key. A link belongs to one chain alone, so the
     /// link at either end of them tells.
     private func adopted(otherThan ids: Set<Int64>) throws(StoreError) -> [(id: Int64, key: ChainKey)] {
-        struct Place: Hashable {
-            var number: UInt64
-            var link: ChainLink
-        }
-        var ends: [Place: ChainKey] = [:]
-        for (key, state) in known { ends[Place(number: state.mark.number, link: state.mark.link)] = key }
-        for (key, mark) in after { ends[Place(number: mark.number, link: mark.link)] = key }
-        var starts: [Place: ChainKey] = [:]
+        var ends: [EpochClose.Point: ChainKey] = [:]
+        for (key, state) in known { ends[EpochClose.Point(number: state.mark.number, link: state.mark.link)] = key }
+        for (key, mark) in after { ends[EpochClose.Point(number: mark.number, link: mark.link)] = key }
+        var starts: [EpochClose.Point: ChainKey] = [:]
         for (key, state) in before where state.mark.number > 0 {
-            starts[Place(number: state.mark.number, link: state.mark.link)] = key
+            starts[EpochClose.Point(number: state.mark.number, link: state.mark.link)] = key
         }
         var found: [(id: Int64, key: ChainKey)] = []
         try StoreError.mapping { () throws(SQLiteError) in
@@ -107,8 +103,8 @@ struct ChainMend {
                 let (before, last) = (try statement.uint64(1), try statement.uint64(3))
                 guard !ids.contains(statement.int64(0)), let priorLink = ChainLink(statement.data(2)),
                     let lastLink = ChainLink(statement.data(4)),
-                    let key = starts[Place(number: before, link: priorLink)]
-                        ?? ends[Place(number: last, link: lastLink)]
+                    let key = starts[EpochClose.Point(number: before, link: priorLink)]
+                        ?? ends[EpochClose.Point(number: last, link: lastLink)]
                 else { continue }
                 found.append((statement.int64(0), key))
             }
@@ -117,20 +113,7 @@ struct ChainMend {
     }
 
     private func greatestChain() throws(StoreError) -> Int64 {
-        try StoreError.mapping { () throws(SQLiteError) in
-            try file.connection.first("SELECT coalesce(max(chain), 0) FROM slice") { $0.int64(0) } ?? 0
-        }
-    }
-
-    private mutating func transaction(_ body: (inout ChainMend) throws(StoreError) -> Void) throws(StoreError) {
-        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
-        do throws(StoreError) {
-            try body(&self)
-            try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
-        } catch {
-            file.connection.rollback()
-            throw error
-        }
+        try StoreError.mapping(file.connection.first("SELECT coalesce(max(chain), 0) FROM slice") { $0.int64(0) } ?? 0)
     }
 
     private mutating func mend(_ chain: Chain) throws(StoreError) {
@@ -169,9 +152,7 @@ struct ChainMend {
         if mark.number < state.mark.number {
             let gap = Gap(
                 first: mark.number + 1, last: state.mark.number, reason: .lostAtCollector, link: state.mark.link)
-            try StoreError.mapping { () throws(SQLiteError) in
-                try file.insert(lost: gap, chain: chain.id, priorLink: mark.link)
-            }
+            try StoreError.mapping(file.insert(lost: gap, chain: chain.id, priorLink: mark.link))
             mark.add(.gap(gap))
             (mark.number, mark.link) = (gap.last, gap.link)
             lost.addSaturating(gap.count)
@@ -196,22 +177,17 @@ struct ChainMend {
 
     /// Removes slices and rejections whose chain is unknown.
     private mutating func removeOwnerless() throws(StoreError) {
-        ownerlessRecords = try StoreError.mapping { () throws(SQLiteError) in
-            try file.connection.first(
+        ownerlessRecords = try StoreError.mapping(
+            file.connection.first(
                 "SELECT coalesce(sum(record_count), 0) FROM slice WHERE chain NOT IN (SELECT id FROM chain)"
-            ) { statement throws(SQLiteError) in try statement.uint64(0) } ?? 0
-        }
+            ) { statement throws(SQLiteError) in try statement.uint64(0) } ?? 0)
         for table in ["slice", "rejected"] {
             try execute("DELETE FROM \(table) WHERE chain NOT IN (SELECT id FROM chain)")
         }
     }
 
     private func execute(_ sql: String, _ values: Int64...) throws(StoreError) {
-        try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try file.connection.cached(sql)
-            for (place, value) in values.enumerated() { try statement.bind(value, at: Int32(place + 1)) }
-            try statement.run()
-        }
+        try StoreError.mapping(file.connection.bound(sql, values).run())
     }
 
     // MARK: Later files
@@ -221,9 +197,8 @@ struct ChainMend {
     /// - Parameter marks: each chain's mark before the file and, on return, after it. Chains that enter the file at
     ///   another mark are left out.
     static func recount(_ marks: inout [ChainKey: StreamMark], in file: RecordFile) throws(StoreError) {
-        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
         var next = marks
-        do throws(StoreError) {
+        try file.connection.transaction(mapping: StoreError.init) { () throws(StoreError) in
             for (key, mark) in marks {
                 guard let row = try file.chain(key) else { continue }
                 next[key] = nil
@@ -232,14 +207,8 @@ struct ChainMend {
                 guard counted != row.state.mark else { continue }
                 var state = row.state
                 state.mark = counted
-                try StoreError.mapping { () throws(SQLiteError) in
-                    try file.update(chain: row.id, state: state, bounds: row.bounds)
-                }
+                try StoreError.mapping(file.update(chain: row.id, state: state, bounds: row.bounds))
             }
-            try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
-        } catch {
-            file.connection.rollback()
-            throw error
         }
         marks = next
     }

@@ -69,9 +69,7 @@ struct DamageCheck {
         if let fault = try quickFault(of: partition) { return fault }
         do throws(StoreError) {
             guard let file = try RecordFile(reading: partition, in: directory) else { return nil }
-            let faults = try StoreError.mapping { () throws(SQLiteError) in
-                try file.connection.integrityCheck(quick: true, limit: 1)
-            }
+            let faults = try StoreError.mapping(file.connection.integrityCheck(quick: true, limit: 1))
             if let fault = faults.first { return "SQLite: \(fault)." }
             try file.forEachChain { _ in }
             return nil

@@ -40,7 +40,7 @@ struct SalvageFill {
             }
             bytes = 0
         }
-        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
+        try StoreError.mapping(file.connection.begin())
         do {
             var rows = RawRows(pages, greatestPayload: Self.greatestPayload)
             try rows.forEach { (id: Int64, row: RawRow) throws(StoreError) in
@@ -50,7 +50,7 @@ struct SalvageFill {
                     chains[id] = chain
                 } else if let slice = Self.slice(row) {
                     count += 1
-                    try StoreError.mapping { () throws(SQLiteError) in try file.insert(salvaged: slice, id: id) }
+                    try StoreError.mapping(file.insert(salvaged: slice, id: id))
                     bytes += row.payload.count
                     if bytes >= Self.transactionBytes { try commit(andGoOn: true) }
                 }
@@ -59,7 +59,7 @@ struct SalvageFill {
                 if let (id, key) = Self.key(row) {
                     keys[id] = key
                 } else if let (chain, rejected) = Self.rejected(row) {
-                    try StoreError.mapping { () throws(SQLiteError) in try file.insert(rejected, chain: chain) }
+                    try StoreError.mapping(file.insert(rejected, chain: chain))
                     bytes += row.payload.count
                     if bytes >= Self.transactionBytes { try commit(andGoOn: true) }
                 }
