@@ -1,7 +1,12 @@
 import WireModel
 
+/// The errors of one kind of change; the store's own are one of them.
+package protocol StoreRefusal: Error {
+    static func store(_ error: StoreError) -> Self
+}
+
 /// An error of an administrator's action.
-package enum AdministrationError: Error, Equatable, Sendable {
+package enum AdministrationError: StoreRefusal, Equatable, Sendable {
     /// It does not exist, or belongs to another organization.
     case notFound(String)
     /// The actor's own token does not allow it; the text says why.

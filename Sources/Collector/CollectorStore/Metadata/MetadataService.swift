@@ -80,7 +80,7 @@ package actor MetadataService {
             let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
         else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are missing.") }
         let commands = OpenCommands()
-        try StoreError.mapping { () throws(SQLiteError) in try commands.load(from: connection, at: clock.now()) }
+        try StoreError.mapping(commands.load(from: connection, at: clock.now()))
         let service = MetadataService(
             collectorID: collector, incarnationID: incarnation, connection: connection, directory: directory,
             readers: try MetadataReaders(directory), search: try DeviceSearch(directory), openCommands: commands,
@@ -126,10 +126,10 @@ package actor MetadataService {
     }
 
     /// Runs a transaction whose result is committed, including a refusal with its audit entry.
-    func change<Value>(
-        _ body: () throws(SQLiteError) -> Result<Value, AdministrationError>
-    ) throws(AdministrationError) -> Value {
-        let outcome: Result<Value, AdministrationError>
+    func change<Value, Refusal: StoreRefusal>(
+        _ body: () throws(SQLiteError) -> Result<Value, Refusal>
+    ) throws(Refusal) -> Value {
+        let outcome: Result<Value, Refusal>
         do { outcome = try transaction(body) } catch { throw .store(error) }
         return try outcome.get()
     }

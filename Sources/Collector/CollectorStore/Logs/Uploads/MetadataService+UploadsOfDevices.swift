@@ -20,9 +20,9 @@ extension MetadataService {
     package func beginUpload(
         _ manifest: UploadManifest, from device: DeviceRow
     ) throws(UploadError) -> UploadStanding {
-        try attempting { () throws(StoreError) in try age() }
+        do { try age() } catch { throw .store(error) }
         let now = clock.now()
-        return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+        return try change { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
             if let known = try find(manifest.upload, of: device.id) {
                 guard known.manifestHash == manifest.digest else { return .failure(.manifestDiffers) }
                 guard known.phase != .expired else { return .failure(.expired) }
@@ -41,8 +41,8 @@ extension MetadataService {
     }
 
     package func standing(of upload: UploadID, from device: DeviceID) throws(UploadError) -> UploadStanding {
-        try attempting { () throws(StoreError) in try age() }
-        return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+        do { try age() } catch { throw .store(error) }
+        return try change { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             return .success(try standing(known))
         }
@@ -51,7 +51,7 @@ extension MetadataService {
     /// Decides whether to accept a chunk before its bytes are read.
     func admit(_ number: Int, of upload: UploadID, from device: DeviceID) throws(UploadError) -> ChunkAdmission {
         let now = clock.now()
-        return try transact { () throws(SQLiteError) -> Result<ChunkAdmission, UploadError> in
+        return try change { () throws(SQLiteError) -> Result<ChunkAdmission, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             let chunk = try chunk(number, of: known)
             let usage = try usage(of: known.usageKey)
@@ -83,7 +83,7 @@ extension MetadataService {
         _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, storedBytes: Int
     ) throws(UploadError) -> (standing: UploadStanding, isTaken: Bool) {
         if case .already(let standing) = try admit(number, of: upload, from: device) { return (standing, false) }
-        return try transact {
+        return try change {
             () throws(SQLiteError) -> Result<(standing: UploadStanding, isTaken: Bool), UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             try note(number, of: known, scan: scan, storedBytes: storedBytes)
@@ -96,7 +96,7 @@ extension MetadataService {
         _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
     ) throws(UploadError) -> UploadStanding {
         let now = clock.now()
-        return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+        return try change { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             if known.phase == .open, known.expires > now {
                 for chunk in gone {
@@ -238,18 +238,5 @@ extension MetadataService {
                 total.levels[3], LogPiece.encode(pieces))
         }
         try count(known.usageKey, chunks: 1, rawBytes: scan.rawBytes, at: now)
-    }
-
-    // MARK: Errors
-
-    /// A transaction whose refusals are values, so they are committed together with what it recorded.
-    private func transact<T>(_ body: () throws(SQLiteError) -> Result<T, UploadError>) throws(UploadError) -> T {
-        let outcome: Result<T, UploadError>
-        do throws(StoreError) { outcome = try transaction(body) } catch { throw .store(error) }
-        return try outcome.get()
-    }
-
-    private func attempting<T>(_ body: () throws(StoreError) -> T) throws(UploadError) -> T {
-        do throws(StoreError) { return try body() } catch { throw .store(error) }
     }
 }

@@ -63,7 +63,7 @@ package struct UploadRow: Equatable, Sendable {
     package var storedRawBytes: Int
 }
 
-package enum UploadError: Error, Equatable, Sendable {
+package enum UploadError: StoreRefusal, Equatable, Sendable {
     /// The device has no such upload.
     case unknownUpload
     /// The manifest has no chunk of this number.

@@ -63,7 +63,7 @@ package struct NewCommand: Equatable, Sendable {
     }
 }
 
-package enum IssueError: Error, Equatable, Sendable {
+package enum IssueError: StoreRefusal, Equatable, Sendable {
     case unknownDevice
     /// The device was unenrolled or revoked, so nothing reaches it.
     case deviceLeft

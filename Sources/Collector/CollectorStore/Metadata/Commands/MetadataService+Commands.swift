@@ -17,45 +17,41 @@ extension MetadataService {
         let now = clock.now()
         let requestHash = Data(SHA256.hash(data: new.request))
         writeResults()
-        let outcome: Result<(row: CommandRow, isNew: Bool), IssueError>
-        do {
-            outcome = try transaction { () throws(SQLiteError) in
-                guard let device = try enrollment(of: new.device, organization: organization) else {
-                    return .failure(.unknownDevice)
-                }
-                if let key = new.idempotencyKey, let (row, hash) = try former(new.device, key: key) {
-                    return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
-                }
-                guard device.isWelcome else { return .failure(.deviceLeft) }
-                if case .cancel(let cancel) = new.action,
-                    try CommandRow.one(cancel.commandID, of: new.device, in: connection) == nil
-                {
-                    return .failure(.unknownCommand)
-                }
-                guard openCommands.count(of: new.device, at: now) < OpenCommands.limitPerDevice, !openCommands.isFull
-                else {
-                    return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
-                }
-                var command = WireCommand()
-                command.id = CommandID.random().data
-                command.expires = new.expires
-                command.enrollmentID = device.enrollmentID
-                command.action = new.action
-                let row = CommandRow(
-                    device: new.device, command: command, created: now, expires: new.expires, issuer: new.issuer.name,
-                    status: CommandStatus())
-                try insert(row, key: new.idempotencyKey, requestHash: requestHash)
-                try removeOldest(of: new.device, at: now)
-                try audit.append(
-                    AuditEntry(
-                        .commandIssue, by: new.issuer, organization: device.organization,
-                        subject: new.device.description,
-                        detail: ["command": row.id?.description ?? "", "kind": new.action.kind]),
-                    at: now)
-                return .success((row, true))
+        let issued = try change { () throws(SQLiteError) -> Result<(row: CommandRow, isNew: Bool), IssueError> in
+            guard let device = try enrollment(of: new.device, organization: organization) else {
+                return .failure(.unknownDevice)
             }
-        } catch { throw .store(error) }
-        let issued = try outcome.get()
+            if let key = new.idempotencyKey, let (row, hash) = try former(new.device, key: key) {
+                return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
+            }
+            guard device.isWelcome else { return .failure(.deviceLeft) }
+            if case .cancel(let cancel) = new.action,
+                try CommandRow.one(cancel.commandID, of: new.device, in: connection) == nil
+            {
+                return .failure(.unknownCommand)
+            }
+            guard openCommands.count(of: new.device, at: now) < OpenCommands.limitPerDevice, !openCommands.isFull
+            else {
+                return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
+            }
+            var command = WireCommand()
+            command.id = CommandID.random().data
+            command.expires = new.expires
+            command.enrollmentID = device.enrollmentID
+            command.action = new.action
+            let row = CommandRow(
+                device: new.device, command: command, created: now, expires: new.expires, issuer: new.issuer.name,
+                status: CommandStatus())
+            try insert(row, key: new.idempotencyKey, requestHash: requestHash)
+            try removeOldest(of: new.device, at: now)
+            try audit.append(
+                AuditEntry(
+                    .commandIssue, by: new.issuer, organization: device.organization,
+                    subject: new.device.description,
+                    detail: ["command": row.id?.description ?? "", "kind": new.action.kind]),
+                at: now)
+            return .success((row, true))
+        }
         if issued.isNew { _ = openCommands.add(issued.row.command, of: new.device) }
         return issued
     }

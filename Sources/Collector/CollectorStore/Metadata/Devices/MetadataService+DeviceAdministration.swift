@@ -28,10 +28,7 @@ extension MetadataService {
             try connection.run("UPDATE device SET revoked = ? WHERE id = ?", now, id.data)
             var detail = ["name": device.name]
             if let enrolled = device.enrollmentToken { detail["enrollmentToken"] = enrolled }
-            try audit.append(
-                AuditEntry(
-                    .deviceRevoke, by: actor, organization: device.organization, subject: id.description, detail: detail
-                ), at: now)
+            try tell(.deviceRevoke, device, by: actor, detail, at: now)
             return .success(DeviceRevocation(device: device, token: token))
         }
         devicesByCredential.remove(id)
@@ -53,11 +50,7 @@ extension MetadataService {
             try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
             try endCommands(
                 of: id, at: now, because: "The device was revoked and reinstated after the command was issued.")
-            try audit.append(
-                AuditEntry(
-                    .deviceReinstate, by: actor, organization: device.organization, subject: id.description,
-                    detail: ["name": device.name]),
-                at: now)
+            try tell(.deviceReinstate, device, by: actor, ["name": device.name], at: now)
             return .success(device)
         }
         // Commands that a start loaded while the device was revoked.
@@ -86,11 +79,7 @@ extension MetadataService {
             }
             try connection.run("DELETE FROM device WHERE id = ?", id.data)
             try forgetDeletedDevices(at: now)
-            try audit.append(
-                AuditEntry(
-                    .deviceDelete, by: actor, organization: device.organization, subject: id.description,
-                    detail: ["name": device.name]),
-                at: now)
+            try tell(.deviceDelete, device, by: actor, ["name": device.name], at: now)
             return .success(())
         }
         devicesByCredential.remove(id)
@@ -105,12 +94,21 @@ extension MetadataService {
     ) throws(AdministrationError) -> Value {
         writeSeen()
         let now = clock.now()
-        return try change { () throws(SQLiteError) in
+        return try change { () throws(SQLiteError) -> Result<Value, AdministrationError> in
             guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
                 return .failure(.noDevice)
             }
             return try body(&device, now)
         }
+    }
+
+    private func tell(
+        _ action: AuditEntry.Action, _ device: DeviceRow, by actor: AuditActor, _ detail: [String: String],
+        at now: Int64
+    ) throws(SQLiteError) {
+        let (organization, subject) = (device.organization, device.id.description)
+        try audit.append(
+            AuditEntry(action, by: actor, organization: organization, subject: subject, detail: detail), at: now)
     }
 
     /// Forgets deleted devices. The row of a deleted device keeps it from returning under its id. The row may go after
@@ -146,11 +144,8 @@ extension MetadataService {
             guard device.predecessor != predecessor else { return .success(device) }
             device.predecessor = predecessor
             try connection.run("UPDATE device SET predecessor = ? WHERE id = ?", predecessor?.data, id.data)
-            try audit.append(
-                AuditEntry(
-                    .devicePredecessor, by: actor, organization: device.organization, subject: id.description,
-                    detail: ["predecessor": predecessor?.description ?? ""]),
-                at: now)
+            let detail = ["predecessor": predecessor?.description ?? ""]
+            try tell(.devicePredecessor, device, by: actor, detail, at: now)
             return .success(device)
         }
         search.noteChange(id)

@@ -13,7 +13,7 @@ package struct EnrollResult: Equatable, Sendable {
     package var enrollmentID: Data
 }
 
-package enum EnrollError: Error, Equatable, Sendable {
+package enum EnrollError: StoreRefusal, Equatable, Sendable {
     case tokenUnknown, tokenExpired, tokenUsedUp, tokenRevoked
     /// The id is known and the former credential does not prove it, or it belongs to another organization.
     case deviceConflict

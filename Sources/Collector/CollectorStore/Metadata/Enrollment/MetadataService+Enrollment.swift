@@ -17,20 +17,16 @@ extension MetadataService {
     package func enroll(token: String, request: WireEnrollRequest) throws(EnrollError) -> EnrollResult {
         let request = request.bounded
         let now = clock.now()
-        let outcome: Result<EnrollResult, EnrollError>
-        do {
-            outcome = try transaction { () throws(SQLiteError) in
-                let (organization, refusal) = try Self.organization(ofEnrollmentToken: token, at: now, in: connection)
-                if organization != nil || refusal == .tokenUsedUp,
-                    let result = try repeated(request, tokenHash: Secret.hash(of: token), at: now)
-                {
-                    return .success(result)
-                }
-                guard let organization else { return .failure(refusal) }
-                return try enrollAnew(request, token: token, organization, at: now)
+        let result = try change { () throws(SQLiteError) -> Result<EnrollResult, EnrollError> in
+            let (organization, refusal) = try Self.organization(ofEnrollmentToken: token, at: now, in: connection)
+            if organization != nil || refusal == .tokenUsedUp,
+                let result = try repeated(request, tokenHash: Secret.hash(of: token), at: now)
+            {
+                return .success(result)
             }
-        } catch { throw .store(error) }
-        let result = try outcome.get()
+            guard let organization else { return .failure(refusal) }
+            return try enrollAnew(request, token: token, organization, at: now)
+        }
         devicesByCredential.remove(result.deviceID)
         search.noteChange(result.deviceID)
         openCommands.forget(result.deviceID, but: result.enrollmentID)

@@ -69,7 +69,7 @@ extension MetadataService {
             id: Self.newTokenID(), kind: kind, name: new.name, organization: new.organization, created: now,
             expires: new.expiresInSeconds.map { now + $0 * 1_000_000 }, maximumUses: new.maximumUses, uses: 0)
         if case .person(let role) = new.holder { row.role = role }
-        let made: TokenRow = try change { () throws(SQLiteError) in
+        let made = try change { () throws(SQLiteError) -> Result<TokenRow, AdministrationError> in
             if let maker = actor.token {
                 guard let maker = try TokenRow.one(maker, in: connection) else {
                     return .failure(.forbidden("Your own token is no longer known."))

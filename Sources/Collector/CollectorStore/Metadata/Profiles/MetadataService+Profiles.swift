@@ -112,40 +112,36 @@ extension MetadataService {
         _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor, restored: UInt64?
     ) throws(ProfileError) -> ProfileRow {
         let now = clock.now()
-        let outcome: Result<ProfileRow, ProfileError>
-        do {
-            outcome = try transaction { () throws(SQLiteError) in
-                let organization = try ProfileRow.one(ProfileScope(organization: scope.organization), in: connection)
-                guard let organization else { return .failure(.unknownOrganization) }
-                let newest = scope.application.isEmpty ? organization : try ProfileRow.one(scope, in: connection)
-                if let expected, expected != newest?.revision ?? 0 {
-                    return .failure(.notNewest(newest?.revision ?? 0))
-                }
-                var row = ProfileRow(
-                    scope: scope, revision: try nextRevision(of: scope.organization), profile: profile, created: now,
-                    author: author.name)
-                row.profile.revision = row.revision
-                row.profile.organization = scope.organization
-                row.profile.application = scope.application
-                row.profile.privacyKey = Data()
-                do throws(WireError) {
-                    try row.profile.validate()
-                    // Two valid profiles can exceed a limit together, because scrub rules add up.
-                    if !scope.application.isEmpty { try organization.profile.overlaid(by: row.profile).validate() }
-                } catch { return .failure(.invalid(error)) }
-                try row.insert(into: connection)
-                try audit.append(
-                    AuditEntry(
-                        restored == nil ? .profilePut : .profileRollback, by: author, organization: scope.organization,
-                        subject: scope.application,
-                        detail: ["revision": "\(row.revision)"].merging(restored.map { ["restored": "\($0)"] } ?? [:]) {
-                            $1
-                        }),
-                    at: now)
-                return .success(row)
+        let row = try change { () throws(SQLiteError) -> Result<ProfileRow, ProfileError> in
+            let organization = try ProfileRow.one(ProfileScope(organization: scope.organization), in: connection)
+            guard let organization else { return .failure(.unknownOrganization) }
+            let newest = scope.application.isEmpty ? organization : try ProfileRow.one(scope, in: connection)
+            if let expected, expected != newest?.revision ?? 0 {
+                return .failure(.notNewest(newest?.revision ?? 0))
             }
-        } catch { throw .store(error) }
-        let row = try outcome.get()
+            var row = ProfileRow(
+                scope: scope, revision: try nextRevision(of: scope.organization), profile: profile, created: now,
+                author: author.name)
+            row.profile.revision = row.revision
+            row.profile.organization = scope.organization
+            row.profile.application = scope.application
+            row.profile.privacyKey = Data()
+            do throws(WireError) {
+                try row.profile.validate()
+                // Two valid profiles can exceed a limit together, because scrub rules add up.
+                if !scope.application.isEmpty { try organization.profile.overlaid(by: row.profile).validate() }
+            } catch { return .failure(.invalid(error)) }
+            try row.insert(into: connection)
+            try audit.append(
+                AuditEntry(
+                    restored == nil ? .profilePut : .profileRollback, by: author, organization: scope.organization,
+                    subject: scope.application,
+                    detail: ["revision": "\(row.revision)"].merging(restored.map { ["restored": "\($0)"] } ?? [:]) {
+                        $1
+                    }),
+                at: now)
+            return .success(row)
+        }
         profiles.remove { key, _ in key.organization == scope.organization }
         return row
     }

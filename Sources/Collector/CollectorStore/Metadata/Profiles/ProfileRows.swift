@@ -33,7 +33,7 @@ package struct DeviceProfile: Equatable, Sendable {
     package var bytes: Data
 }
 
-package enum ProfileError: Error, Equatable, Sendable {
+package enum ProfileError: StoreRefusal, Equatable, Sendable {
     case unknownOrganization
     /// The newest revision is not the one that the change was made from.
     case notNewest(UInt64)
