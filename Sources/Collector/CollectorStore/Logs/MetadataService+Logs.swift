@@ -109,20 +109,16 @@ extension MetadataService {
     package nonisolated func logUsage(organization: String?) async throws(StoreError) -> [LogUsageRow] {
         let quota = logQuotas.value.applicationBytes
         return try await readers.read { connection throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.rows(
                 """
                 SELECT organization, application, test, chunks, raw_bytes FROM log_usage WHERE (?1 IS NULL OR organization = ?1)
                 ORDER BY organization, application, test
-                """)
-            try statement.bind(organization)
-            var rows: [LogUsageRow] = []
-            while try statement.step() {
-                rows.append(
-                    LogUsageRow(
-                        organization: statement.string(0), application: statement.string(1), test: statement.bool(2),
-                        chunks: statement.int(3), rawBytes: statement.int(4), quotaBytes: quota))
+                """, organization
+            ) { row in
+                LogUsageRow(
+                    organization: row.string(0), application: row.string(1), test: row.bool(2), chunks: row.int(3),
+                    rawBytes: row.int(4), quotaBytes: quota)
             }
-            return rows
         }
     }
 
@@ -135,27 +131,22 @@ extension MetadataService {
     ) async throws(StoreError) -> [UploadRow] {
         try await age()
         return try await readers.read { connection throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.rows(
                 """
                 SELECT u.id, u.application, u.command, u.phase, u.begun, u.expires, u.ended, count(c.row), coalesce(sum(c.fate = 2), 0),
                 coalesce(sum(c.fate = 3), 0), coalesce(sum(c.fate = 4), 0), coalesce(sum(c.raw_bytes), 0),
                 coalesce(sum(c.raw_bytes) FILTER (WHERE c.fate = 2), 0) FROM upload AS u LEFT JOIN chunk AS c ON c.upload = u.row
                 WHERE u.device = ?1 AND (?2 IS NULL OR u.command = ?2) GROUP BY u.row ORDER BY u.row DESC LIMIT ?3
-                """)
-            try statement.bind(device.data, command?.data, limit)
-            var rows: [UploadRow] = []
-            while try statement.step() {
-                guard let upload = UploadID(statement.data(0)) else { continue }
-                rows.append(
-                    UploadRow(
-                        upload: upload, device: device, application: statement.string(1),
-                        command: statement.optionalData(2).flatMap { CommandID($0) },
-                        phase: UploadPhase(rawValue: statement.int(3)) ?? .expired, begun: statement.int64(4),
-                        expires: statement.int64(5), ended: statement.optionalInt64(6), chunks: statement.int(7),
-                        storedChunks: statement.int(8), goneChunks: statement.int(9), deletedChunks: statement.int(10),
-                        rawBytes: statement.int(11), storedRawBytes: statement.int(12)))
+                """, device.data, command?.data, limit
+            ) { row in
+                guard let upload = UploadID(row.data(0)) else { return nil }
+                return UploadRow(
+                    upload: upload, device: device, application: row.string(1),
+                    command: row.optionalData(2).flatMap { CommandID($0) },
+                    phase: UploadPhase(rawValue: row.int(3)) ?? .expired, begun: row.int64(4), expires: row.int64(5),
+                    ended: row.optionalInt64(6), chunks: row.int(7), storedChunks: row.int(8), goneChunks: row.int(9),
+                    deletedChunks: row.int(10), rawBytes: row.int(11), storedRawBytes: row.int(12))
             }
-            return rows
         }
     }
 

@@ -23,29 +23,19 @@ extension MetadataService {
         let forgets = now >= nextForget
         if forgets { nextForget = now + UploadLimits.forgetSeconds * 1_000_000 }
         try transaction { () throws(SQLiteError) in
-            let due = try connection.cached(
+            let due = try connection.rows(
                 """
                 SELECT row, id, device, organization, (SELECT count(*) FROM chunk WHERE upload = upload.row AND fate = 1),
                 (SELECT count(*) FROM chunk WHERE upload = upload.row) FROM upload WHERE phase = 1 AND expires <= ?
-                """)
-            try due.bind(now)
-            struct Due {
-                var row: Int64
-                var upload: String
-                var device: String
-                var organization: String
-                var missing: Int
-                var chunks: Int
+                """, now
+            ) { due in
+                (
+                    row: due.int64(0), id: UploadID(due.data(1))?.description ?? "",
+                    device: DeviceID(due.data(2))?.description ?? "", organization: due.string(3), missing: due.int(4),
+                    chunks: due.int(5)
+                )
             }
-            var found: [Due] = []
-            while try due.step() {
-                found.append(
-                    Due(
-                        row: due.int64(0), upload: UploadID(due.data(1))?.description ?? "",
-                        device: DeviceID(due.data(2))?.description ?? "",
-                        organization: due.string(3), missing: due.int(4), chunks: due.int(5)))
-            }
-            for upload in found {
+            for upload in due {
                 // Only the device's last word is missing: all of it is here.
                 let phase = upload.missing == 0 ? UploadPhase.complete : .expired
                 try end(upload.row, as: phase, at: now)
@@ -53,7 +43,7 @@ extension MetadataService {
                 try notices.raise(
                     .uploadExpired, organization: upload.organization, subject: upload.device,
                     detail:
-                        "Upload \(upload.upload) was not completed in 7 days: \(upload.missing) of \(upload.chunks) chunks are missing.",
+                        "Upload \(upload.id) was not completed in 7 days: \(upload.missing) of \(upload.chunks) chunks are missing.",
                     at: now)
             }
             guard forgets else { return }

@@ -44,29 +44,23 @@ struct AuditTable {
 
     /// Newest first.
     func page(_ query: AuditQuery, below id: Int64?, limit: Int) throws(SQLiteError) -> ListPage<AuditRow, Int64> {
-        let statement = try connection.cached(
+        let rows = try connection.rows(
             """
             SELECT id, at, actor, token, role, organization, action, subject, detail, outcome FROM audit
             WHERE \(query.organization == nil ? "?1 IS NULL" : "organization = ?1") AND (?2 IS NULL OR id < ?2)
             AND (?3 IS NULL OR actor = ?3 OR token = ?3) AND (?4 IS NULL OR action = ?4) AND (?5 IS NULL OR at >= ?5)
             AND (?6 IS NULL OR at < ?6) ORDER BY id DESC LIMIT ?7
-            """)
-        try statement.bind(query.organization, id, query.actor, query.action?.rawValue, query.from, query.to, limit + 1)
-        defer { statement.reset() }
-        var rows: [AuditRow] = []
-        while try statement.step() {
-            guard let action = AuditEntry.Action(rawValue: statement.string(6)),
-                let outcome = AuditEntry.Outcome(rawValue: statement.string(9))
-            else { continue }
+            """, query.organization, id, query.actor, query.action?.rawValue, query.from, query.to, limit + 1
+        ) { row -> AuditRow? in
+            guard let action = AuditEntry.Action(rawValue: row.string(6)),
+                let outcome = AuditEntry.Outcome(rawValue: row.string(9))
+            else { return nil }
             let actor = AuditActor(
-                name: statement.string(2), token: statement.optionalString(3),
-                role: PersonRole(rawValue: statement.int(4)))
-            rows.append(
-                AuditRow(
-                    id: statement.int64(0), at: statement.int64(1),
-                    entry: AuditEntry(
-                        action, by: actor, organization: statement.string(5), subject: statement.string(7),
-                        detail: Self.detail(statement.string(8)), outcome: outcome)))
+                name: row.string(2), token: row.optionalString(3), role: PersonRole(rawValue: row.int(4)))
+            let entry = AuditEntry(
+                action, by: actor, organization: row.string(5), subject: row.string(7),
+                detail: Self.detail(row.string(8)), outcome: outcome)
+            return AuditRow(id: row.int64(0), at: row.int64(1), entry: entry)
         }
         return ListPage(rows, limit: limit) { $0.id }
     }
