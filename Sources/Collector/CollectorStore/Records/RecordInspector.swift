@@ -78,12 +78,9 @@ actor RecordInspector {
             for partition in try SalvageArea.unfinished(in: directory)
             where SalvageArea(partition, in: directory).isBuilt {
                 report.add(
-                    .init(
-                        code: .unreadable, file: partition.name, stream: "\(partition.stream)",
-                        message:
-                            "the repair of a damaged file is not finished, so counts in later files do not match yet. "
-                            + "A running collector finishes it by itself, a stopped one at its start: verify again then."
-                    ))
+                    .unreadable, partition,
+                    "the repair of a damaged file is not finished, so counts in later files do not match yet. "
+                        + "A running collector finishes it by itself, a stopped one at its start: verify again then.")
             }
             return report
         }
@@ -93,11 +90,8 @@ actor RecordInspector {
         var verification = StreamVerification(stream: stream, baseline: listing.baseline[stream] ?? [])
         for entry in listing.missing where entry.partition.stream == stream {
             report.add(
-                .init(
-                    code: .missing, file: entry.partition.name, stream: "\(stream)",
-                    message:
-                        "the file is missing, and retention has not removed it; it had at least \(entry.slices) slices."
-                ))
+                .missing, entry.partition,
+                "the file is missing, and retention has not removed it; it had at least \(entry.slices) slices.")
         }
         for partition in listing.partitions where partition.stream == stream {
             let leastSlices = listing.slices[partition]
@@ -111,16 +105,13 @@ actor RecordInspector {
                 // One without a schema that was never in use is one whose making was cut short.
                 if let leastSlices, found ?? -1 < leastSlices {
                     report.add(
-                        .init(
-                            code: .missing, file: partition.name, stream: "\(stream)",
-                            message: "the file has \(found ?? 0) slices; when it was last closed it had \(leastSlices)."
-                        ))
+                        .missing, partition,
+                        "the file has \(found ?? 0) slices; when it was last closed it had \(leastSlices).")
                 }
             } catch {
                 if !Paths.exists(directory.path(of: partition)) { throw error }
                 verification.isIncomplete = true
-                report.add(
-                    .init(code: .unreadable, file: partition.name, stream: "\(stream)", message: error.message))
+                report.add(.unreadable, partition, error.message)
             }
         }
         verification.finish(&report)

@@ -32,19 +32,16 @@ struct StreamVerification {
         defer { file.connection.rollback() }
         for fault in try StoreError.mapping({ () throws(SQLiteError) in try file.connection.integrityCheck(quick: true)
         }) {
-            report.add(
-                .init(code: .unreadable, file: file.partition.name, stream: "\(stream)", message: "SQLite: \(fault)"))
+            report.add(.unreadable, file.partition, "SQLite: \(fault)")
         }
         let before = (slices: report.slices, rejected: report.rejected)
         try file.forEachChain { row throws(StoreError) in try check(row, in: file, &report) }
         let (slices, rejected) = try file.rowCounts()
         if slices != report.slices - before.slices || UInt64(rejected) != report.rejected - before.rejected {
             report.add(
-                .init(
-                    code: .miscounted, file: file.partition.name, stream: "\(stream)",
-                    message: "the file has \(slices) slices and \(rejected) rejected records, but "
-                        + "\(report.slices - before.slices) and \(report.rejected - before.rejected) belong to a chain."
-                ))
+                .miscounted, file.partition,
+                "the file has \(slices) slices and \(rejected) rejected records, but "
+                    + "\(report.slices - before.slices) and \(report.rejected - before.rejected) belong to a chain.")
         }
     }
 
@@ -53,11 +50,7 @@ struct StreamVerification {
     {
         var chain = chains[row.key] ?? Chain()
         func add(_ code: VerifyReport.Finding.Code, _ first: UInt64?, _ last: UInt64?, _ message: String) {
-            report.add(
-                .init(
-                    code: code, file: file.partition.name, device: "\(row.key.device)", epoch: "\(row.key.epoch)",
-                    stream: "\(stream)",
-                    first: first, last: last, message: message))
+            report.add(code, file.partition, message, chain: row.key, first: first, last: last)
             chain.isBroken = true
         }
         if row.entryNumber != chain.counted.number || row.entryLink != chain.counted.link {
@@ -158,15 +151,12 @@ struct StreamVerification {
         let code: VerifyReport.Finding.Code =
             counted.number < stated.number ? .missing : counted.number > stated.number ? .doubled : .miscounted
         report.add(
-            .init(
-                code: code, file: file.partition.name, device: "\(row.key.device)", epoch: "\(row.key.epoch)",
-                stream: "\(stream)",
-                first: min(counted.number, stated.number) + (code == .miscounted ? 0 : 1),
-                last: max(counted.number, stated.number),
-                message:
-                    "rows give number \(counted.number) with \(counted.stored) stored, \(counted.rejectedCount) rejected, "
-                    + "\(counted.droppedCount) dropped, \(counted.lostAtCollector) lost; the mark says \(stated.number) with "
-                    + "\(stated.stored), \(stated.rejectedCount), \(stated.droppedCount), \(stated.lostAtCollector)."))
+            code, file.partition,
+            "rows give number \(counted.number) with \(counted.stored) stored, \(counted.rejectedCount) rejected, "
+                + "\(counted.droppedCount) dropped, \(counted.lostAtCollector) lost; the mark says \(stated.number) with "
+                + "\(stated.stored), \(stated.rejectedCount), \(stated.droppedCount), \(stated.lostAtCollector).",
+            chain: row.key, first: min(counted.number, stated.number) + (code == .miscounted ? 0 : 1),
+            last: max(counted.number, stated.number))
     }
 
     /// What only the baseline knows: its own rows must add up.

@@ -27,6 +27,17 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         if findings.count < Self.limit { findings.append(finding) } else { furtherFindings += 1 }
     }
 
+    /// Notes what was found in a record file.
+    mutating func add(
+        _ code: Finding.Code, _ partition: Partition, _ message: String, chain: ChainKey? = nil, first: UInt64? = nil,
+        last: UInt64? = nil
+    ) {
+        add(
+            Finding(
+                code: code, file: partition.name, device: chain?.device.description, epoch: chain?.epoch.description,
+                stream: "\(partition.stream)", first: first, last: last, message: message))
+    }
+
     package struct Finding: Equatable, Sendable, Codable {
         package enum Code: String, Sendable, Codable {
             /// The file cannot be opened, or SQLite's check or a row says it contradicts itself.
@@ -52,19 +63,5 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         package var last: UInt64?
         /// What it means.
         package var message: String
-
-        package init(
-            code: Code, file: String, device: String? = nil, epoch: String? = nil, stream: String? = nil,
-            first: UInt64? = nil, last: UInt64? = nil, message: String
-        ) {
-            self.code = code
-            self.file = file
-            self.device = device
-            self.epoch = epoch
-            self.stream = stream
-            self.first = first
-            self.last = last
-            self.message = message
-        }
     }
 }
