@@ -54,7 +54,6 @@ final class SegmentCursor {
     private let runs: [RunCursor]
     /// The run with the next line.
     private var front: RunCursor?
-    private var last: UInt64?
 
     init(_ key: LogSegment.Key, _ runs: [RunCursor]) throws(StoreError) {
         self.key = key
@@ -72,7 +71,6 @@ final class SegmentCursor {
     func write(to output: inout [UInt8]) throws(StoreError) {
         guard let front, let head = front.head else { return }
         try front.write(to: &output)
-        last = head.number
         // Skips the same line in other chunks, and numbers that do not ascend as they must.
         for run in runs { while let other = run.head, other.number <= head.number { try run.advance() } }
         chooseFront()

@@ -57,8 +57,8 @@ struct ChunkScan: Sendable {
             throw error.code == .outOfMemory ? .store(StoreError(.overloaded, error.message)) : .damaged(error.message)
         }
         scanner.end(storedEnd: stored.count)
-        guard scanner.rawBytes == expected else {
-            throw .damaged("The text has \(scanner.rawBytes) bytes; the manifest says \(expected).")
+        guard scanner.scan.rawBytes == expected else {
+            throw .damaged("The text has \(scanner.scan.rawBytes) bytes; the manifest says \(expected).")
         }
         guard Data(scanner.digest.finalize()) == rawDigest else {
             throw .damaged("The SHA-256 of the text differs from the manifest.")
@@ -68,24 +68,16 @@ struct ChunkScan: Sendable {
                 "The lines change between segments more often than \(Self.maximumPieces) times. Send them in the order of their numbers."
             )
         }
-        rawBytes = scanner.rawBytes
+        self = scanner.scan
         storedDigest = Data(SHA256.hash(data: stored))
-        levels = scanner.levels
-        otherLines = scanner.otherLines
-        numbers = scanner.numbers
-        times = scanner.times
-        runs = scanner.runs
     }
+
+    private init() {}
 
     /// Accepts the text in pieces of any size. A class, because decompressor and scan call it in turn.
     private final class Scanner {
+        var scan = ChunkScan()
         var digest = SHA256()
-        var rawBytes = 0
-        var levels: [UInt64] = [0, 0, 0, 0]
-        var otherLines = 0
-        var numbers: ClosedRange<UInt64>?
-        var times: ClosedRange<Int64>?
-        var runs: [UInt64: [LogPiece]] = [:]
         var pieces = 0
 
         /// A line whose end has not arrived.
@@ -97,7 +89,7 @@ struct ChunkScan: Sendable {
 
         func take(_ bytes: UnsafeRawBufferPointer) {
             digest.update(bufferPointer: bytes)
-            rawBytes += bytes.count
+            scan.rawBytes += bytes.count
             var start = 0
             while start < bytes.count, let base = bytes.baseAddress,
                 let found = memchr(base + start, Int32(UInt8(ascii: "\n")), bytes.count - start)
@@ -117,7 +109,7 @@ struct ChunkScan: Sendable {
         }
 
         func memberEnded(storedEnd: Int) {
-            guard rest.isEmpty, rawBytes - stretchRaw >= ChunkScan.leastStretchBytes else { return }
+            guard rest.isEmpty, scan.rawBytes - stretchRaw >= ChunkScan.leastStretchBytes else { return }
             endStretch(storedEnd: storedEnd)
         }
 
@@ -130,23 +122,27 @@ struct ChunkScan: Sendable {
             for (segment, piece) in open where pieces <= ChunkScan.maximumPieces {
                 var piece = piece
                 piece.storedBytes = UInt32(clamping: storedEnd - stretchStored)
-                piece.rawBytes = UInt32(clamping: rawBytes - stretchRaw)
-                runs[segment, default: []].append(piece)
+                piece.rawBytes = UInt32(clamping: scan.rawBytes - stretchRaw)
+                scan.runs[segment, default: []].append(piece)
                 pieces += 1
             }
             open.removeAll(keepingCapacity: true)
-            (stretchStored, stretchRaw) = (storedEnd, rawBytes)
+            (stretchStored, stretchRaw) = (storedEnd, scan.rawBytes)
+        }
+
+        private static func extended<Bound>(_ range: ClosedRange<Bound>?, to value: Bound) -> ClosedRange<Bound> {
+            range.map { min($0.lowerBound, value)...max($0.upperBound, value) } ?? value...value
         }
 
         private func line(_ bytes: UnsafeRawBufferPointer) {
             guard let line = LogLine(bytes), line.number.value <= UInt64(Int64.max) else {
-                otherLines += 1
+                scan.otherLines += 1
                 return
             }
-            levels[line.level.rawValue - 1] += 1
+            scan.levels[line.level.rawValue - 1] += 1
             let number = line.number.value
-            numbers = numbers.map { min($0.lowerBound, number)...max($0.upperBound, number) } ?? number...number
-            times = times.map { min($0.lowerBound, line.time)...max($0.upperBound, line.time) } ?? line.time...line.time
+            scan.numbers = Self.extended(scan.numbers, to: number)
+            scan.times = Self.extended(scan.times, to: line.time)
             if open[line.number.segment]?.add(line) == nil, open.count <= ChunkScan.maximumPieces {
                 var piece = LogPiece(storedOffset: UInt64(stretchStored), first: line)
                 piece.add(line)

@@ -8,47 +8,37 @@ import WireModel
 struct LogPiece: Equatable, Sendable {
     /// Offset of the stretch in the chunk's file.
     var storedOffset: UInt64
-    var storedBytes: UInt32
+    var storedBytes: UInt32 = 0
     /// Bytes of text in the stretch.
-    var rawBytes: UInt32
+    var rawBytes: UInt32 = 0
     /// The least and the greatest line number.
     var firstNumber: UInt64
     var lastNumber: UInt64
     var leastTime: Int64
     var greatestTime: Int64
     /// Lines by level, most severe first.
-    var levels: (UInt32, UInt32, UInt32, UInt32)
+    var levels = SIMD4<UInt32>()
 
     static let encodedBytes = 64
 
     init(storedOffset: UInt64, first line: LogLine) {
         self.storedOffset = storedOffset
-        storedBytes = 0
-        rawBytes = 0
         firstNumber = line.number.value
         lastNumber = line.number.value
         leastTime = line.time
         greatestTime = line.time
-        levels = (0, 0, 0, 0)
     }
 
     var times: ClosedRange<Int64> { leastTime...max(leastTime, greatestTime) }
-    var levelCounts: [UInt64] { [UInt64(levels.0), UInt64(levels.1), UInt64(levels.2), UInt64(levels.3)] }
+    var levelCounts: [UInt64] { levels.indices.map { UInt64(levels[$0]) } }
 
     mutating func add(_ line: LogLine) {
         firstNumber = min(firstNumber, line.number.value)
         lastNumber = max(lastNumber, line.number.value)
         leastTime = min(leastTime, line.time)
         greatestTime = max(greatestTime, line.time)
-        switch line.level {
-        case .error: levels.0 += 1
-        case .warning: levels.1 += 1
-        case .information: levels.2 += 1
-        case .verbose: levels.3 += 1
-        }
+        levels[line.level.rawValue - 1] += 1
     }
-
-    static func == (left: LogPiece, right: LogPiece) -> Bool { left.encoded == right.encoded }
 
     // MARK: On disk
 
@@ -65,10 +55,7 @@ struct LogPiece: Equatable, Sendable {
         append(lastNumber)
         append(leastTime)
         append(greatestTime)
-        append(levels.0)
-        append(levels.1)
-        append(levels.2)
-        append(levels.3)
+        for place in levels.indices { append(levels[place]) }
         return bytes
     }
 
@@ -91,7 +78,7 @@ struct LogPiece: Equatable, Sendable {
         lastNumber = number(24)
         leastTime = number(32)
         greatestTime = number(40)
-        levels = (number(48), number(52), number(56), number(60))
+        levels = SIMD4(number(48), number(52), number(56), number(60))
     }
 }
 

@@ -11,8 +11,6 @@ package struct UploadManifest: Equatable, Sendable {
         package var type: LogType?
         /// Whether the lines are from the verbose ring.
         package var ring: Bool
-        package var firstLine: UInt64
-        package var lastLine: UInt64
         /// 1 to 5,000,000.
         package var rawBytes: Int
         /// SHA-256 of the text, 32 bytes.
@@ -27,8 +25,6 @@ package struct UploadManifest: Equatable, Sendable {
     /// The request that it answers.
     package var command: CommandID?
     package var logEpoch: LogEpochID
-    /// By the device's clock.
-    package var created: Int64
     package var chunks: [Chunk]
     /// SHA-256 of the message in a canonical form.
     package var digest: Data
@@ -44,7 +40,6 @@ package struct UploadManifest: Equatable, Sendable {
         try Self.check(wire.application, "application")
         application = wire.application
         level = LogLevel(wire.level)
-        created = wire.created
         guard wire.chunks.count <= Self.maximumChunks else {
             throw WireError(
                 .invalidField,
@@ -94,8 +89,6 @@ extension UploadManifest.Chunk {
         number = place + 1
         type = LogType(wire.type) ?? manifestType
         ring = wire.ring
-        firstLine = wire.firstLine
-        lastLine = wire.lastLine
         rawBytes = Int(wire.rawBytes)
         rawDigest = wire.rawDigest
         fileName = wire.fileName
