@@ -130,29 +130,27 @@ enum PackedRecords {
     /// The position of each record in the blob; `nil` if the lengths do not cover it.
     static func ranges(_ blob: UnsafeRawBufferPointer) -> [Range<Int>]? {
         var ranges: [Range<Int>] = []
-        var position = 0
-        while position < blob.count {
-            guard blob.count - position >= lengthBytes else { return nil }
-            let length = Int(UInt32(littleEndian: blob.loadUnaligned(fromByteOffset: position, as: UInt32.self)))
-            position += lengthBytes
-            guard length <= blob.count - position else { return nil }
-            ranges.append(position..<(position + length))
-            position += length
-        }
-        return ranges
+        return forEach(blob) { ranges.append($0) } ? ranges : nil
     }
 
     /// Counts the records without allocating.
     static func count(_ blob: UnsafeRawBufferPointer) -> Int? {
         var count = 0
+        return forEach(blob) { _ in count += 1 } ? count : nil
+    }
+
+    /// - Returns: whether the lengths cover the blob.
+    @inline(__always)
+    private static func forEach(_ blob: UnsafeRawBufferPointer, _ visit: (Range<Int>) -> Void) -> Bool {
         var position = 0
         while position < blob.count {
-            guard blob.count - position >= lengthBytes else { return nil }
+            guard blob.count - position >= lengthBytes else { return false }
             let length = Int(UInt32(littleEndian: blob.loadUnaligned(fromByteOffset: position, as: UInt32.self)))
-            guard length <= blob.count - position - lengthBytes else { return nil }
-            position += lengthBytes + length
-            count += 1
+            position += lengthBytes
+            guard length <= blob.count - position else { return false }
+            visit(position..<(position + length))
+            position += length
         }
-        return count
+        return true
     }
 }

@@ -48,9 +48,9 @@ struct SalvageFill {
                     count += 1
                     if let former = chains[id], !former.isOlder(than: chain) { return }
                     chains[id] = chain
-                } else if let slice = Self.slice(row) {
+                } else if Self.isSlice(row) {
                     count += 1
-                    try StoreError.mapping(file.insert(salvaged: slice, id: id))
+                    try StoreError.mapping(file.insert(slice: row, id: id))
                     bytes += row.payload.count
                     if bytes >= Self.transactionBytes { try commit(andGoOn: true) }
                 }
@@ -88,37 +88,14 @@ struct SalvageFill {
             bounds: nil)
     }
 
-    struct Slice {
-        var chain: Int64
-        var first: UInt64
-        var last: UInt64
-        var lostBefore: UInt64
-        var priorLink: Data
-        var lastLink: Data
-        var receivedAt: Int64
-        var earliest: Int64
-        var latest: Int64
-        var recordCount: UInt64
-        var kinds: Int64
-        var gaps: Data
-        var records: Data
-    }
-
-    private static func slice(_ row: RawRow) -> Slice? {
+    /// Whether the columns are those of the table `slice`.
+    private static func isSlice(_ row: RawRow) -> Bool {
         guard row.columns.count == 14, row.isNull(0), let chain = row.integer(1), chain > 0, let first = row.count(2),
-            first > 0,
-            let last = row.count(3), last >= first, let lost = row.count(4), let prior = row.bytes(5),
-            prior.count == ChainLink.byteCount,
-            let lastLink = row.bytes(6), lastLink.count == ChainLink.byteCount, let received = row.integer(7),
-            let earliest = row.integer(8), let latest = row.integer(9), let count = row.count(10),
-            let kinds = row.integer(11),
-            let gaps = row.bytes(12), let records = row.bytes(13),
-            (try? WireBatchPart.decode(Data(gaps)).gaps.map { try Gap($0) }) != nil
-        else { return nil }
-        return Slice(
-            chain: chain, first: first, last: last, lostBefore: lost, priorLink: Data(prior), lastLink: Data(lastLink),
-            receivedAt: received, earliest: earliest, latest: latest, recordCount: count, kinds: kinds,
-            gaps: Data(gaps), records: Data(records))
+            first > 0, let last = row.count(3), last >= first, row.bytes(5)?.count == ChainLink.byteCount,
+            row.bytes(6)?.count == ChainLink.byteCount, let gaps = row.bytes(12), row.bytes(13) != nil
+        else { return false }
+        return row.count(4) != nil && row.count(10) != nil && [7, 8, 9, 11].allSatisfy { row.integer($0) != nil }
+            && (try? WireBatchPart.decode(Data(gaps)).gaps.map { try Gap($0) }) != nil
     }
 
     private static func key(_ row: RawRow) -> (Int64, ChainKey)? {
@@ -174,14 +151,22 @@ extension ChainState {
 
 extension RecordFile {
     /// Inserts a row as it was read. A row that exists already stays.
-    fileprivate func insert(salvaged slice: SalvageFill.Slice, id: Int64) throws(SQLiteError) {
-        try connection.run(
+    fileprivate func insert(slice row: RawRow, id: Int64) throws(SQLiteError) {
+        let statement = try connection.cached(
             """
             INSERT OR IGNORE INTO slice (id, chain, first, last, lost_before, prior_link, last_link, received_at, earliest,
                 latest, record_count, kinds, gaps, records) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """, id, slice.chain, slice.first, slice.last, slice.lostBefore, slice.priorLink, slice.lastLink,
-            slice.receivedAt, slice.earliest,
-            slice.latest, slice.recordCount, slice.kinds, slice.gaps, slice.records)
+            """)
+        try statement.bind(id, at: 1)
+        for column in 1..<row.columns.count {
+            let place = Int32(column + 1)
+            if let bytes = row.bytes(column) {
+                try statement.bind(Data(bytes), at: place)
+            } else {
+                try statement.bind(row.integer(column), at: place)
+            }
+        }
+        try statement.run()
     }
 
     fileprivate func insert(_ rejected: RejectedRecord, chain: Int64) throws(SQLiteError) {
