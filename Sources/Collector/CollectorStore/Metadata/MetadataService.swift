@@ -76,29 +76,24 @@ package actor MetadataService {
         let connection = try CollectorDatabase.open(directory)
         if exclusive { try CollectorDatabase.requireWhole(connection, in: directory) }
         let created = try FirstStart.create(in: connection, at: clock.now(), deliver: deliver)
-        guard let collector = CollectorID(try CollectorDatabase.meta("collector_id", connection)),
-            let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
-        else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are missing.") }
-        let commands = OpenCommands()
-        try StoreError.mapping(commands.load(from: connection, at: clock.now()))
-        let service = MetadataService(
-            collectorID: collector, incarnationID: incarnation, connection: connection, directory: directory,
-            readers: try MetadataReaders(directory), search: try DeviceSearch(directory), openCommands: commands,
-            lock: lock, clock: clock, logger: logger)
-        return (service, created)
+        return (try MetadataService(connection, in: directory, lock: lock, clock: clock, logger: logger), created)
     }
 
     private init(
-        collectorID: CollectorID, incarnationID: IncarnationID, connection: sending Connection,
-        directory: DataDirectory, readers: MetadataReaders, search: DeviceSearch, openCommands: OpenCommands,
-        lock: FileLock?, clock: any StoreClock, logger: Logger
-    ) {
-        self.collectorID = collectorID
-        self.incarnationID = incarnationID
+        _ connection: sending Connection, in directory: DataDirectory, lock: FileLock?, clock: any StoreClock,
+        logger: Logger
+    ) throws(StoreError) {
+        guard let collector = CollectorID(try CollectorDatabase.meta("collector_id", connection)),
+            let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
+        else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are missing.") }
+        collectorID = collector
+        incarnationID = incarnation
         self.directory = directory
-        self.readers = readers
-        self.search = search
-        self.openCommands = openCommands
+        let commands = OpenCommands()
+        try StoreError.mapping(commands.load(from: connection, at: clock.now()))
+        openCommands = commands
+        readers = try MetadataReaders(directory)
+        search = try DeviceSearch(directory)
         self.lock = lock
         self.clock = clock
         self.logger = logger
