@@ -1,9 +1,10 @@
-import CollectorStore
 import Foundation
 import Synchronization
 import TelemetryTestKit
 import Testing
 import WireModel
+
+@testable import CollectorStore
 
 @Suite(.timeLimit(.minutes(1))) struct HousekeepingTests {
     private let directory: TemporaryDirectory

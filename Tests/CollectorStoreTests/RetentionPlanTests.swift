@@ -1,6 +1,7 @@
-import CollectorStore
 import Testing
 import WireModel
+
+@testable import CollectorStore
 
 @Suite struct RetentionPlanTests {
     /// Day 100 at noon.

@@ -1,4 +1,3 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
@@ -7,6 +6,7 @@ import Testing
 import WireModel
 
 @testable import Collector
+@testable import CollectorStore
 
 @Suite("/metrics")
 struct MetricsRoutesTests {

@@ -1,5 +1,4 @@
 import Collector
-import CollectorStore
 import CommandKit
 import Foundation
 import Hummingbird
@@ -10,6 +9,7 @@ import Testing
 import WireModel
 
 @testable import CollectorCommands
+@testable import CollectorStore
 
 @Suite struct WebhookTests {
     private static let notice = NoticeRow(

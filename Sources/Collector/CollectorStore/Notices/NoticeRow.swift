@@ -61,21 +61,6 @@ package struct NoticeRow: Equatable, Sendable {
     package var last: Int64
     /// When it ended; `nil` while it lasts, or if it has no end.
     package var ended: Int64?
-
-    package init(
-        id: Int64, code: Code, organization: String, subject: String, detail: String, count: Int, first: Int64,
-        last: Int64, ended: Int64? = nil
-    ) {
-        self.id = id
-        self.code = code
-        self.organization = organization
-        self.subject = subject
-        self.detail = detail
-        self.count = count
-        self.first = first
-        self.last = last
-        self.ended = ended
-    }
 }
 
 /// A delivery for a notice.
@@ -104,12 +89,6 @@ package struct NoticeCounts: Equatable, Sendable {
         package var lasting = 0
         /// How often they were raised in total.
         package var raised = 0
-
-        package init(notices: Int = 0, lasting: Int = 0, raised: Int = 0) {
-            self.notices = notices
-            self.lasting = lasting
-            self.raised = raised
-        }
     }
 
     /// Contains every code, also those without notices.

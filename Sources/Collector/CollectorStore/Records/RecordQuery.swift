@@ -90,12 +90,6 @@ struct RecordBounds: Equatable, Sendable {
     /// The bounds of no record; they match nothing.
     static let none = RecordBounds(earliest: .max, latest: .min, kinds: 0)
 
-    init(earliest: Int64, latest: Int64, kinds: UInt64) {
-        self.earliest = earliest
-        self.latest = latest
-        self.kinds = kinds
-    }
-
     mutating func include(kind: Int, at time: Int64) {
         include(RecordBounds(earliest: time, latest: time, kinds: RecordFile.kindBit(kind)))
     }
@@ -122,18 +116,14 @@ struct RecordCursor: Equatable {
     /// The record's number in its slice; `.max` is before the slice's newest.
     var number: UInt64
 
-    init(day: UTCDay, slice: Int64, number: UInt64) {
-        self.day = day
-        self.slice = slice
-        self.number = number
-    }
+    var text: String { "\(day.number)-\(slice)-\(number)" }
+}
 
+extension RecordCursor {
     init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 3, let day = Int(parts[0]), let slice = Int64(parts[1]), let number = UInt64(parts[2])
         else { return nil }
         self.init(day: UTCDay(number: day), slice: slice, number: number)
     }
-
-    var text: String { "\(day.number)-\(slice)-\(number)" }
 }

@@ -397,18 +397,7 @@ package struct StoreCommit: Sendable {
     /// `nil` if it is on synced disk.
     package var failure: StoreError.Code?
     /// The records that it stored; empty if it failed.
-    package var counts: StoreCounts
-
-    package init(
-        stream: StreamName, requests: Int, duration: Duration, failure: StoreError.Code? = nil,
-        counts: StoreCounts = StoreCounts()
-    ) {
-        self.stream = stream
-        self.requests = requests
-        self.duration = duration
-        self.failure = failure
-        self.counts = counts
-    }
+    package var counts = StoreCounts()
 }
 
 /// Numbers of records by what became of them.

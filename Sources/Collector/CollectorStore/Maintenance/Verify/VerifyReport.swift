@@ -63,5 +63,19 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         package var last: UInt64?
         /// What it means.
         package var message: String
+
+        package init(
+            code: Code, file: String, device: String? = nil, epoch: String? = nil, stream: String? = nil,
+            first: UInt64? = nil, last: UInt64? = nil, message: String
+        ) {
+            self.code = code
+            self.file = file
+            self.device = device
+            self.epoch = epoch
+            self.stream = stream
+            self.first = first
+            self.last = last
+            self.message = message
+        }
     }
 }

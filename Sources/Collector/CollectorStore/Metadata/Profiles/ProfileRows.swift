@@ -49,21 +49,10 @@ package struct ProfileAdoption: Equatable, Sendable {
         package var application: String
         /// The revision that they report; `nil` if they have not reported any.
         package var revision: UInt64?
-
-        package init(application: String, revision: UInt64?) {
-            self.application = application
-            self.revision = revision
-        }
     }
 
     package var key: Key
     package var devices: Int
     /// The number of devices that cannot apply a setting, by setting.
-    package var findings: [String: Int]
-
-    package init(key: Key, devices: Int, findings: [String: Int] = [:]) {
-        self.key = key
-        self.devices = devices
-        self.findings = findings
-    }
+    package var findings: [String: Int] = [:]
 }

@@ -130,11 +130,6 @@ package struct PurgePlan: Equatable, Sendable {
     package struct File: Equatable, Sendable {
         package var partition: Partition
         package var bytes: Int64
-
-        package init(partition: Partition, bytes: Int64) {
-            self.partition = partition
-            self.bytes = bytes
-        }
     }
 
     /// The files of one stream that a purge removes.
@@ -148,10 +143,6 @@ package struct PurgePlan: Equatable, Sendable {
 
     /// Oldest first in each stream.
     package var files: [File]
-
-    package init(files: [File]) {
-        self.files = files
-    }
 
     /// Streams that lose files.
     package var streams: [Stream] {

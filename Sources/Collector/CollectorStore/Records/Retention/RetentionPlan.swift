@@ -13,12 +13,6 @@ package enum RetentionPlan {
         /// When its newest record was received, in microseconds since 1970; `nil` if unknown, then the end of its day
         /// counts.
         package var newestReceipt: Int64?
-
-        package init(day: UTCDay, bytes: Int64, newestReceipt: Int64? = nil) {
-            self.day = day
-            self.bytes = bytes
-            self.newestReceipt = newestReceipt
-        }
     }
 
     package enum Reason: String, Equatable, Sendable {
@@ -67,11 +61,6 @@ package struct RetentionLimits: Equatable, Sendable {
         package var days: Int
         /// Bytes of all the stream's files together; `nil` for no limit.
         package var bytes: Int64?
-
-        package init(days: Int, bytes: Int64? = nil) {
-            self.days = days
-            self.bytes = bytes
-        }
     }
 
     package var status: Stream
@@ -87,19 +76,10 @@ package struct RetentionLimits: Equatable, Sendable {
     }
 
     package subscript(stream: StreamName) -> Stream {
-        get {
-            switch stream {
-            case .status: status
-            case .event: event
-            case .sample: sample
-            }
-        }
-        set {
-            switch stream {
-            case .status: status = newValue
-            case .event: event = newValue
-            case .sample: sample = newValue
-            }
+        switch stream {
+        case .status: status
+        case .event: event
+        case .sample: sample
         }
     }
 }
