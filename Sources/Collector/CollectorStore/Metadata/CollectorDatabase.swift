@@ -216,9 +216,7 @@ enum CollectorDatabase {
 
     /// A key of its own for every organization that has none.
     private static func giveKeys(_ connection: Connection) throws(SQLiteError) {
-        let statement = try connection.prepare("SELECT name FROM organization WHERE privacy_key IS NULL")
-        var names: [String] = []
-        while try statement.step() { names.append(statement.string(0)) }
+        let names = try connection.rows("SELECT name FROM organization WHERE privacy_key IS NULL") { $0.string(0) }
         for name in names {
             try connection.run("UPDATE organization SET privacy_key = ? WHERE name = ?", Secret.randomBytes(), name)
         }
@@ -235,11 +233,7 @@ enum CollectorDatabase {
 
     /// One of the collector's own values, such as its ids; empty if absent.
     static func meta(_ name: String, _ connection: Connection) throws(StoreError) -> Data {
-        try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
-            try statement.bind(name)
-            return try statement.step() ? statement.data(0) : Data()
-        }
+        try StoreError.mapping(connection.first("SELECT value FROM meta WHERE name = ?", name) { $0.data(0) } ?? Data())
     }
 
     /// Opens beside a running collector; `nil` if the file does not exist yet.

@@ -21,34 +21,27 @@ extension RecordFile {
     }
 
     func chain(_ key: ChainKey) throws(StoreError) -> ChainRow? {
-        let statement = try prepared(
-            "SELECT \(chainColumns) FROM chain WHERE device = ? AND epoch = ?", key.device.data, key.epoch.data)
-        return try rows(statement, limit: 1).first
+        try chains("device = ? AND epoch = ?", key.device.data, key.epoch.data, limit: 1).first
     }
 
-    func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] {
-        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ?", device.data)
-        return try rows(statement, limit: .max)
-    }
-
-    /// Up to `limit` chains with ids above `id`, ascending.
-    private func chains(after id: Int64, limit: Int) throws(StoreError) -> [ChainRow] {
-        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE id > ? ORDER BY id LIMIT ?", id, limit)
-        return try rows(statement, limit: limit)
-    }
+    func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] { try chains("device = ?", device.data) }
 
     /// Over all chains, in bounded memory.
     func forEachChain(_ body: (ChainRow) throws(StoreError) -> Void) throws(StoreError) {
         var last: Int64 = 0
         while true {
-            let chains = try chains(after: last, limit: 512)
+            let chains = try chains("id > ? ORDER BY id", last, limit: 512)
             guard let newest = chains.last else { return }
             for chain in chains { try body(chain) }
             last = newest.id
         }
     }
 
-    private func rows(_ statement: Statement, limit: Int) throws(StoreError) -> [ChainRow] {
+    private func chains(
+        _ condition: String, _ values: any BindableValue..., limit: Int = .max
+    ) throws(StoreError) -> [ChainRow] {
+        let sql = "SELECT \(chainColumns) FROM chain WHERE \(condition)"
+        let statement = try StoreError.mapping(connection.bound(sql, values))
         defer { statement.reset() }
         var found: [ChainRow] = []
         while found.count < limit, try step(statement) {
@@ -112,18 +105,12 @@ extension RecordFile {
 
     /// The slice that holds a number, or ends just below it.
     func slice(chain: Int64, holding number: UInt64) throws(StoreError) -> StoredSlice? {
-        let statement = try prepared(
-            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first <= ? ORDER BY first DESC LIMIT 1", chain,
-            number)
-        return try next(statement, chain: chain)
+        try slice(of: chain, "first <= ? ORDER BY first DESC", number)
     }
 
     /// The slice that starts at or above a number: going up from `last + 1` visits all in order.
     func slice(chain: Int64, from number: UInt64) throws(StoreError) -> StoredSlice? {
-        let statement = try prepared(
-            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first >= ? ORDER BY first LIMIT 1", chain,
-            number)
-        return try next(statement, chain: chain)
+        try slice(of: chain, "first >= ? ORDER BY first", number)
     }
 
     /// A slice's records alone, for those who do not ask for its place in the chain.
@@ -203,9 +190,10 @@ extension RecordFile {
             ) { ($0.int64(0), $0.int64(1)) })
     }
 
-    /// The slice of the statement's next row. It resets the statement even if the row is damaged, because an open
-    /// statement would hold its snapshot.
-    private func next(_ statement: Statement, chain: Int64) throws(StoreError) -> StoredSlice? {
+    /// The first slice. Resets the statement even if the row is damaged, because an open one would hold its snapshot.
+    private func slice(of chain: Int64, _ condition: String, _ number: UInt64) throws(StoreError) -> StoredSlice? {
+        let statement = try prepared(
+            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND \(condition) LIMIT 1", chain, number)
         defer { statement.reset() }
         guard try step(statement) else { return nil }
         guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)),

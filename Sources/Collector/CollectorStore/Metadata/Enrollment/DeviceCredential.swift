@@ -134,10 +134,10 @@ struct CredentialLedger {
         _ text: String, to device: DeviceID, of organization: String, newest: Int64
     ) throws(SQLiteError) -> Bool {
         guard let credential = DeviceCredential(text) else { return false }
-        var ended: [IncarnationID: Int64] = [:]
-        let statement = try connection.cached("SELECT id, generation FROM former_incarnation")
-        defer { statement.reset() }
-        while try statement.step() { if let id = IncarnationID(statement.data(0)) { ended[id] = statement.int64(1) } }
+        let rows = try connection.rows("SELECT id, generation FROM former_incarnation") { row in
+            IncarnationID(row.data(0)).map { ($0, row.int64(1)) }
+        }
+        let ended = Dictionary(uniqueKeysWithValues: rows)
         guard let atRestore = ended.values.max(), newest <= atRestore else { return false }
         guard try credential.incarnation != IncarnationID(value("incarnation_id")) else { return false }
         if let known = ended[credential.incarnation], credential.generation <= UInt64(clamping: known) { return false }
