@@ -49,34 +49,26 @@ final class DeviceIndex {
     func page(_ query: DeviceQuery, after position: DevicePosition?, limit: Int, at now: Int64) -> Found {
         let words = query.text.lowercased().split(whereSeparator: \.isWhitespace).map { Array($0.utf8) }
         let system = query.operatingSystem?.lowercased()
-        var total = 0
-        switch query.sort {
-        case .id:
-            var first = FirstOf<Int64>(
-                limit: limit, isDescending: query.isDescending, after: position.map { (0, $0.id) })
+        func first<Key: Comparable>(
+            after key: Key?, by keyOf: (DeviceIndexEntry) -> Key, _ positionKey: (Key) -> DevicePosition.Key
+        ) -> Found {
+            let place = position.flatMap { position in key.map { ($0, position.id) } }
+            var first = FirstOf<Key>(limit: limit, isDescending: query.isDescending, after: place)
+            var total = 0
             for (id, entry) in entries where entry.matches(query, words: words, system: system, at: now) {
                 total += 1
-                first.offer(0, id)
+                first.offer(keyOf(entry), id)
             }
-            return first.found(total: total) { _ in .none }
-        case .name:
-            var after: (String, DeviceID)?
-            if let position, case .text(let name) = position.key { after = (name, position.id) }
-            var first = FirstOf<String>(limit: limit, isDescending: query.isDescending, after: after)
-            for (id, entry) in entries where entry.matches(query, words: words, system: system, at: now) {
-                total += 1
-                first.offer(entry.sortName, id)
-            }
-            return first.found(total: total) { .text($0) }
-        case .lastSeen, .enrolled, .state:
-            var after: (Int64, DeviceID)?
-            if let position, case .number(let number) = position.key { after = (number, position.id) }
-            var first = FirstOf<Int64>(limit: limit, isDescending: query.isDescending, after: after)
-            for (id, entry) in entries where entry.matches(query, words: words, system: system, at: now) {
-                total += 1
-                first.offer(entry.number(of: query.sort, at: now), id)
-            }
-            return first.found(total: total) { .number($0) }
+            return first.found(total: total, positionKey)
+        }
+        switch (query.sort, position?.key) {
+        case (.id, _): return first(after: 0, by: { _ in 0 }, { _ in .none })
+        case (.name, .text(let name)?): return first(after: name, by: \.sortName) { .text($0) }
+        case (.name, _): return first(after: nil, by: \.sortName) { .text($0) }
+        case (.lastSeen, _), (.enrolled, _), (.state, _):
+            var after: Int64?
+            if case .number(let number)? = position?.key { after = number }
+            return first(after: after, by: { $0.number(of: query.sort, at: now) }) { .number($0) }
         }
     }
 }
