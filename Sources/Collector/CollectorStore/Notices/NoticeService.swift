@@ -34,9 +34,7 @@ package struct NoticeService: Sendable {
     /// Makes the collector's open notices of a code exactly these. Each subject is raised only once ever, with its
     /// detail. Notices of other subjects end.
     package func settle(_ code: NoticeRow.Code, _ present: [String: String]) async {
-        await write { table, now throws(SQLiteError) in
-            try table.settle(code, organization: "", present, at: now)
-        }
+        await write { table, now throws(SQLiteError) in try table.settle(code, present, at: now) }
     }
 
     /// Makes the collector's open notices of a code exactly these. Unlike `settle`, it raises a notice again if it had
@@ -46,7 +44,7 @@ package struct NoticeService: Sendable {
         await write { table, now throws(SQLiteError) in
             let same = present.filter { told?[$0.key] == $0.value }
             if told == nil {
-                try table.endOthers(code, organization: "", than: Set(present.keys), at: now)
+                try table.endOthers(code, than: Set(present.keys), at: now)
             } else {
                 for subject in (told ?? [:]).keys where same[subject] == nil {
                     try table.end(code, organization: "", subject: subject, at: now)

@@ -69,14 +69,12 @@ struct NoticeTable {
             organization, code.rawValue, subject)
     }
 
-    /// Makes the open notices of a code exactly the given ones. Each subject is raised only once ever; notices of other
-    /// subjects end.
-    func settle(
-        _ code: NoticeRow.Code, organization: String, _ present: [String: String], at now: Int64
-    ) throws(SQLiteError) {
-        let subjects = try endOthers(code, organization: organization, than: Set(present.keys), at: now)
+    /// Makes the collector's open notices of a code exactly the given ones. Each subject is raised only once ever;
+    /// notices of other subjects end.
+    func settle(_ code: NoticeRow.Code, _ present: [String: String], at now: Int64) throws(SQLiteError) {
+        let subjects = try endOthers(code, than: Set(present.keys), at: now)
         for (subject, detail) in present.sorted(by: { $0.key < $1.key }) where !subjects.contains(subject) {
-            try raise(code, organization: organization, subject: subject, detail: detail, at: now)
+            try raise(code, organization: "", subject: subject, detail: detail, at: now)
         }
     }
 
@@ -104,19 +102,15 @@ struct NoticeTable {
         return told
     }
 
-    /// Those of a code whose subjects are not among these are over.
+    /// The collector's of a code whose subjects are not among these are over.
     /// - Returns: every subject there ever was.
     @discardableResult
     func endOthers(
-        _ code: NoticeRow.Code, organization: String, than subjects: Set<String>, at now: Int64
+        _ code: NoticeRow.Code, than subjects: Set<String>, at now: Int64
     ) throws(SQLiteError) -> Set<String> {
-        let known = Set(
-            try connection.rows(
-                "SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?", organization, code.rawValue
-            ) { $0.string(0) })
-        for subject in known.subtracting(subjects) {
-            try end(code, organization: organization, subject: subject, at: now)
-        }
+        let sql = "SELECT DISTINCT subject FROM notice WHERE organization = '' AND code = ?"
+        let known = Set(try connection.rows(sql, code.rawValue) { $0.string(0) })
+        for subject in known.subtracting(subjects) { try end(code, organization: "", subject: subject, at: now) }
         return known
     }
 

@@ -63,21 +63,20 @@ final class OpenCommands: Sendable {
     }
 
     /// The device reported that they ended.
-    func end(_ ids: Set<Data>, of device: DeviceID) {
-        state.withLock { state in
-            guard let open = state.commands[device] else { return }
-            state.replace(device, by: open.filter { !ids.contains($0.id) })
-        }
-    }
+    func end(_ ids: Set<Data>, of device: DeviceID) { keep(of: device) { !ids.contains($0.id) } }
 
     /// Forgets all commands of a device that nothing reaches any more.
-    func forget(_ device: DeviceID) { state.withLock { $0.replace(device, by: []) } }
+    func forget(_ device: DeviceID) { keep(of: device) { _ in false } }
 
     /// Forgets the commands of a device's other enrollments.
     func forget(_ device: DeviceID, but enrollmentID: Data) {
+        keep(of: device) { $0.enrollmentID == enrollmentID }
+    }
+
+    private func keep(of device: DeviceID, where isKept: (WireCommand) -> Bool) {
         state.withLock { state in
             guard let open = state.commands[device] else { return }
-            state.replace(device, by: open.filter { $0.enrollmentID == enrollmentID })
+            state.replace(device, by: open.filter(isKept))
         }
     }
 }
