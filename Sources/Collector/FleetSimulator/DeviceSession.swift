@@ -122,8 +122,7 @@ struct DeviceSession {
         let request = FleetRequest(
             method: "POST", path: WireNames.closePath, bearer: device.credential, body: device.closing.encoded)
         guard let answer = await send(request), answer.status == 200,
-            let closed = try? WireCloseAnswer.decode(answer.body),
-            closed.streams.count == StreamName.allCases.count
+            let closed = try? WireCloseAnswer.decode(answer.body), closed.streams.count == StreamName.allCases.count
         else { return }
         counts.closedEpochs += 1
         device.move(
@@ -148,8 +147,7 @@ struct DeviceSession {
         let message = FleetRequest(
             method: "POST", path: WireNames.enrollPath, bearer: enrollmentToken, body: request.encoded)
         guard let answer = await send(message), answer.status == 200,
-            let enrolled = try? WireEnrollAnswer.decode(answer.body),
-            let id = DeviceID(enrolled.deviceID)
+            let enrolled = try? WireEnrollAnswer.decode(answer.body), let id = DeviceID(enrolled.deviceID)
         else { return }
         device.id = id
         device.credential = enrolled.credential

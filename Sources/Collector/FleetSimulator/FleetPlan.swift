@@ -29,9 +29,7 @@ package struct FleetPlan: Equatable, Sendable {
         self.seconds = seconds
     }
 
-    func isOut(at second: Int) -> Bool {
-        hasOutage && second >= seconds / 3 && second < seconds * 2 / 3
-    }
+    func isOut(at second: Int) -> Bool { hasOutage && second >= seconds / 3 && second < seconds * 2 / 3 }
 }
 
 /// A fault that is injected on purpose, with some probability per request of a device.

@@ -39,8 +39,7 @@ package struct FleetReport: Encodable, Equatable, Sendable {
     /// Whether the run found no fault.
     package var isRight: Bool {
         oracle.lost + oracle.doubled + oracle.altered + oracle.foreign + oracle.unbalanced + oracle.unanswered
-            + oracle.waiting == 0
-            && enrolled == devices
+            + oracle.waiting == 0 && enrolled == devices
     }
 
     mutating func add(_ findings: FleetOracle.Findings) {

@@ -70,9 +70,7 @@ package final class HTTPFleetTransport: FleetTransport {
             let response = try await client.execute(message, timeout: Self.timeout)
             let body = try await response.body.collect(upTo: Self.maximumAnswerBytes)
             return FleetAnswer(status: Int(response.status.code), body: Data(body.readableBytesView))
-        } catch {
-            return nil
-        }
+        } catch { return nil }
     }
 }
 

@@ -34,8 +34,7 @@ struct SimulatedStream: Sendable {
         let items = held.prefix(count)
         return BatchPart(
             epoch: epoch, stream: name, first: front.number, last: items[items.endIndex - 1].number,
-            priorLink: mark.link,
-            lastLink: items[items.endIndex - 1].link, totals: totals, records: items.map(\.bytes))
+            priorLink: mark.link, lastLink: items[items.endIndex - 1].link, totals: totals, records: items.map(\.bytes))
     }
 
     var totals: StreamTotals { StreamTotals(produced: last, waiting: UInt64(held.count)) }

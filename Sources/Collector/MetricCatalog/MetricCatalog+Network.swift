@@ -13,18 +13,15 @@ extension MetricCatalog {
             ) { $0.hasIntervalMicroseconds ? Double($0.intervalMicroseconds) / 1_000_000 : nil },
             CatalogEntry(
                 "tcp_active_opens", "ws1.network.tcp.opens", "{connection}", .deltaCounter,
-                "TCP connections opened by either side",
-                ["ws1.network.tcp.side": "active"]
+                "TCP connections opened by either side", ["ws1.network.tcp.side": "active"]
             ) { $0.hasTcpActiveOpens ? Double($0.tcpActiveOpens) : nil },
             CatalogEntry(
                 "tcp_passive_opens", "ws1.network.tcp.opens", "{connection}", .deltaCounter,
-                "TCP connections opened by either side",
-                ["ws1.network.tcp.side": "passive"]
+                "TCP connections opened by either side", ["ws1.network.tcp.side": "passive"]
             ) { $0.hasTcpPassiveOpens ? Double($0.tcpPassiveOpens) : nil },
             CatalogEntry(
                 "tcp_resets_sent", "ws1.network.tcp.resets", "{reset}", .deltaCounter,
-                "TCP resets sent, and connections ended by a reset",
-                ["network.io.direction": "transmit"]
+                "TCP resets sent, and connections ended by a reset", ["network.io.direction": "transmit"]
             ) { $0.hasTcpResetsSent ? Double($0.tcpResetsSent) : nil },
             CatalogEntry(
                 "tcp_resets_received", "ws1.network.tcp.resets", "{reset}", .deltaCounter,
@@ -35,8 +32,7 @@ extension MetricCatalog {
             ) { $0.hasTcpRetransmits ? Double($0.tcpRetransmits) : nil },
             CatalogEntry(
                 "tcp_established", "system.network.connection.count", "{connection}", .upDownCounter,
-                "Connections in each state",
-                ["network.transport": "tcp", "network.connection.state": "established"]
+                "Connections in each state", ["network.transport": "tcp", "network.connection.state": "established"]
             ) { $0.hasTcpEstablished ? Double($0.tcpEstablished) : nil },
             CatalogEntry(
                 "udp_errors", "ws1.network.udp.errors", "{datagram}", .deltaCounter,
@@ -44,9 +40,7 @@ extension MetricCatalog {
             ) { $0.hasUdpErrors ? Double($0.udpErrors) : nil },
             CatalogEntry(
                 "sockets_in_use", "ws1.network.sockets", "{socket}", .upDownCounter, "Sockets in use, of all families"
-            ) {
-                $0.hasSocketsInUse ? Double($0.socketsInUse) : nil
-            },
+            ) { $0.hasSocketsInUse ? Double($0.socketsInUse) : nil },
             CatalogEntry(
                 "roaming", "ws1.network.roaming", "1", .gauge, "1 while the modem roams, 0 while it is at home"
             ) {
@@ -79,8 +73,7 @@ extension MetricCatalog {
 
     private static let interfaceCounters: [CatalogEntry<WireNetworkDataSample>] = counters.flatMap {
         counter -> [CatalogEntry<WireNetworkDataSample>] in
-        let delta = MetricDefinition(
-            "system.network.\(counter.name)", counter.unit, .deltaCounter, counter.description)
+        let delta = MetricDefinition("system.network.\(counter.name)", counter.unit, .deltaCounter, counter.description)
         let total = MetricDefinition(
             "ws1.network.\(counter.name).total", counter.unit, .cumulativeCounter,
             "\(counter.description) since the interface was created")
@@ -147,9 +140,7 @@ extension MetricCatalog {
         ) { $0.hasCarrierChanges ? Double($0.carrierChanges) : nil },
         adapter(
             "speed_megabits", "hw.network.bandwidth.limit", "By/s", .upDownCounter, "Link speed", ["hw.type": "network"]
-        ) {
-            $0.hasSpeedMegabits ? Double($0.speedMegabits) * 125_000 : nil
-        },
+        ) { $0.hasSpeedMegabits ? Double($0.speedMegabits) * 125_000 : nil },
     ]
 
     private static func adapter(
@@ -200,9 +191,7 @@ extension MetricCatalog {
         radio(
             "beacon_losses", "ws1.wlan.beacon.losses", "{event}", .deltaCounter,
             "Times that the access point's beacons were missing"
-        ) {
-            $0.hasBeaconLosses ? Double($0.beaconLosses) : nil
-        },
+        ) { $0.hasBeaconLosses ? Double($0.beaconLosses) : nil },
         radio("connected_seconds", "ws1.wlan.connected", "s", .gauge, "Time since the interface joined the network") {
             $0.hasConnectedSeconds ? Double($0.connectedSeconds) : nil
         },

@@ -26,10 +26,8 @@ extension MetricCatalog {
             } value: {
                 Double(share.read($0)) / 10_000
             }
-        }
-        + [
-            load("one_minute", "1m") { $0.oneMinute },
-            load("five_minutes", "5m") { $0.fiveMinutes },
+        } + [
+            load("one_minute", "1m") { $0.oneMinute }, load("five_minutes", "5m") { $0.fiveMinutes },
             load("fifteen_minutes", "15m") { $0.fifteenMinutes },
         ]
 
@@ -159,8 +157,7 @@ extension MetricCatalog {
     ]
 
     private static let fileSystemUsage = MetricDefinition(
-        "system.filesystem.usage", "By", .upDownCounter,
-        "Space in each state; free is available to ordinary users")
+        "system.filesystem.usage", "By", .upDownCounter, "Space in each state; free is available to ordinary users")
 
     private static let operations = MetricDefinition(
         "system.disk.operations", "{operation}", .deltaCounter, "Operations completed")
@@ -308,11 +305,7 @@ extension MetricCatalog {
             Double($0.factor) / 100
         },
         slowdown(
-            "used", "ws1.sampler.budget.used", "Use of the budget that slows the sampler down, in its unit"
-        ) { Double($0.used) },
-        slowdown(
-            "allowed", "ws1.sampler.budget.allowed",
-            "Limit of the budget that slows the sampler down, in its unit"
+            "allowed", "ws1.sampler.budget.allowed", "Limit of the budget that slows the sampler down, in its unit"
         ) { Double($0.allowed) },
     ]
 

@@ -69,15 +69,12 @@ package struct CatalogEntry<Message: Sendable>: Sendable {
     init(
         _ field: String, _ name: String, _ unit: String, _ kind: MetricDefinition.Kind, _ description: String,
         _ attributes: [String: String] = [:], value: @escaping @Sendable (Message) -> Double?
-    ) {
-        self.init(field, MetricDefinition(name, unit, kind, description), attributes, value: value)
-    }
+    ) { self.init(field, MetricDefinition(name, unit, kind, description), attributes, value: value) }
 
     /// A field of each element of a list, with the attributes that tell the elements apart.
     init<Element>(
         _ field: String, _ metric: MetricDefinition, each elements: @escaping @Sendable (Message) -> [Element],
-        attributes: @escaping @Sendable (Element) -> [String: String],
-        value: @escaping @Sendable (Element) -> Double?
+        attributes: @escaping @Sendable (Element) -> [String: String], value: @escaping @Sendable (Element) -> Double?
     ) {
         self.init(field: field, metric: metric) { message, emit in
             for element in elements(message) {

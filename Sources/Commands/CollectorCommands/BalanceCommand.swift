@@ -72,8 +72,7 @@ struct BalanceCommand: AsyncParsableCommand {
                     [
                         stream.device, stream.epoch, stream.stream, "\(stream.produced)", "\(stream.stored)",
                         "\(stream.rejected.values.saturatingSum)", "\(stream.dropped.values.saturatingSum)",
-                        "\(stream.lostAtCollector)",
-                        "\(stream.waiting)", stream.closes ? "yes" : "NO",
+                        "\(stream.lostAtCollector)", "\(stream.waiting)", stream.closes ? "yes" : "NO",
                     ]
                 } + [Self.row(report.totals)])
         for finding in report.findings {

@@ -21,11 +21,8 @@ package struct CollectorCommand: AsyncParsableCommand {
         version: CollectorVersion.current,
         subcommands: [
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, DeviceCACommand.self,
-            VerifyCommand.self,
-            BalanceCommand.self,
-            RetentionCommand.self, PurgeCommand.self, BackupCommand.self, RestoreCommand.self,
-            ExportCommand.self, RebuildCommand.self,
-            SimulateCommand.self,
+            VerifyCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self, BackupCommand.self,
+            RestoreCommand.self, ExportCommand.self, RebuildCommand.self, SimulateCommand.self,
         ])
 
     package init() {}

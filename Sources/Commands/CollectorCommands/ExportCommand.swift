@@ -100,12 +100,9 @@ struct ExportCommand: AsyncParsableCommand {
         if let module { try named.check(module, isIn: .sample, "--module") }
         let times = RecordTimes(from: try time(from, "--from"), to: try time(to, "--to"))
         if let from = times.from, let to = times.to, from >= to {
-            throw CommandError(
-                .usage, "--from \(self.from ?? "") is not before --to \(self.to ?? "").")
+            throw CommandError(.usage, "--from \(self.from ?? "") is not before --to \(self.to ?? "").")
         }
-        return streams.sorted().map {
-            RecordQuery(.among([]), stream: $0, kinds: kinds, module: module, times: times)
-        }
+        return streams.sorted().map { RecordQuery(.among([]), stream: $0, kinds: kinds, module: module, times: times) }
     }
 
     private func id() throws(CommandError) -> DeviceID? {
@@ -128,9 +125,7 @@ struct ExportCommand: AsyncParsableCommand {
         guard let output else { return STDOUT_FILENO }
         let descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            if errno == EEXIST {
-                throw CommandError(.failed, "\(output) exists. Name another file, or remove it.")
-            }
+            if errno == EEXIST { throw CommandError(.failed, "\(output) exists. Name another file, or remove it.") }
             throw failure()
         }
         return descriptor

@@ -44,8 +44,7 @@ struct OrganizationCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let rows = try MetadataSnapshot(directory: try data.directory()).organizations().map(
-                OrganizationView.init)
+            let rows = try MetadataSnapshot(directory: try data.directory()).organizations().map(OrganizationView.init)
             if json { return try Output.json(rows) }
             try Output.table(
                 [["NAME", "DEVICES", "PROFILE", "CREATED"]]

@@ -33,8 +33,7 @@ struct PurgeCommand: AsyncParsableCommand {
     var logs = false
 
     @Option(
-        help: ArgumentHelp("Least age to remove, in days (14d) or weeks (2w); required for records.", valueName: "age")
-    )
+        help: ArgumentHelp("Least age to remove, in days (14d) or weeks (2w); required for records.", valueName: "age"))
     var olderThan: String?
 
     @OptionGroup var named: StreamOptions

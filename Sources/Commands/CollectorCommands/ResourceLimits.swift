@@ -126,7 +126,5 @@ enum OpenFiles {
     }
 
     /// Reserves half of the descriptors for record files and everything else.
-    static func connections(wanted: Int, limit: Int) -> Int {
-        max(1, min(wanted, limit / 2))
-    }
+    static func connections(wanted: Int, limit: Int) -> Int { max(1, min(wanted, limit / 2)) }
 }

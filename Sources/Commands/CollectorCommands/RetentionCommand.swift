@@ -7,8 +7,7 @@ import Foundation
 struct RetentionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retention",
-        abstract:
-            "Show which records are kept, and release a retention that waits; works while a collector runs.",
+        abstract: "Show which records are kept, and release a retention that waits; works while a collector runs.",
         discussion: """
             A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its start and every hour. It stops
             removing if its clock may be wrong: the clock was set forward by more than an hour, the newest record has a receipt time in the future,
@@ -38,8 +37,7 @@ struct RetentionCommand: AsyncParsableCommand {
                 [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]
                     + status.streams.map { stream in
                         [
-                            "\(stream.stream)", "\(stream.files)", "\(stream.bytes)",
-                            stream.oldest?.description ?? "-",
+                            "\(stream.stream)", "\(stream.files)", "\(stream.bytes)", stream.oldest?.description ?? "-",
                             stream.newest?.description ?? "-", "\(stream.removedFiles)",
                         ]
                     })
@@ -50,8 +48,7 @@ struct RetentionCommand: AsyncParsableCommand {
             }
             if let waiting = status.waiting {
                 try Output.line(
-                    "\nNothing is removed. \(waiting) Check the clock, then run `ws1collector retention release`."
-                )
+                    "\nNothing is removed. \(waiting) Check the clock, then run `ws1collector retention release`.")
             }
         }
     }

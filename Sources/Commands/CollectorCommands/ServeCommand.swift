@@ -57,10 +57,8 @@ struct ServeCommand: ServiceCommand {
         logs.quotas = settings.logQuotas
         let archive = try LogArchive.open(metadata: registry, configuration: logs, logger: logger)
         let collector = CollectorServer(
-            store: store, metadata: registry,
-            archive: archive, notices: notices,
-            settings: server, certificates: certificates, telemetry: telemetry,
-            certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
+            store: store, metadata: registry, archive: archive, notices: notices, settings: server,
+            certificates: certificates, telemetry: telemetry, certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
             logger: logger, clock: { clock.now() })
         let retention = try RecordRetention(
             store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
@@ -77,8 +75,7 @@ struct ServeCommand: ServiceCommand {
         let housekeeping = HousekeepingService(
             Housekeeping(
                 retention: retention,
-                disk: DiskWatch(
-                    directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
+                disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
                 files: RecordFileWatch(store: store, notices: notices, logger: logger),
                 certificates: CertificateWatch(notices: notices, clock: clock) {
                     (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
@@ -127,8 +124,7 @@ struct ServeCommand: ServiceCommand {
             }
         } catch {
             logger.warning(
-                "device states could not be caught up; they may be a minute old",
-                metadata: ["error": "\(error)"])
+                "device states could not be caught up; they may be a minute old", metadata: ["error": "\(error)"])
         }
     }
 
@@ -167,8 +163,7 @@ struct ServeCommand: ServiceCommand {
         var configuration = ServiceGroupConfiguration(
             services: [.init(service: application)]
                 + others.map { .init(service: $0, successTerminationBehavior: .ignore) },
-            gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: logger)
+            gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         configuration.maximumGracefulShutdownDuration = .seconds(drainSeconds)
         do {
             try await ServiceGroup(configuration: configuration).run()
@@ -177,9 +172,7 @@ struct ServeCommand: ServiceCommand {
             // Devices send again the requests that were cut off.
             logger.warning("requests cut off", metadata: ["drain.seconds": "\(drainSeconds)"])
             return .success(())
-        } catch {
-            return .failure(error)
-        }
+        } catch { return .failure(error) }
     }
 
     private static func announce(_ settings: Settings, port: Int, isFirstStart: Bool, logger: Logger) {

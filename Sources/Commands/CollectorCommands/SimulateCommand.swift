@@ -36,8 +36,7 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("File with an enrollment token.", valueName: "file"))
     var enrollmentTokenFile: String
 
-    @Option(
-        help: ArgumentHelp("File with an access token of any role, for the check at the end.", valueName: "file"))
+    @Option(help: ArgumentHelp("File with an access token of any role, for the check at the end.", valueName: "file"))
     var tokenFile: String
 
     @Option(help: ArgumentHelp("Number of devices, 1 to 100000.", valueName: "n"))
@@ -69,9 +68,7 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The most requests in flight.", valueName: "n"))
     var concurrency = 256
 
-    @Flag(
-        help:
-            "Allow plain http:// to another machine. Anybody on the network path can then read the tokens.")
+    @Flag(help: "Allow plain http:// to another machine. Anybody on the network path can then read the tokens.")
     var allowPlaintext = false
 
     @Flag(help: "Leave out the outage in the middle of the run.")
@@ -90,9 +87,7 @@ struct SimulateCommand: AsyncParsableCommand {
                 personToken: try Self.token(tokenFile, "--token-file"), start: SystemStoreClock().now())
             try await fleet.check()
             outcome = .success(try await fleet.run())
-        } catch let error as FleetUnready {
-            outcome = .failure(refusal(error))
-        } catch { outcome = .failure(error) }
+        } catch let error as FleetUnready { outcome = .failure(refusal(error)) } catch { outcome = .failure(error) }
         await transport.shutdown()
         let report = try outcome.get()
         if json { try Output.json(report) } else { try show(report) }

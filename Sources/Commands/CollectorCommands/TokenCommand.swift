@@ -24,9 +24,7 @@ struct TokenCommand: AsyncParsableCommand {
     /// - Parameter exclusive: whether to refuse to work while a collector runs.
     static func withRegistry<Value>(
         _ data: DataOptions, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value
-    )
-        async throws -> Value
-    {
+    ) async throws -> Value {
         let directory = try data.directory()
         guard FileManager.default.isReadableFile(atPath: "\(directory)/collector.sqlite") else {
             throw StoreError.noCollector(directory)
@@ -98,8 +96,7 @@ struct TokenCommand: AsyncParsableCommand {
                             .usage, "--role is for access tokens; --enrollment creates a token for devices.")
                     }
                     guard uses == nil || !unlimited else {
-                        throw CommandError(
-                            .usage, "--uses and --unlimited contradict each other. Give one of them.")
+                        throw CommandError(.usage, "--uses and --unlimited contradict each other. Give one of them.")
                     }
                     return try await registry.createEnrollmentToken(
                         organization: organization ?? "default",
@@ -114,8 +111,7 @@ struct TokenCommand: AsyncParsableCommand {
                 guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
                     throw CommandError(
                         .usage,
-                        "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment)."
-                    )
+                        "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment).")
                 }
                 guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Give the token's owner.") }
                 return try await registry.createPersonToken(

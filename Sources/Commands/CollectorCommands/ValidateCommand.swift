@@ -30,8 +30,7 @@ struct ValidateCommand: AsyncParsableCommand {
         let names = Settings.declarations.map(\.name)
         let width = (names.map(\.count).max() ?? 0) + 2
         for name in names {
-            try Output.line(
-                name.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(name) ?? "-"))
+            try Output.line(name.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(name) ?? "-"))
         }
         if let authority {
             try Output.line("The authority of devices' certificates expires at \(Timestamp.text(authority.expires)).")

@@ -34,9 +34,7 @@ struct VerifyCommand: AsyncParsableCommand {
             try Output.line(
                 "\(report.records) records (\(report.recordBytes) bytes) in \(report.chains) chains and \(report.files) files; "
                     + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
-            if report.chunks > 0 {
-                try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).")
-            }
+            if report.chunks > 0 { try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).") }
         }
         let count = report.findings.count + Int(report.furtherFindings)
         guard report.isWhole else { throw CommandError(.failed, "\(count) findings in the stored data.") }

@@ -56,9 +56,7 @@ final class WebhookSender: Sendable {
             case 408, 425, 429, 500...: return .failed("\(webhook.host) answered \(status)")
             default: return .refused("\(webhook.host) answered \(status)")
             }
-        } catch {
-            return .failed("\(webhook.host) cannot be reached: \(type(of: error))")
-        }
+        } catch { return .failed("\(webhook.host) cannot be reached: \(type(of: error))") }
     }
 
     func shutDown() async {
@@ -76,9 +74,7 @@ struct Webhook: Equatable, Sendable {
     init?(_ text: String) {
         guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased() ?? ""),
             url.host?.isEmpty == false
-        else {
-            return nil
-        }
+        else { return nil }
         self.url = url
     }
 

@@ -17,9 +17,8 @@ struct AuditRoutes: Sendable {
             AuditQuery(
                 organization: context.person.organization, actor: query.text("actor"),
                 action: try query.choice("action", AuditEntry.Action.allCases.map { ($0.rawValue, $0) }),
-                from: try query.time("from"),
-                to: try query.time("to")),
-            below: try query.numberCursor(), limit: try query.limit())
+                from: try query.time("from"), to: try query.time("to")), below: try query.numberCursor(),
+            limit: try query.limit())
         return try Page(items: page.rows.map(AuditView.init), next: page.next.map(NumberCursor.text)).response()
     }
 }

@@ -9,9 +9,7 @@ extension Problem {
         case .lastAdministrator:
             Problem(
                 status: 409, code: .lastAdministrator, title: "Last administrator",
-                detail:
-                    "This is the last valid administrator's token. Create another one first."
-            )
+                detail: "This is the last valid administrator's token. Create another one first.")
         case .store(let error): ofStore(error)
         }
     }

@@ -89,8 +89,7 @@ private struct ReleaseView: Encodable {
 extension Problem {
     fileprivate static let purgeWaiting = Problem(
         status: 409, code: .purgeWaiting, title: "Another purge waits",
-        detail:
-            "Another purge runs within ten seconds. Check `GET /api/v1/retention`, then ask again.",
+        detail: "Another purge runs within ten seconds. Check `GET /api/v1/retention`, then ask again.",
         retryable: true, retryAfterMs: 10_000)
 }
 

@@ -175,8 +175,7 @@ extension DeviceAuthority {
         let certificate = try Certificate(
             version: .v3, serialNumber: Certificate.SerialNumber(bytes: randomSerial()), publicKey: key.publicKey,
             notValidBefore: now.addingTimeInterval(-300),
-            notValidAfter: now.addingTimeInterval(TimeInterval(days) * 86_400),
-            issuer: subject, subject: subject,
+            notValidAfter: now.addingTimeInterval(TimeInterval(days) * 86_400), issuer: subject, subject: subject,
             extensions: Certificate.Extensions {
                 Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
                 Critical(KeyUsage(keyCertSign: true, cRLSign: true))
@@ -215,15 +214,13 @@ struct SigningRequest: Sendable {
             request.publicKey.isValidSignature(request.signature, for: request)
         else {
             throw .signingRequest(
-                .csrSignature,
-                "Its signature does not match its key, or uses SHA-1. Make it again with that key.")
+                .csrSignature, "Its signature does not match its key, or uses SHA-1. Make it again with that key.")
         }
         key = request.publicKey
     }
 
     private static let otherKey = Problem.signingRequest(
-        .csrKey,
-        "Its key must be P-256, P-384, or RSA with \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits.")
+        .csrKey, "Its key must be P-256, P-384, or RSA with \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits.")
 
     private static func isTaken(_ key: Certificate.PublicKey) -> Bool {
         if let rsa = _RSA.Signing.PublicKey(key) { return rsaBits.contains(rsa.keySizeInBits) }

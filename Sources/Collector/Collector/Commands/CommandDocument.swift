@@ -83,8 +83,7 @@ struct CommandDocument {
         else {
             throw .invalidField(
                 "arguments.categories",
-                "must have at most \(LogLimits.filterCategories) names, each of 1 to \(LogLimits.categoryBytes) bytes."
-            )
+                "must have at most \(LogLimits.filterCategories) names, each of 1 to \(LogLimits.categoryBytes) bytes.")
         }
         request.text = try bounded(&fields, "text") ?? ""
         request.includeVerboseRing = try fields?.flag("includeVerboseRing") ?? false

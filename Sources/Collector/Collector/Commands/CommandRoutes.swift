@@ -41,10 +41,8 @@ struct CommandRoutes: Sendable {
         let page = try await metadata.commands(of: device.id, below: position, limit: try query.limit())
         var items: [CommandAnswer] = []
         for row in page.rows { items.append(try await view(row, now: context.now)) }
-        return try Page(
-            items: items,
-            next: page.next.map { PageCursor(device: device.id, before: $0.text).text }
-        ).response()
+        return try Page(items: items, next: page.next.map { PageCursor(device: device.id, before: $0.text).text })
+            .response()
     }
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -52,9 +50,7 @@ struct CommandRoutes: Sendable {
         let device = try await known(context)
         guard let id = CommandID(try context.parameter("command")),
             let row = try await metadata.command(id, of: device.id)
-        else {
-            throw Problem.notFound("The device has no such command.")
-        }
+        else { throw Problem.notFound("The device has no such command.") }
         return try await view(row, now: context.now).response()
     }
 
@@ -64,8 +60,7 @@ struct CommandRoutes: Sendable {
         if case .requestLogs = row.command.action {
             view.command.uploads = try await metadata.uploads(
                 of: row.device, command: row.id, limit: Self.maximumUploads
-            ).map(
-                UploadView.init)
+            ).map(UploadView.init)
         }
         return view
     }
@@ -87,8 +82,7 @@ struct CommandRoutes: Sendable {
             }
             let new = NewCommand(
                 device: device.id, action: document.action, expires: document.expires, issuer: AuditActor(person),
-                idempotencyKey: key,
-                request: body)
+                idempotencyKey: key, request: body)
             let issued: (row: CommandRow, isNew: Bool)
             do throws(IssueError) { issued = try await metadata.issue(new, organization: person.organization) } catch {
                 throw Problem.ofCommand(error)
@@ -99,8 +93,7 @@ struct CommandRoutes: Sendable {
                     "command issued",
                     metadata: [
                         "device.id": "\(device.id)", "command.id": "\(view.command.id)",
-                        "command.kind": "\(view.command.kind)",
-                        "person": "\(person.name)",
+                        "command.kind": "\(view.command.kind)", "person": "\(person.name)",
                     ])
             }
             var response = try view.response(status: issued.isNew ? .created : .ok)
@@ -148,10 +141,8 @@ extension Problem {
         case .keyUsed:
             Problem(
                 status: 422, code: .idempotencyKeyUsed, title: "Idempotency key used",
-                detail:
-                    "This Idempotency-Key was used for another command. Use a new key for each command.",
-                scope: .record
-            )
+                detail: "This Idempotency-Key was used for another command. Use a new key for each command.",
+                scope: .record)
         case .store(let error): ofStore(error)
         }
     }

@@ -107,8 +107,7 @@ struct DeviceRoutes: Sendable {
         let (id, person) = (try await metadata.known(context).id, context.person)
         let device: DeviceRow
         do throws(AdministrationError) {
-            device = try await metadata.reinstateDevice(
-                id, organization: person.organization, by: AuditActor(person))
+            device = try await metadata.reinstateDevice(id, organization: person.organization, by: AuditActor(person))
         } catch { throw Problem.ofAdministration(error) }
         logger.notice("device reinstated", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
         return try await answer(device, context)
@@ -122,9 +121,7 @@ struct DeviceRoutes: Sendable {
         guard let confirmation = query.text("confirm") else {
             return try DeviceDeletionView(device, logs: logs, isDone: false).response()
         }
-        guard confirmation == device.deletionConfirmation else {
-            throw Problem.confirmationOutdated
-        }
+        guard confirmation == device.deletionConfirmation else { throw Problem.confirmationOutdated }
         do throws(AdministrationError) {
             try await metadata.deleteDevice(
                 device.id, enrollment: device.enrollmentID, organization: person.organization, by: AuditActor(person))
@@ -269,9 +266,7 @@ struct DeviceCursor: Equatable {
     /// `nil` if the text is no such cursor.
     init?(_ text: String) {
         guard let data = CursorText.data(text, maximumBytes: 1024), let plain = String(data: data, encoding: .utf8)
-        else {
-            return nil
-        }
+        else { return nil }
         // The key comes last, because a name may contain anything.
         let parts = plain.split(separator: "|", maxSplits: 3, omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 4, let sort = DeviceQuery.Sort(rawValue: parts[0]), let id = DeviceID(parts[2]),

@@ -42,9 +42,7 @@ struct EnrollmentRoutes: Sendable {
             let result: EnrollResult
             do throws(EnrollError) {
                 result = try await metadata.enroll(token: context.caller.text, request: request)
-            } catch {
-                throw Problem.ofEnrollment(error)
-            }
+            } catch { throw Problem.ofEnrollment(error) }
             logger.info(
                 "device enrolled",
                 metadata: [
@@ -133,10 +131,8 @@ extension Problem {
         case .tokenUsedUp:
             Problem(
                 status: 403, code: .tokenUsedUp, title: "Enrollment token used up",
-                detail:
-                    "This token has no uses left. Create another with "
-                    + "`ws1collector token create --enrollment --uses N`.",
-                scope: .device)
+                detail: "This token has no uses left. Create another with "
+                    + "`ws1collector token create --enrollment --uses N`.", scope: .device)
         case .tokenRevoked:
             Problem(
                 status: 403, code: .tokenRevoked, title: "Enrollment token revoked",

@@ -43,9 +43,7 @@ struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
         // The compressed bytes differ, so the tag becomes a weak one, which says that the content is the same.
         if let tag = response.headers[.eTag], !tag.hasPrefix("W/") { response.headers[.eTag] = "W/" + tag }
         let body = response.body
-        response.body = ResponseBody { writer in
-            try await body.write(GzipBodyWriter(writer, level: Self.level))
-        }
+        response.body = ResponseBody { writer in try await body.write(GzipBodyWriter(writer, level: Self.level)) }
         return response
     }
 
@@ -138,14 +136,10 @@ private struct GzipBodyWriter: ResponseBodyWriter {
 struct RevisionTag: Equatable {
     let text: String
 
-    init(_ revision: UInt64) {
-        self.init(text: "\"\(revision)\"")
-    }
+    init(_ revision: UInt64) { self.init(text: "\"\(revision)\"") }
 
     /// - Parameter text: includes the quotes.
-    init(text: String) {
-        self.text = text
-    }
+    init(text: String) { self.text = text }
 
     /// Whether the header field lists this tag or is `*`. A weak tag equals the strong one.
     func isAmong(_ field: String) -> Bool {

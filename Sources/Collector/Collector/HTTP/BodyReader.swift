@@ -158,9 +158,7 @@ struct BodyReader: Sendable {
             }
             try decompressor.finish()
             return (data, decompressor.bytesIn)
-        } catch let error as GzipError {
-            throw Problem.ofGzip(error, limit: limit)
-        }
+        } catch let error as GzipError { throw Problem.ofGzip(error, limit: limit) }
     }
 }
 
@@ -169,8 +167,7 @@ extension Problem {
         switch full {
         case .collector(let wait): .busy("The collector has as many requests in memory as it can hold.", wait: wait)
         case .device(let wait):
-            .busy(
-                "This device has as many requests under way as one device may have. Wait for one to end.", wait: wait)
+            .busy("This device has as many requests under way as one device may have. Wait for one to end.", wait: wait)
         }
     }
 
@@ -180,8 +177,7 @@ extension Problem {
         case .ratioExceeded:
             Problem(
                 status: 413, code: .inflateRatio, title: "Body compressed too far", detail: error.message,
-                scope: .stream,
-                limit: WireLimits.inflateRatio)
+                scope: .stream, limit: WireLimits.inflateRatio)
         case .truncated, .corrupt, .trailingGarbage: .malformed(error.message, code: .malformedGzip)
         case .outOfMemory: .busy(error.message)
         case .misuse: .internalFault

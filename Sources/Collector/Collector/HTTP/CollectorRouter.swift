@@ -34,8 +34,7 @@ final class RouteTable: Sendable {
     func methods(at path: String) -> [String] {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         return routes.filter { route in
-            route.pattern.count == segments.count
-                && zip(route.pattern, segments).allSatisfy { !$1.isEmpty && $0 ~= $1 }
+            route.pattern.count == segments.count && zip(route.pattern, segments).allSatisfy { !$1.isEmpty && $0 ~= $1 }
         }.flatMap { $0.method == .get ? ["GET", "HEAD"] : [$0.method.rawValue] }
     }
 }

@@ -139,9 +139,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    private func discard(_ promise: EventLoopPromise<Void>?) {
-        promise?.fail(ChannelError.outputClosed)
-    }
+    private func discard(_ promise: EventLoopPromise<Void>?) { promise?.fail(ChannelError.outputClosed) }
 
     /// Adds the collector's headers, and a problem if an error has no body.
     private func complete(_ head: inout HTTPResponse) {
@@ -191,5 +189,4 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 }
 
-@available(*, unavailable)
-extension ConnectionGuard: Sendable {}
+@available(*, unavailable) extension ConnectionGuard: Sendable {}

@@ -76,9 +76,7 @@ final class ConnectionShares: Sendable {
             }
         }
 
-        private init(v4 bytes: [UInt8]) {
-            self.init(bytes: bytes, isLoopback: bytes[0] == 127)
-        }
+        private init(v4 bytes: [UInt8]) { self.init(bytes: bytes, isLoopback: bytes[0] == 127) }
 
         private init(bytes: [UInt8], isLoopback: Bool) {
             self.bytes = bytes

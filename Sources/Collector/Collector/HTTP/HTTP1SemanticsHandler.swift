@@ -51,5 +51,4 @@ final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 }
 
-@available(*, unavailable)
-extension HTTP1SemanticsHandler: Sendable {}
+@available(*, unavailable) extension HTTP1SemanticsHandler: Sendable {}

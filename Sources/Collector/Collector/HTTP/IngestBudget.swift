@@ -49,8 +49,7 @@ package final class IngestBudget: Sendable {
     package func with(maximumBytes: Int) -> IngestBudget {
         IngestBudget(
             maximumBodies: maximumBodies, maximumBodiesPerDevice: maximumBodiesPerDevice,
-            maximumOtherBodies: maximumOtherBodies,
-            maximumBytes: maximumBytes)
+            maximumOtherBodies: maximumOtherBodies, maximumBytes: maximumBytes)
     }
 
     /// The bodies and bytes in memory now.

@@ -17,9 +17,7 @@ package final class PeopleExecutor: TaskExecutor {
         pool.start()
     }
 
-    deinit {
-        pool.shutdownGracefully { _ in }
-    }
+    deinit { pool.shutdownGracefully { _ in } }
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -48,8 +46,6 @@ struct PeopleLoad: RouterMiddleware {
     func handle(_ request: Request, context: PersonContext, next: Next<PersonContext>) async throws -> Response {
         let place = try context.takePlace(in: shares, for: "requests")
         defer { place.giveBack() }
-        return try await withTaskExecutorPreference(executor) {
-            executor.finishing(try await next(request, context))
-        }
+        return try await withTaskExecutorPreference(executor) { executor.finishing(try await next(request, context)) }
     }
 }

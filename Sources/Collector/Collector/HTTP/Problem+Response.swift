@@ -38,13 +38,11 @@ extension Problem {
 
     static let tokenUnknown = Problem(
         status: 401, code: .credentialUnknown, title: "Token unknown",
-        detail: "The token is unknown or revoked. Create one with `ws1collector token create`.",
-        scope: .device)
+        detail: "The token is unknown or revoked. Create one with `ws1collector token create`.", scope: .device)
 
     static let enrollmentTokenUnknown = Problem(
         status: 401, code: .credentialUnknown, title: "Enrollment token unknown",
-        detail:
-            "The enrollment token is unknown. Create one with `ws1collector token create --enrollment`.",
+        detail: "The enrollment token is unknown. Create one with `ws1collector token create --enrollment`.",
         scope: .device)
 
     static let credentialExpired = Problem(
@@ -54,8 +52,7 @@ extension Problem {
 
     static let revoked = Problem(
         status: 403, code: .revoked, title: "Revoked",
-        detail: "This device's enrollment was revoked by an administrator.",
-        scope: .device)
+        detail: "This device's enrollment was revoked by an administrator.", scope: .device)
 
     /// For a device the same as being revoked: it stops until it is enrolled again.
     static let left = Problem(
@@ -68,8 +65,7 @@ extension Problem {
             status: 429, code: .tooManyFailedAttempts, title: "Too many failed attempts",
             detail:
                 "Too many wrong credentials came from this address, and this one is wrong too. Valid credentials still work.",
-            retryable: true,
-            scope: .device, retryAfterMs: max(1, Int(wait / 1000)))
+            retryable: true, scope: .device, retryAfterMs: max(1, Int(wait / 1000)))
     }
 
     static func forbidden(_ detail: String) -> Problem {
@@ -101,8 +97,7 @@ extension Problem {
     static func bodyTooLarge(limit: Int, _ what: String) -> Problem {
         Problem(
             status: 413, code: .bodyTooLarge, title: "Body too large",
-            detail: "\(what); at most \(limit) are accepted. Send less at a time.",
-            scope: .stream, limit: limit)
+            detail: "\(what); at most \(limit) are accepted. Send less at a time.", scope: .stream, limit: limit)
     }
 
     static func unsupportedMediaType(_ detail: String, code: Code = .unsupportedMediaType) -> Problem {
@@ -140,8 +135,7 @@ extension Problem {
 
     static let internalFault = Problem(
         status: 500, code: .internal, title: "Internal error", detail: "The collector failed; its log says why.",
-        retryable: true,
-        retryAfterMs: 5000)
+        retryable: true, retryAfterMs: 5000)
 
     /// For an answer that the HTTP framework made itself.
     static func ofFramework(status: Int) -> Problem {

@@ -104,8 +104,7 @@ extension Problem {
             .busy(
                 "The tokens of this organization have \(limit) \(what) under way, which is their limit. Wait for one to end."
             )
-        case .all(let limit):
-            .busy("\(limit) \(what) are under way, which is the collector's limit. Ask again later.")
+        case .all(let limit): .busy("\(limit) \(what) are under way, which is the collector's limit. Ask again later.")
         }
     }
 }

@@ -40,9 +40,7 @@ struct IngestRoutes: Sendable {
             let batch = try IncomingBatch(request)
             do throws(Problem) {
                 try ProductionBound(created: device.created, now: context.now).check(batch.parts)
-            } catch {
-                throw refusing(error, of: device)
-            }
+            } catch { throw refusing(error, of: device) }
             let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: context.now))
             guard answers.contains(where: { $0.outcome != .unavailable }) else {
                 // A full disk will not have room in a moment, and all devices receive this answer.

@@ -62,8 +62,7 @@ struct ProductionBound: Equatable {
         guard claimed > records else { return }
         throw Problem(
             status: 429, code: .productionImplausible, title: "More records than possible",
-            detail:
-                "In the \(stream) stream, \(what) is \(claimed). Since its enrollment, this device can have "
+            detail: "In the \(stream) stream, \(what) is \(claimed). Since its enrollment, this device can have "
                 + "produced at most \(records) records: \(Self.slack), and \(Self.perSecond) per second.",
             retryable: true, scope: .device, retryAfterMs: 3_600_000, limit: Int(clamping: records))
     }

@@ -32,9 +32,7 @@ package struct ProjectionRebuild {
     }
 
     /// Rebuilds from everything that is stored.
-    package func run() async throws -> Report {
-        try await derive(resets: true)
-    }
+    package func run() async throws -> Report { try await derive(resets: true) }
 
     /// Rebuilds from what came after the state was last written. A killed process had not written the last seconds.
     package func catchUp() async throws -> Report {

@@ -21,9 +21,7 @@ struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where V
     }
 
     /// The value's name, or its number if it has none.
-    func name(_ value: Value) -> String {
-        values.first { $0.value == value }?.name ?? "\(value.rawValue)"
-    }
+    func name(_ value: Value) -> String { values.first { $0.value == value }?.name ?? "\(value.rawValue)" }
 }
 
 extension EnumName<WireLogLevel> {
@@ -54,16 +52,13 @@ extension EnumName<WireNetworkClass> {
             prefix: "NETWORK_CLASS_",
             [
                 ("unknown", .unknown), ("offline", .offline), ("ethernet", .ethernet), ("wifi", .wifi),
-                ("cellular", .cellular),
-                ("loopback", .loopback), ("tunnel", .tunnel), ("other", .other),
+                ("cellular", .cellular), ("loopback", .loopback), ("tunnel", .tunnel), ("other", .other),
             ])
     }
 }
 
 extension EnumName<WireRequestLogs.Mode> {
-    static var requestMode: Self {
-        Self(prefix: "MODE_", [("snapshot", .snapshot), ("capture", .capture)])
-    }
+    static var requestMode: Self { Self(prefix: "MODE_", [("snapshot", .snapshot), ("capture", .capture)]) }
 }
 
 extension EnumName<WireCommandState> {
@@ -72,8 +67,7 @@ extension EnumName<WireCommandState> {
             prefix: "COMMAND_STATE_",
             [
                 ("queued", .unspecified), ("received", .received), ("running", .running), ("done", .done),
-                ("failed", .failed),
-                ("not-now", .notNow), ("expired", .expired), ("unsupported", .unsupported),
+                ("failed", .failed), ("not-now", .notNow), ("expired", .expired), ("unsupported", .unsupported),
             ])
     }
 }
@@ -84,10 +78,9 @@ package enum RecordKindName {
         prefix: "RECORD_KIND_",
         [
             ("beacon", .beacon), ("command-result", .commandResult), ("event", .event),
-            ("sample-system", .sampleSystem),
-            ("sample-analytics", .sampleAnalytics), ("sample-network-data", .sampleNetworkData),
-            ("sample-network-adapter", .sampleNetworkAdapter), ("sample-wlan", .sampleWlan), ("sample-gps", .sampleGps),
-            ("sample-custom", .sampleCustom),
+            ("sample-system", .sampleSystem), ("sample-analytics", .sampleAnalytics),
+            ("sample-network-data", .sampleNetworkData), ("sample-network-adapter", .sampleNetworkAdapter),
+            ("sample-wlan", .sampleWlan), ("sample-gps", .sampleGps), ("sample-custom", .sampleCustom),
         ])
 
     /// The kind's name, or its number if this version does not know it.

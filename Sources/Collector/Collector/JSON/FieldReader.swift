@@ -11,9 +11,7 @@ struct FieldReader {
     private var known: Set<String> = []
 
     /// - Throws: `Problem` `malformed` if the body is no JSON object.
-    init(body: Data) throws(Problem) {
-        try self.init(Self.parse(body))
-    }
+    init(body: Data) throws(Problem) { try self.init(Self.parse(body)) }
 
     /// - Throws: `Problem` `malformed` if the body is no JSON, or exceeds a limit of the parser.
     static func parse(_ body: Data) throws(Problem) -> JSONValue {
@@ -154,8 +152,7 @@ extension Problem {
             .malformed(
                 "\(size) is nested too deeply at byte \(fault.place + 1): at most \(limit) levels of objects and lists are allowed."
             )
-        case .tooManyValues(let limit):
-            .malformed("\(size) has more than \(limit) values.")
+        case .tooManyValues(let limit): .malformed("\(size) has more than \(limit) values.")
         case .nameTooLong(let limit):
             .malformed("The name at byte \(fault.place + 1) of the body has more than \(limit) bytes.")
         case .numberTooLong(let limit):

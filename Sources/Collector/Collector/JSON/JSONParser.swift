@@ -199,9 +199,7 @@ struct JSONParser {
         steps += bytes.count
         guard let text = String(validating: bytes, as: UTF8.self) else { throw fault(.notUTF8, at: start) }
         guard let limit = limits.combiningCharacters, text.utf8.count > limit, text.utf8.contains(where: { $0 >= 0x80 })
-        else {
-            return text
-        }
+        else { return text }
         var run = 0
         for scalar in text.unicodeScalars {
             steps += 1
@@ -230,9 +228,7 @@ struct JSONParser {
             // The first half of a surrogate pair.
             guard first < 0xDC00, place + 1 < bytes.count, bytes[place] == UInt8(ascii: "\\"),
                 bytes[place + 1] == UInt8(ascii: "u")
-            else {
-                throw fault()
-            }
+            else { throw fault() }
             place += 2
             let second = try hexadecimal()
             guard (0xDC00...0xDFFF).contains(second),

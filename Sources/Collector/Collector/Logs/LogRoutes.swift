@@ -126,8 +126,7 @@ struct LogRoutes: Sendable {
             "logs deleted",
             metadata: [
                 "person": "\(person.name)", "organization": "\(person.organization ?? "")",
-                "chunks": "\(deleted.chunks)",
-                "raw.bytes": "\(deleted.rawBytes)",
+                "chunks": "\(deleted.chunks)", "raw.bytes": "\(deleted.rawBytes)",
             ])
         return try LogDeletionView(deleted, isDone: true).response()
     }

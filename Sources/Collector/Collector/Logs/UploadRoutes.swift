@@ -54,9 +54,7 @@ struct UploadRoutes: Sendable {
     private func chunk(_ request: Request, _ context: DeviceContext) async throws -> Response {
         let (device, upload) = (context.device, try Self.upload(context))
         guard let number = Int(try context.parameter("number")), (1...UploadManifest.maximumChunks).contains(number)
-        else {
-            throw Problem.ofUpload(.unknownChunk)
-        }
+        else { throw Problem.ofUpload(.unknownChunk) }
         return try await reader.read(request, context, limit: .gzip(Self.chunkBytes)) { body in
             try await answer(context) { () throws(UploadError) in
                 try await archive.store(body, chunk: number, of: upload, from: device.id)
@@ -133,8 +131,7 @@ extension Problem {
         case .unknownChunk:
             Problem(
                 status: 404, code: .chunkUnknown, title: "Chunk unknown",
-                detail: "The upload's manifest has no chunk of this number.",
-                scope: .record)
+                detail: "The upload's manifest has no chunk of this number.", scope: .record)
         case .manifestDiffers:
             Problem(
                 status: 409, code: .manifestDiffers, title: "Manifest differs",
@@ -146,14 +143,12 @@ extension Problem {
         case .damaged(let detail):
             Problem(
                 status: 422, code: .chunkDamaged, title: "Chunk damaged", detail: detail + " Send it again.",
-                retryable: true,
-                scope: .record)
+                retryable: true, scope: .record)
         case .tooMany(let limit):
             Problem(
                 status: 429, code: .tooManyUploads, title: "Too many uploads",
                 detail: "This device has \(limit) open uploads, which is the limit. Complete them first.",
-                retryable: true,
-                scope: .device, retryAfterMs: 60_000, limit: limit)
+                retryable: true, scope: .device, retryAfterMs: 60_000, limit: limit)
         case .quotaExceeded(let used, let limit):
             Problem(
                 status: 507, code: .logQuotaExceeded, title: "Log quota exceeded",
@@ -165,8 +160,7 @@ extension Problem {
                 status: 507, code: .logQuotaExceeded, title: "Log quota exceeded",
                 detail:
                     "\(used) of \(limit) bytes of log text are stored for this organization, all applications together. Keep the chunk and "
-                    + "try again later.",
-                retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
+                    + "try again later.", retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
         case .tooManyApplications(let ofDevice, let limit):
             Problem(
                 status: 507, code: .tooManyApplications, title: "Too many applications",

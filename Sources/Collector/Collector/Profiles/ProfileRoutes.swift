@@ -63,9 +63,7 @@ struct ProfileRoutes: Sendable {
             do throws(ProfileError) {
                 try pins.check(profile)
                 row = try await metadata.putProfile(profile, scope, expected: expected, by: AuditActor(person))
-            } catch {
-                throw Problem.ofProfile(error)
-            }
+            } catch { throw Problem.ofProfile(error) }
             return try await changed(row, by: person)
         }
     }
@@ -128,8 +126,7 @@ struct ProfileRoutes: Sendable {
         let query = try QueryParameters(request, known: ["application", "limit", "cursor"])
         let page = try await metadata.profileRevisions(
             organization: scope.organization, application: query.text("application"),
-            below: try query.revision("cursor"),
-            limit: try query.limit())
+            below: try query.revision("cursor"), limit: try query.limit())
         return try Page(items: try page.rows.map(ProfileView.init), next: page.next.map { String($0) }).response()
     }
 
@@ -185,8 +182,7 @@ extension Problem {
             status: 412, code: .preconditionFailed, title: "Changed by another",
             detail: newest == 0
                 ? "There is no such profile yet."
-                : "The newest revision is \(newest). Read it, change it, and put it with `If-Match: \"\(newest)\"`."
-        )
+                : "The newest revision is \(newest). Read it, change it, and put it with `If-Match: \"\(newest)\"`.")
     }
 
     static func ofProfile(_ error: ProfileError) -> Problem {

@@ -110,9 +110,7 @@ struct ProfileDiff {
     /// In the order of their positions.
     private(set) var changes: [Change] = []
 
-    init(from: JSONValue, to: JSONValue) {
-        compare(from, to, at: "")
-    }
+    init(from: JSONValue, to: JSONValue) { compare(from, to, at: "") }
 
     /// The single settings that are gone, so their defaults apply again.
     var removals: [Change] {

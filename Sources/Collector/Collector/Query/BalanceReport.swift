@@ -11,9 +11,7 @@ extension BalanceReport {
     ) {
         self.init()
         self.missing = missing.isEmpty ? nil : missing
-        streams = devices.flatMap { device, epochs in
-            epochs.map { Stream($0, of: device) }
-        }
+        streams = devices.flatMap { device, epochs in epochs.map { Stream($0, of: device) } }
         totals = streams.reduce(into: Totals()) { $0.add($1) }
         findings = devices.flatMap { device, epochs in
             epochs.filter { !$0.balance.closes }.map { Finding($0, of: device) }

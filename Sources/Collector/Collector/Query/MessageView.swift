@@ -37,8 +37,7 @@ enum MessageView {
         "Location": ["time": .time],
         "Power": ["state": .enumeration("POWER_STATE_")],
         "StreamStatus": ["stream": .enumeration("STREAM_"), "losses": .message("DropCount")],
-        "DropCount": ["reason": .enumeration("DROP_REASON_")],
-        "RuleResult": ["state": .enumeration("COMPLIANCE_")],
+        "DropCount": ["reason": .enumeration("DROP_REASON_")], "RuleResult": ["state": .enumeration("COMPLIANCE_")],
         "CommandResult": [
             "commandId": .identifier, "state": .enumeration("COMMAND_STATE_"),
             "deviceInformation": .message("DeviceInformation"),
@@ -53,8 +52,7 @@ enum MessageView {
         "NetworkClassData": ["class": .enumeration("NETWORK_CLASS_")],
         "InterfaceData": ["class": .enumeration("NETWORK_CLASS_")],
         "NetworkAdapterSample": ["adapters": .message("NetworkAdapter")],
-        "NetworkAdapter": ["class": .enumeration("NETWORK_CLASS_")],
-        "GPSSample": ["location": .message("Location")],
+        "NetworkAdapter": ["class": .enumeration("NETWORK_CLASS_")], "GPSSample": ["location": .message("Location")],
     ]
 
     static func json(_ message: any Message) throws -> JSONValue {

@@ -34,9 +34,7 @@ struct PageCursor: Equatable {
 
     init?(_ text: String) {
         guard let data = CursorText.data(text, maximumBytes: 512), let plain = String(data: data, encoding: .utf8)
-        else {
-            return nil
-        }
+        else { return nil }
         let parts = plain.split(separator: "|", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         if parts[0] != Self.fleet {

@@ -20,8 +20,7 @@ struct QueryParameters {
         var values: [String: [String]] = [:]
         for (name, value) in try Self.pairs(of: request) {
             guard known.contains(name) else {
-                throw Problem.invalidParameter(
-                    name, "is unknown. Known: \(known.sorted().joined(separator: ", ")).")
+                throw Problem.invalidParameter(name, "is unknown. Known: \(known.sorted().joined(separator: ", ")).")
             }
             guard !value.isEmpty else {
                 throw Problem.invalidParameter(name, "is empty. Give a value, or leave it out.")
@@ -42,9 +41,7 @@ struct QueryParameters {
             let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(sides[0])
             guard let decoded = Self.decoded(sides[0]), let value = sides.count == 1 ? "" : Self.decoded(sides[1])
-            else {
-                throw .invalidParameter(name, "is not percent-encoded UTF-8: write a `%` as `%25`.")
-            }
+            else { throw .invalidParameter(name, "is not percent-encoded UTF-8: write a `%` as `%25`.") }
             pairs.append((decoded, value))
         }
         return pairs
@@ -53,9 +50,7 @@ struct QueryParameters {
     /// `nil` for invalid percent-encoding. A plus is a space, as in forms.
     private static func decoded(_ text: Substring) -> String? { text.replacing("+", with: " ").removingPercentEncoding }
 
-    func text(_ name: String) -> String? {
-        texts(name).first
-    }
+    func text(_ name: String) -> String? { texts(name).first }
 
     /// All values of a name, in order.
     func texts(_ name: String) -> [String] { values[name, default: []] }

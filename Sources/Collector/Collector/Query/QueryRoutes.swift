@@ -54,13 +54,10 @@ struct QueryRoutes: Sendable {
         let withTest = try query.flag("test")
         let records = RecordQuery(
             withTest || !device.test ? .one(device.id) : .among([]), stream: stream, kinds: kinds,
-            module: query.text("module"),
-            application: query.text("application"),
-            times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
-            withTest: withTest)
+            module: query.text("module"), application: query.text("application"),
+            times: RecordTimes(from: try query.time("from"), to: try query.time("to")), withTest: withTest)
         return try await RecordListing(
-            store: store, query: records, role: context.person.role, limit: try query.limit(),
-            withMetrics: withMetrics,
+            store: store, query: records, role: context.person.role, limit: try query.limit(), withMetrics: withMetrics,
             device: device.id
         ).response(from: try query.cursor())
     }

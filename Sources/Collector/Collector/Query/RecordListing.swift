@@ -121,8 +121,7 @@ struct RecordPages {
             for record in page.records { try visit(record) }
             seen += page.records.count
             guard seen <= Self.maximumRecords else {
-                throw Problem.tooMuch(
-                    "The answer needs more than \(Self.maximumRecords) records. Ask for less time.")
+                throw Problem.tooMuch("The answer needs more than \(Self.maximumRecords) records. Ask for less time.")
             }
             position = page.next
         } while position != nil

@@ -38,8 +38,7 @@ package struct CollectorServer: Sendable {
         package init(
             host: String = "127.0.0.1", port: Int = 8420, connections: ConnectionLimits = ConnectionLimits(),
             bodyBytes: Int = WireLimits.bodyBytes, inflatedBytes: Int = WireLimits.inflatedBytes,
-            budget: IngestBudget = IngestBudget(),
-            logStreams: Int = 8, fleetScans: Int = 4
+            budget: IngestBudget = IngestBudget(), logStreams: Int = 8, fleetScans: Int = 4
         ) {
             self.host = host
             self.port = port
@@ -60,13 +59,10 @@ package struct CollectorServer: Sendable {
 
     package init(
         store: any RecordStore, metadata: MetadataService, archive: LogArchive, notices: NoticeService,
-        settings: Settings = Settings(),
-        certificates: DeviceCertificates = .off,
+        settings: Settings = Settings(), certificates: DeviceCertificates = .off,
         telemetry: CollectorTelemetry = CollectorTelemetry(),
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
-        ownPin: @escaping @Sendable () -> Data? = { nil },
-        logger: Logger,
-        clock: @escaping @Sendable () -> Int64
+        ownPin: @escaping @Sendable () -> Data? = { nil }, logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
         self.logger = logger
@@ -76,8 +72,7 @@ package struct CollectorServer: Sendable {
             collector: metadata.collectorID, incarnation: metadata.incarnationID, strictTransport: settings.servesTLS)
         let reader = BodyReader(
             batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes),
-            budget: settings.budget,
-            metrics: telemetry.metrics)
+            budget: settings.budget, metrics: telemetry.metrics)
         let scans = RequestShares(settings.fleetScans)
         let router = CollectorRouter(
             metadata: metadata, certificates: certificates, identity: identity, metrics: telemetry.metrics,
@@ -94,9 +89,8 @@ package struct CollectorServer: Sendable {
         RetentionRoutes(metadata: metadata, store: store, reader: reader, logger: logger).add(to: router)
         AuditRoutes(metadata: metadata).add(to: router)
         CommandRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        LogRoutes(
-            archive: archive, metadata: metadata, streams: RequestShares(settings.logStreams), logger: logger
-        ).add(to: router)
+        LogRoutes(archive: archive, metadata: metadata, streams: RequestShares(settings.logStreams), logger: logger)
+            .add(to: router)
         UploadRoutes(metadata: metadata, archive: archive, reader: reader, logger: logger).add(to: router)
         NoticeRoutes(notices: notices).add(to: router)
         QueryRoutes(store: store, metadata: metadata).add(to: router)
@@ -135,8 +129,7 @@ package struct CollectorServer: Sendable {
                 address: .hostname(settings.host, port: settings.port),
                 availableConnectionsDelegate: MaximumAvailableConnections(limits.connections, logger: logger)),
             onServerRunning: { channel in await started(channel.localAddress?.port ?? 0) },
-            eventLoopGroupProvider: eventLoopGroup,
-            logger: logger)
+            eventLoopGroupProvider: eventLoopGroup, logger: logger)
     }
 }
 

@@ -163,8 +163,7 @@ package struct TLSFiles: Equatable, Sendable {
             throw CollectorError(
                 .invalidConfiguration,
                 "\(flag) \(path) cannot be used: \(FileFault(path).words(otherwise: Self.content)). Give a readable PEM file.",
-                cause: error
-            )
+                cause: error)
         }
     }
 }

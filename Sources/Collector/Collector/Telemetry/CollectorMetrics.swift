@@ -36,11 +36,9 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily(
             "ws1_store_commit_duration_seconds", "Duration of a stream writer's transactions, fsync included."),
         PrometheusFamily(
-            "ws1_store_commit_requests", "Requests per transaction.",
-            buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
+            "ws1_store_commit_requests", "Requests per transaction.", buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
         PrometheusFamily("ws1_store_commit_failures_total", "Failed transactions, by stream and reason."),
-        PrometheusFamily(
-            "ws1_store_pipeline_bytes", "Bytes of parts that wait to be written or are being written."),
+        PrometheusFamily("ws1_store_pipeline_bytes", "Bytes of parts that wait to be written or are being written."),
         PrometheusFamily("ws1_store_pipeline_limit_bytes", "Bytes of parts that may wait to be written."),
         PrometheusFamily("ws1_store_files", "Record files of a stream."),
         PrometheusFamily("ws1_store_file_bytes", "Bytes of a stream's record files."),
@@ -207,9 +205,7 @@ final class MetricSeries<Key: Hashable & Sendable, Handle: Sendable>: Sendable {
     private let made = Mutex<[Key: Handle]>([:])
     private let make: @Sendable (Key) -> Handle
 
-    init(_ make: @escaping @Sendable (Key) -> Handle) {
-        self.make = make
-    }
+    init(_ make: @escaping @Sendable (Key) -> Handle) { self.make = make }
 
     subscript(_ key: Key) -> Handle {
         made.withLock { made in

@@ -9,9 +9,7 @@ protocol PrometheusSeries: AnyObject, Sendable {
     func write(_ key: PrometheusSeriesKey, to text: inout PrometheusText)
 }
 
-extension PrometheusSeries {
-    typealias Key = PrometheusSeriesKey
-}
+extension PrometheusSeries { typealias Key = PrometheusSeriesKey }
 
 struct PrometheusSeriesKey: Hashable, Comparable {
     let name: String

@@ -105,8 +105,7 @@ struct Settings: ProgramSettings, Equatable {
             "Requests per second of one device on average, bursts twice as many; more are answered 429", value: "count"),
         Setting(
             "log-quota-bytes", \.logQuotas.applicationBytes, .integer(quotaBytes),
-            "Bytes of log text kept per organization and application; more is refused", value: "bytes",
-            reload: .atOnce),
+            "Bytes of log text kept per organization and application; more is refused", value: "bytes", reload: .atOnce),
         Setting(
             "log-organization-bytes", \.logQuotas.organizationBytes, .integer(quotaBytes),
             "Bytes of log text kept per organization, all applications together", value: "bytes",

@@ -25,9 +25,8 @@ struct EventRoutes: Sendable {
         let times = RecordTimes(from: try query.time("from"), to: try query.time("to"))
         let (limit, cursor, filter) = (try query.limit(), try query.cursor(), try EventFilter(query))
         let listing = RecordListing(
-            store: store, query: try await records(query, times, context), role: context.person.role,
-            events: filter, limit: limit,
-            device: try query.device("device"))
+            store: store, query: try await records(query, times, context), role: context.person.role, events: filter,
+            limit: limit, device: try query.device("device"))
         return try await listing.response(from: cursor)
     }
 
@@ -79,8 +78,7 @@ struct EventRoutes: Sendable {
         }
         return RecordQuery(
             devices, stream: .event, kinds: [WireRecordKind.event.rawValue], application: query.text("application"),
-            times: times,
-            withTest: withTest)
+            times: times, withTest: withTest)
     }
 }
 

@@ -79,9 +79,7 @@ struct EventSummary {
     mutating func add(_ event: WireEvent, of device: DeviceID, application: String, at time: Int64) throws(Overflow) {
         guard let bucket = window.bucket(of: time),
             let key = grouping.key(of: event, device: device, application: application)
-        else {
-            return
-        }
+        else { return }
         if groups[key] == nil, groups.count >= Self.maximumGroups {
             throw Overflow(
                 detail: "There are more than \(Self.maximumGroups) groups by \(grouping). Ask for less time, or filter."

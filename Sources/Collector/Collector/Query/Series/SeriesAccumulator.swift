@@ -149,8 +149,7 @@ struct SeriesBucket: Equatable, Sendable {
 
     static func == (left: Self, right: Self) -> Bool {
         left.count == right.count && left.sum == right.sum && left.least == right.least
-            && left.greatest == right.greatest
-            && left.last == right.last && left.growth == right.growth
+            && left.greatest == right.greatest && left.last == right.last && left.growth == right.growth
     }
 }
 

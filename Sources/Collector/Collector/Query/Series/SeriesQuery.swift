@@ -45,8 +45,7 @@ struct SeriesQuery: Equatable, Sendable {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
         guard let number = Int64(unit == nil ? Substring(text) : text.dropLast()), number >= 1,
-            number <= Self.greatestStep,
-            number * (unit ?? 1) <= Self.greatestStep
+            number <= Self.greatestStep, number * (unit ?? 1) <= Self.greatestStep
         else {
             throw Problem.invalidParameter(
                 "step", "is \(text); expected seconds, or a number with s, m, h or d, up to 366 d.")
@@ -151,9 +150,7 @@ struct SeriesWindow: Equatable, Sendable {
     var defaultStep: Int64 { max(300 * Self.second, ((to - from) / 1000 / Self.second + 1) * Self.second) }
 
     /// The bucket of a time; `nil` outside of the window.
-    func bucket(of time: Int64) -> Int? {
-        time >= from && time < to ? Int((time - from) / step) : nil
-    }
+    func bucket(of time: Int64) -> Int? { time >= from && time < to ? Int((time - from) / step) : nil }
 }
 
 /// How the values of a bucket become one number.

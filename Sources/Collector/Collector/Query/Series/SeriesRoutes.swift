@@ -158,7 +158,5 @@ enum SampleModuleNames {
     }
 
     /// `nil` for custom modules, which have their own names.
-    static func name(of kind: WireRecordKind) -> String? {
-        names.first { $0.kind == kind }?.name
-    }
+    static func name(of kind: WireRecordKind) -> String? { names.first { $0.kind == kind }?.name }
 }
