@@ -13,13 +13,6 @@ struct DeviceSession {
     /// Durations of batch requests in seconds.
     private(set) var latencies: [Double] = []
 
-    init(_ device: SimulatedDevice, transport: any FleetTransport, enrollmentToken: String, partRecords: Int) {
-        self.device = device
-        self.transport = transport
-        self.enrollmentToken = enrollmentToken
-        self.partRecords = partRecords
-    }
-
     /// Sends one request and follows its answer.
     mutating func transmit() async {
         if device.id == nil { await enroll() }

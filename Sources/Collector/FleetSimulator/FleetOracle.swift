@@ -13,22 +13,6 @@ struct FleetOracle {
     /// A token that may see the devices.
     let token: String
 
-    /// What is wrong with a device's records.
-    struct Findings: Sendable {
-        var found = 0
-        var lost = 0
-        var doubled = 0
-        var altered = 0
-        var foreign = 0
-        var unbalanced = 0
-        /// Examples in words.
-        var details: [String] = []
-
-        mutating func detail(_ text: String) {
-            if details.count < FleetReport.maximumDetails { details.append(text) }
-        }
-    }
-
     /// A question that the collector did not answer.
     struct Unanswered: Error, CustomStringConvertible {
         var path: String
@@ -44,8 +28,9 @@ struct FleetOracle {
         var time: String
     }
 
-    func check(_ device: SimulatedDevice) async throws -> Findings {
-        var findings = Findings()
+    /// - Returns: the report on this device alone.
+    func check(_ device: SimulatedDevice) async throws -> FleetReport.Oracle {
+        var findings = FleetReport.Oracle(devices: 1)
         guard let id = device.id else {
             if device.ledger.acknowledged > 0 { findings.detail("device \(device.index) was never enrolled") }
             return findings
@@ -81,7 +66,7 @@ struct FleetOracle {
 
     private func check(
         _ item: Listed, of stream: StreamName, _ id: DeviceID, _ ledger: FleetLedger,
-        _ seen: inout [FleetLedger.Place: Int], _ findings: inout Findings
+        _ seen: inout [FleetLedger.Place: Int], _ findings: inout FleetReport.Oracle
     ) {
         findings.found += 1
         guard let epoch = EpochID(item.epoch) else {

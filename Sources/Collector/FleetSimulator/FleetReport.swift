@@ -19,9 +19,24 @@ package struct FleetReport: Encodable, Equatable, Sendable {
         package var waiting = 0
         /// Examples of what is wrong, in words.
         package var details: [String] = []
-    }
 
-    package static let maximumDetails = 100
+        private static let maximumDetails = 100
+
+        mutating func detail(_ text: String) {
+            if details.count < Self.maximumDetails { details.append(text) }
+        }
+
+        mutating func add(_ other: Oracle) {
+            devices += other.devices
+            found += other.found
+            lost += other.lost
+            doubled += other.doubled
+            altered += other.altered
+            foreign += other.foreign
+            unbalanced += other.unbalanced
+            for text in other.details { detail(text) }
+        }
+    }
 
     package var devices: Int
     package var seconds: Int
@@ -40,17 +55,6 @@ package struct FleetReport: Encodable, Equatable, Sendable {
     package var isRight: Bool {
         oracle.lost + oracle.doubled + oracle.altered + oracle.foreign + oracle.unbalanced + oracle.unanswered
             + oracle.waiting == 0 && enrolled == devices
-    }
-
-    mutating func add(_ findings: FleetOracle.Findings) {
-        oracle.devices += 1
-        oracle.found += findings.found
-        oracle.lost += findings.lost
-        oracle.doubled += findings.doubled
-        oracle.altered += findings.altered
-        oracle.foreign += findings.foreign
-        oracle.unbalanced += findings.unbalanced
-        oracle.details = Array((oracle.details + findings.details).prefix(Self.maximumDetails))
     }
 }
 

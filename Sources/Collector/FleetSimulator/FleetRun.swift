@@ -90,9 +90,7 @@ package struct FleetRun {
             let waiting = device.disk.streams.values.reduce(0) { $0 + $1.held.count }
             guard waiting > 0 else { continue }
             report.oracle.waiting += waiting
-            if report.oracle.details.count < FleetReport.maximumDetails {
-                report.oracle.details.append("waiting: \(waiting) records of device \(device.index)")
-            }
+            report.oracle.detail("waiting: \(waiting) records of device \(device.index)")
         }
     }
 
@@ -104,7 +102,7 @@ package struct FleetRun {
                 let device = devices[index]
                 group.addTask {
                     var session = DeviceSession(
-                        device, transport: transport, enrollmentToken: token, partRecords: records)
+                        transport: transport, enrollmentToken: token, partRecords: records, device: device)
                     await session.transmit()
                     return (index, session)
                 }
@@ -122,7 +120,7 @@ package struct FleetRun {
     private mutating func ask() async throws {
         var rest = devices[...]
         let oracle = oracle
-        await withTaskGroup(of: Result<FleetOracle.Findings, any Error>.self) { group in
+        await withTaskGroup(of: Result<FleetReport.Oracle, any Error>.self) { group in
             func begin(_ device: SimulatedDevice) {
                 group.addTask {
                     do { return .success(try await oracle.check(device)) } catch { return .failure(error) }
@@ -131,12 +129,10 @@ package struct FleetRun {
             for _ in 0..<min(plan.concurrency, 16) { if let device = rest.popFirst() { begin(device) } }
             for await result in group {
                 switch result {
-                case .success(let findings): report.add(findings)
+                case .success(let findings): report.oracle.add(findings)
                 case .failure(let error):
                     report.oracle.unanswered += 1
-                    if report.oracle.details.count < FleetReport.maximumDetails {
-                        report.oracle.details.append("\(error)")
-                    }
+                    report.oracle.detail("\(error)")
                 }
                 if let device = rest.popFirst() { begin(device) }
             }
