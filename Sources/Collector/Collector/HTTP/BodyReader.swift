@@ -28,12 +28,6 @@ struct BodyReader: Sendable {
     let budget: IngestBudget
     let metrics: CollectorMetrics
 
-    init(batchLimit: Limit, budget: IngestBudget, metrics: CollectorMetrics) {
-        self.metrics = metrics
-        self.batchLimit = batchLimit
-        self.budget = budget
-    }
-
     enum Kind {
         case batch
         case small(Int)

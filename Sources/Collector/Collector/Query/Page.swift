@@ -27,11 +27,10 @@ struct PageCursor: Equatable {
 
     private static let fleet = "fleet"
 
-    init(device: DeviceID?, before: String?) {
-        self.device = device
-        self.before = before
-    }
+    var text: String { CursorText.of("\(device?.description ?? Self.fleet)|\(before ?? "")") }
+}
 
+extension PageCursor {
     init?(_ text: String) {
         guard let data = CursorText.data(text, maximumBytes: 512), let plain = String(data: data, encoding: .utf8)
         else { return nil }
@@ -43,8 +42,6 @@ struct PageCursor: Equatable {
         }
         before = parts[1].isEmpty ? nil : String(parts[1])
     }
-
-    var text: String { CursorText.of("\(device?.description ?? Self.fleet)|\(before ?? "")") }
 }
 
 /// The cursor of a list that is ordered by one number. Opaque to clients.

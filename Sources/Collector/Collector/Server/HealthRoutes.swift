@@ -12,12 +12,6 @@ struct HealthRoutes: Sendable {
     let logger: Logger
     private let logged = LoggedReason()
 
-    init(store: any RecordStore, metadata: MetadataService, logger: Logger) {
-        self.store = store
-        self.metadata = metadata
-        self.logger = logger
-    }
-
     private struct Health: Encodable { var status: String }
 
     func add(to router: CollectorRouter) {

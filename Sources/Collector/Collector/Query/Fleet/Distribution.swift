@@ -3,7 +3,7 @@ import WireModel
 
 /// The distribution of one value of many devices. Every number is the value of a device, except the mean and the edges
 /// of the histogram.
-struct Distribution: Equatable, Sendable {
+struct Distribution: Equatable, Sendable, Encodable {
     struct Bar: Equatable, Sendable, Encodable {
         var from: Double
         /// Exclusive, except for the last bar.
@@ -57,26 +57,15 @@ struct Distribution: Equatable, Sendable {
 struct DistributionView: Encodable {
     struct Entry: Encodable {
         var attributes: [String: String]
-        var count: Int
-        var min: Double
-        var max: Double
-        var mean: Double
-        var p50: Double
-        var p90: Double
-        var p99: Double
-        var histogram: [Distribution.Bar]
+        var distribution: Distribution
 
-        init?(_ attributes: [String: String], _ values: [Double]) {
-            guard let distribution = Distribution(values) else { return nil }
-            self.attributes = attributes
-            count = distribution.count
-            min = distribution.min
-            max = distribution.max
-            mean = distribution.mean
-            p50 = distribution.p50
-            p90 = distribution.p90
-            p99 = distribution.p99
-            histogram = distribution.histogram
+        private enum Key: CodingKey { case attributes }
+
+        /// The distribution's fields stand beside the attributes.
+        func encode(to encoder: any Encoder) throws {
+            try distribution.encode(to: encoder)
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode(attributes, forKey: .attributes)
         }
     }
 
@@ -92,7 +81,9 @@ struct DistributionView: Encodable {
         unit = definition?.unit
         kind = definition?.kind.name
         self.devices = devices
-        distributions = values.sorted { Self.order($0.key) < Self.order($1.key) }.compactMap { Entry($0.key, $0.value) }
+        distributions = values.sorted { Self.order($0.key) < Self.order($1.key) }.compactMap { attributes, values in
+            Distribution(values).map { Entry(attributes: attributes, distribution: $0) }
+        }
     }
 
     private static func order(_ attributes: [String: String]) -> String {

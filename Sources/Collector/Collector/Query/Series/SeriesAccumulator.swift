@@ -161,23 +161,13 @@ struct SampleMoment: Equatable, Sendable {
     var bootID: BootID?
     /// Microseconds.
     var timeSinceBoot: UInt64
-    var module: String
-    var application: String
+    var module = ""
+    var application = ""
     /// The time since the previous sample, if the sample states it. Its increases cover that time.
     var interval: UInt64?
+}
 
-    init(
-        time: Int64, bootID: BootID?, timeSinceBoot: UInt64, module: String = "", application: String = "",
-        interval: UInt64? = nil
-    ) {
-        self.time = time
-        self.bootID = bootID
-        self.timeSinceBoot = timeSinceBoot
-        self.module = module
-        self.application = application
-        self.interval = interval
-    }
-
+extension SampleMoment {
     init(_ header: RecordHeader, interval: UInt64?) {
         self.init(
             time: header.wallTime, bootID: header.bootID, timeSinceBoot: header.timeSinceBoot, module: header.module,

@@ -117,15 +117,11 @@ struct SeriesWindow: Equatable, Sendable {
 
     static func count(from: Int64, to: Int64, step: Int64) -> Int { Int((to - from - 1) / step) + 1 }
 
-    init(from: Int64, to: Int64, step: Int64) {
-        self.from = from
-        self.to = to
-        self.step = step
-    }
-
     private static let second: Int64 = 1_000_000
     private static let defaultRange = 86_400 * second
+}
 
+extension SeriesWindow {
     /// Reads the parameters `from` and `to`; the default is the last day.
     /// - Parameters:
     ///   - step: `nil` for one bucket over the whole window.
