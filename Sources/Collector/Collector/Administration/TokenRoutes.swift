@@ -47,7 +47,7 @@ struct TokenRoutes: Sendable {
                 made = try await metadata.createToken(new, by: AuditActor(person))
             } catch {
                 if case .notFound = error { throw Problem.invalidField("organization", "does not exist.") }
-                throw Problem.ofAdministration(error)
+                throw error
             }
             logger.notice(
                 "token created",
@@ -69,7 +69,7 @@ struct TokenRoutes: Sendable {
             try await metadata.revokeToken(id, organization: person.organization, by: AuditActor(person))
         } catch {
             if case .notFound = error { throw Problem.notFound("Your organization has no such token.") }
-            throw Problem.ofAdministration(error)
+            throw error
         }
         logger.notice("token revoked", metadata: ["token.id": "\(id)", "person": "\(person.name)"])
         return Response(status: .noContent)

@@ -29,7 +29,7 @@ struct CommandRoutes: Sendable {
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["limit", "cursor"])
-        let device = try await known(context)
+        let device = try await metadata.known(context)
         let cursor = try query.cursor()
         var position: CommandPosition?
         if let cursor {
@@ -47,7 +47,7 @@ struct CommandRoutes: Sendable {
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let device = try await known(context)
+        let device = try await metadata.known(context)
         guard let id = CommandID(try context.parameter("command")),
             let row = try await metadata.command(id, of: device.id)
         else { throw Problem.notFound("The device has no such command.") }
@@ -67,7 +67,7 @@ struct CommandRoutes: Sendable {
 
     private func issue(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let device = try await known(context)
+        let device = try await metadata.known(context)
         let person = context.person
         let key = request.headers[.idempotencyKey]
         if let key, !Self.keyBytes.contains(key.utf8.count) {
@@ -83,10 +83,7 @@ struct CommandRoutes: Sendable {
             let new = NewCommand(
                 device: device.id, action: document.action, expires: document.expires, issuer: AuditActor(person),
                 idempotencyKey: key, request: body)
-            let issued: (row: CommandRow, isNew: Bool)
-            do throws(IssueError) { issued = try await metadata.issue(new, organization: person.organization) } catch {
-                throw Problem.ofCommand(error)
-            }
+            let issued = try await metadata.issue(new, organization: person.organization)
             let view = try await view(issued.row, now: context.now)
             if issued.isNew {
                 logger.notice(
@@ -101,8 +98,6 @@ struct CommandRoutes: Sendable {
             return response
         }
     }
-
-    private func known(_ context: PersonContext) async throws -> DeviceRow { try await metadata.known(context) }
 }
 
 extension CommandPosition {

@@ -87,7 +87,7 @@ struct DeviceRoutes: Sendable {
             if case .forbidden(let detail) = error {
                 throw Problem.invalidField("closeEnrollmentToken", "cannot be: " + detail)
             }
-            throw Problem.ofAdministration(error)
+            throw error
         }
         logger.notice(
             "device revoked",
@@ -105,10 +105,8 @@ struct DeviceRoutes: Sendable {
     private func reinstate(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let (id, person) = (try await metadata.known(context).id, context.person)
-        let device: DeviceRow
-        do throws(AdministrationError) {
-            device = try await metadata.reinstateDevice(id, organization: person.organization, by: AuditActor(person))
-        } catch { throw Problem.ofAdministration(error) }
+        let device = try await metadata.reinstateDevice(
+            id, organization: person.organization, by: AuditActor(person))
         logger.notice("device reinstated", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
         return try await answer(device, context)
     }
@@ -122,10 +120,8 @@ struct DeviceRoutes: Sendable {
             return try DeviceDeletionView(device, logs: logs, isDone: false).response()
         }
         guard confirmation == device.deletionConfirmation else { throw Problem.confirmationOutdated }
-        do throws(AdministrationError) {
-            try await metadata.deleteDevice(
-                device.id, enrollment: device.enrollmentID, organization: person.organization, by: AuditActor(person))
-        } catch { throw Problem.ofAdministration(error) }
+        try await metadata.deleteDevice(
+            device.id, enrollment: device.enrollmentID, organization: person.organization, by: AuditActor(person))
         logger.notice("device deleted", metadata: ["device.id": "\(device.id)", "person": "\(person.name)"])
         return try DeviceDeletionView(device, logs: logs, isDone: true).response()
     }
@@ -153,7 +149,7 @@ struct DeviceRoutes: Sendable {
                 case .notFound(let detail) where error != .noDevice:
                     throw Problem.invalidField("device", "is not one of your devices: " + detail)
                 case .forbidden(let detail): throw Problem.invalidField("device", "cannot be: " + detail)
-                default: throw Problem.ofAdministration(error)
+                default: throw error
                 }
             }
             logger.notice(

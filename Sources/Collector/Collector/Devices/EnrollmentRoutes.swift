@@ -39,10 +39,7 @@ struct EnrollmentRoutes: Sendable {
                 )
             }
             let signing = try signingRequest(request.certificateSigningRequest)
-            let result: EnrollResult
-            do throws(EnrollError) {
-                result = try await metadata.enroll(token: context.caller.text, request: request)
-            } catch { throw Problem.ofEnrollment(error) }
+            let result = try await metadata.enroll(token: context.caller.text, request: request)
             logger.info(
                 "device enrolled",
                 metadata: [

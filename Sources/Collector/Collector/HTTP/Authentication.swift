@@ -25,9 +25,7 @@ struct Callers: Sendable {
 
     func enrollment(_ request: Request, _: CollectorRequestContext) async throws -> EnrollmentToken {
         let token = try request.bearer
-        do throws(EnrollError) { try await metadata.checkEnrollmentToken(token) } catch {
-            throw Problem.ofEnrollment(error)
-        }
+        try await metadata.checkEnrollmentToken(token)
         return EnrollmentToken(text: token)
     }
 

@@ -62,6 +62,10 @@ struct RefusalMiddleware: RouterMiddleware {
         case let problem as Problem where problem.status == 401 && request.headers[.authorization] != nil:
             return peers.failed(context.peer, at: Uptime.microseconds()).map { .tooManyFailures(wait: $0) } ?? problem
         case let problem as Problem: return problem
+        case let error as EnrollError: return self.problem(of: Problem.ofEnrollment(error), request, context)
+        case let error as AdministrationError: return .ofAdministration(error)
+        case let error as IssueError: return .ofCommand(error)
+        case let error as ProfileError: return .ofProfile(error)
         case let error as HTTPError where error.status == .notFound:
             // Counted as no route's.
             context.coreContext.endpointPath.value = nil

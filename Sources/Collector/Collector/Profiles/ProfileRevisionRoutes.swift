@@ -73,11 +73,8 @@ struct ProfileRevisionRoutes: Sendable {
         }
         return try await reader.read(request, context, limit: .json(ProfileRoutes.bodyBytes)) { body in
             let profile = try ProfileDocument.read(body)
-            let effective: WireProfile
-            do throws(ProfileError) {
-                try pins.check(profile)
-                effective = try await metadata.previewProfile(profile, scope, application: application)
-            } catch { throw Problem.ofProfile(error) }
+            try pins.check(profile)
+            let effective = try await metadata.previewProfile(profile, scope, application: application)
             let newest = try await metadata.profile(scope, revision: nil)
             return try ProfileValidationView(profile, newest: newest, effective: effective).response()
         }

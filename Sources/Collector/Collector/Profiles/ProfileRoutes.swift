@@ -59,11 +59,8 @@ struct ProfileRoutes: Sendable {
         return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             let profile = try ProfileDocument.read(body)
             let expected = try await metadata.expectedRevision(request, scope)
-            let row: ProfileRow
-            do throws(ProfileError) {
-                try pins.check(profile)
-                row = try await metadata.putProfile(profile, scope, expected: expected, by: AuditActor(person))
-            } catch { throw Problem.ofProfile(error) }
+            try pins.check(profile)
+            let row = try await metadata.putProfile(profile, scope, expected: expected, by: AuditActor(person))
             return try await changed(row, by: person)
         }
     }
@@ -93,7 +90,7 @@ struct ProfileRoutes: Sendable {
                         profile, scope, expected: expected ?? newest?.revision ?? 0, by: AuditActor(person))
                 } catch {
                     guard case .notNewest = error, expected == nil, attempt < Self.patchAttempts else {
-                        throw Problem.ofProfile(error)
+                        throw error
                     }
                     attempt += 1
                     continue

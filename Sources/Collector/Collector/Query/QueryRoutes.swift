@@ -21,13 +21,11 @@ struct QueryRoutes: Sendable {
 
     private func balance(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let device = try await known(context)
+        let device = try await metadata.known(context)
         let balances = try await store.balance(of: device.id)
         let missing = StreamName.allCases.flatMap { store.unreadableFiles(of: $0) }
         return try BalanceReport([(device.id, balances)], missing: missing).response().naming(missing: missing)
     }
-
-    private func known(_ context: PersonContext) async throws -> DeviceRow { try await metadata.known(context) }
 
     // MARK: Records
 
@@ -50,7 +48,7 @@ struct QueryRoutes: Sendable {
         _ query: QueryParameters, _ context: PersonContext, stream: StreamName, kinds: Set<Int>,
         withMetrics: Bool = false
     ) async throws -> Response {
-        let device = try await known(context)
+        let device = try await metadata.known(context)
         let withTest = try query.flag("test")
         let records = RecordQuery(
             withTest || !device.test ? .one(device.id) : .among([]), stream: stream, kinds: kinds,
