@@ -2,7 +2,7 @@ import CollectorStore
 import Logging
 import RecordQueue
 import TelemetryTestKit
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 @testable import DataSampler

@@ -1,6 +1,6 @@
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 
 @Suite(.timeLimit(.minutes(10))) struct AsyncEventTests {
     @Test func aSignalThatCameBeforeIsKeptOnceAndNeedsNoTimer() async {

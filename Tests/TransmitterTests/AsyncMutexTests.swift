@@ -1,6 +1,6 @@
 import Synchronization
 import Testing
-import Transmitter
+@testable import Transmitter
 
 @Suite(.timeLimit(.minutes(10))) struct AsyncMutexTests {
     @Test func oneIsInsideAtATimeAndAllGetIn() async {

@@ -2,7 +2,7 @@ import Foundation
 import Gzip
 import Synchronization
 import TelemetryTestKit
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// A collector that issues client certificates, and a transport that shows them; a chain is the text `number begins

@@ -1,5 +1,5 @@
 import Testing
-import Transmitter
+@testable import Transmitter
 
 @Suite struct ClientCertificateStateMachineTests {
     private static let hour: UInt64 = 3600 * 1_000_000

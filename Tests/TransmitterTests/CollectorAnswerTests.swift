@@ -1,7 +1,7 @@
 import Foundation
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// Who answered, and what it means.

@@ -4,7 +4,7 @@ import Logging
 import Synchronization
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// The shell, against a collector without a network.

@@ -1,6 +1,6 @@
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// Long random histories against a collector with outages and records that make it fail, in simulated time.

@@ -1,5 +1,5 @@
 import Testing
-import Transmitter
+@testable import Transmitter
 
 @Suite struct RefusalEvidenceTests {
     private static let minute: UInt64 = 60_000_000

@@ -1,5 +1,5 @@
 import Testing
-import Transmitter
+@testable import Transmitter
 
 @Suite struct RetryPolicyTests {
     let policy = RetryPolicy()

@@ -1,5 +1,5 @@
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 @Suite struct TransmitScheduleTests {

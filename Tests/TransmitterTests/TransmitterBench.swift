@@ -4,7 +4,7 @@ import Logging
 import RecordQueue
 import Synchronization
 import TelemetryTestKit
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// A queue on disk, a collector without a network, and transmitters between them, with clocks that stand still.

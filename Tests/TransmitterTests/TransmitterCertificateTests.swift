@@ -3,7 +3,7 @@ import Logging
 import RecordQueue
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// How a device comes to its client certificate, shows it and renews it.

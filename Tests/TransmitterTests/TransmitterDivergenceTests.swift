@@ -4,7 +4,7 @@ import RecordQueue
 import Synchronization
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// Histories that part: nothing is lost or doubled unnoticed, and sending goes on by itself.

@@ -3,7 +3,7 @@ import RecordQueue
 import Synchronization
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// Requests of others, what is reported, gates, and who the device is.

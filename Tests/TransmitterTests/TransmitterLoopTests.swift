@@ -2,7 +2,7 @@ import Foundation
 import RecordQueue
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// When the loop wakes, with clocks that pass only when told to.

@@ -4,7 +4,7 @@ import RecordQueue
 import Synchronization
 import TelemetryTestKit
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 /// The shell, against a real queue and a collector without a network.

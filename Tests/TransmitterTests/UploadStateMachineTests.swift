@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 @Suite struct UploadStateMachineTests {

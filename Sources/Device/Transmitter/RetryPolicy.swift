@@ -2,15 +2,13 @@
 /// s to 5 min.
 ///
 /// It never gives up because of elapsed time. A pure function of its inputs.
-package struct RetryPolicy: Equatable, Sendable {
+struct RetryPolicy: Equatable, Sendable {
     /// The window after the first failure.
-    package var base: Duration = .seconds(1)
+    var base: Duration = .seconds(1)
     /// The greatest window.
-    package var cap: Duration = .seconds(300)
+    var cap: Duration = .seconds(300)
     /// A longer Retry-After is shortened to this.
-    package var greatestRetryAfter: Duration = .seconds(3600)
-
-    package init() {}
+    var greatestRetryAfter: Duration = .seconds(3600)
 
     /// A roll that gives waits of at least half the window. With a roll near 0, a failure would become a busy loop.
     static func upperHalf(_ roll: Double) -> Double { 0.5 + min(max(roll, 0), 1) / 2 }
@@ -20,7 +18,7 @@ package struct RetryPolicy: Equatable, Sendable {
     ///   - roll: random, 0 up to 1.
     ///   - retryAfter: the wait that the other side requested. It is the least wait; jitter is added, so a fleet with
     ///     the same request does not return at the same time.
-    package func delay(failures: Int, roll: Double, retryAfter: Duration?) -> Duration {
+    func delay(failures: Int, roll: Double, retryAfter: Duration?) -> Duration {
         let doublings = min(max(failures, 1) - 1, 16)
         let window = min(cap, base * (1 << doublings))
         let jitter = window * min(max(roll, 0), 1)
@@ -38,28 +36,26 @@ package struct RetryPolicy: Equatable, Sendable {
 ///
 /// The time between two consecutive refusals counts if something else passed in between. An outage therefore counts
 /// nothing, however long it is. A pure value. Times are microseconds of a monotonic clock.
-package struct RefusalEvidence: Equatable, Sendable {
+struct RefusalEvidence: Equatable, Sendable {
     /// The time that must count, in microseconds.
-    package static let neededMicroseconds: UInt64 = 600 * 1_000_000
+    static let neededMicroseconds: UInt64 = 600 * 1_000_000
     /// The most that one interval counts, however rarely it was tried. So at least three refusals are needed.
-    package static let greatestIntervalMicroseconds: UInt64 = 300 * 1_000_000
+    static let greatestIntervalMicroseconds: UInt64 = 300 * 1_000_000
 
     /// Consecutive refusals.
-    package private(set) var refusals = 0
+    private(set) var refusals = 0
     private var lastRefusal: UInt64?
     private var othersPassed = false
     private var counted: UInt64 = 0
 
-    package init() {}
-
     /// Whether the evidence is enough to quarantine it.
-    package var isProven: Bool { counted >= Self.neededMicroseconds }
+    var isProven: Bool { counted >= Self.neededMicroseconds }
 
     /// Another record passed.
-    package mutating func otherPassed() { othersPassed = true }
+    mutating func otherPassed() { othersPassed = true }
 
     /// It was sent alone and refused.
-    package mutating func refused(at now: UInt64) {
+    mutating func refused(at now: UInt64) {
         refusals += 1
         if othersPassed, let last = lastRefusal, now > last {
             counted += min(now - last, Self.greatestIntervalMicroseconds)

@@ -70,7 +70,7 @@ package enum TransmissionGate {
         var endsBySettings: Bool { [.paused, .consent, .firstProfile].contains(self) }
     }
 
-    package static func decide(
+    static func decide(
         data: DataClass, rules: [WireTransmissionRule], conditions: DeviceConditions
     ) -> Decision {
         if conditions.network == .offline { return .closed(.offline) }
@@ -128,27 +128,25 @@ extension WireNetworkClass {
 /// *Offline* is believed once an attempt has confirmed it, and is checked again from time to time: a collector on this
 /// machine, or behind a route that the conditions do not know, can be reached all the same. A stalled machine delays
 /// samples and logs, but not without end. Times are microseconds since boot.
-package struct GatePolicy: Sendable {
+struct GatePolicy: Sendable {
     /// While offline, an attempt is made this often.
-    package static let offlineLook: UInt64 = 900 * 1_000_000
+    static let offlineLook: UInt64 = 900 * 1_000_000
     /// Longer than this a stall is how the machine is.
-    package static let greatestStall: UInt64 = 60 * 1_000_000
+    static let greatestStall: UInt64 = 60 * 1_000_000
 
-    package struct Decision: Equatable, Sendable {
-        package var open: Set<StreamName>
-        package var closed: [StreamName: TransmissionGate.Reason]
+    struct Decision: Equatable, Sendable {
+        var open: Set<StreamName>
+        var closed: [StreamName: TransmissionGate.Reason]
 
         /// Whether conditions may open what is closed. Other settings are told when they come.
-        package var isLookedAtAgain: Bool { closed.values.contains { !$0.endsBySettings } }
+        var isLookedAtAgain: Bool { closed.values.contains { !$0.endsBySettings } }
     }
 
     /// When an attempt last confirmed that there is no way out.
     private var offlineSince: UInt64?
     private var stalledSince: UInt64?
 
-    package init() {}
-
-    package mutating func decide(
+    mutating func decide(
         rules: [WireTransmissionRule], held: [StreamName: TransmissionGate.Reason], conditions: DeviceConditions,
         now: UInt64
     ) -> Decision {
@@ -168,7 +166,7 @@ package struct GatePolicy: Sendable {
     }
 
     /// Whether logs may be uploaded.
-    package mutating func decideLogs(
+    mutating func decideLogs(
         rules: [WireTransmissionRule], isPaused: Bool, conditions: DeviceConditions, now: UInt64
     ) -> TransmissionGate.Decision {
         isPaused
@@ -177,7 +175,7 @@ package struct GatePolicy: Sendable {
     }
 
     /// An attempt was made under these conditions, and somebody answered, or nobody did.
-    package mutating func attempted(_ conditions: DeviceConditions, reached: Bool, now: UInt64) {
+    mutating func attempted(_ conditions: DeviceConditions, reached: Bool, now: UInt64) {
         guard conditions.network == .offline else { return }
         offlineSince = reached ? nil : now
     }

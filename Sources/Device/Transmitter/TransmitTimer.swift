@@ -114,7 +114,7 @@ final class TransmitTimer: Sendable {
 /// with new records is over, and the other modules' samples go with them. Other passes leave samples alone. A fleet
 /// that samples every minute and transmits every hour thus wakes its radio once an hour for samples, even if events go
 /// every five minutes.
-package struct TransmitSchedule: Sendable {
+struct TransmitSchedule: Sendable {
     private var lastPass: UInt64?
     private var lastSamples: UInt64?
     private var recorded: Set<String> = []
@@ -123,18 +123,16 @@ package struct TransmitSchedule: Sendable {
     /// Whether `recorded(by:)` was ever called. Otherwise samples may always be waiting.
     private var isTold = false
 
-    package init() {}
-
     /// A module's record was queued.
     /// - Returns: whether it is the module's first since samples were last sent.
-    package mutating func recorded(by module: String) -> Bool {
+    mutating func recorded(by module: String) -> Bool {
         isTold = true
         return recorded.insert(module).inserted
     }
 
     /// A pass begins.
     /// - Returns: whether it includes samples.
-    package mutating func passBegan(_ settings: TransmitterSettings, isUrgent: Bool, now: UInt64) -> Bool {
+    mutating func passBegan(_ settings: TransmitterSettings, isUrgent: Bool, now: UInt64) -> Bool {
         let takesSamples = isUrgent || isOwed || samplesDue(settings).map { now >= $0 } ?? false
         lastPass = now
         if takesSamples {
@@ -146,10 +144,10 @@ package struct TransmitSchedule: Sendable {
     }
 
     /// A pass with samples was interrupted or could not send all. The rest goes with the next pass.
-    package mutating func passWasCut() { isOwed = true }
+    mutating func passWasCut() { isOwed = true }
 
     /// When the next pass is due.
-    package func nextPass(_ settings: TransmitterSettings, now: UInt64) -> UInt64 {
+    func nextPass(_ settings: TransmitterSettings, now: UInt64) -> UInt64 {
         let regular = (lastPass ?? now) &+ settings.pause(of: nil)
         return min(regular, samplesDue(settings) ?? regular)
     }

@@ -113,46 +113,42 @@ extension Transmitter {
 
 /// Decides when the next close request of an ended epoch is sent. A failed close waits by its own backoff, and newer
 /// records are sent meanwhile. Times are microseconds since boot.
-package struct CloseRounds: Sendable {
+struct CloseRounds: Sendable {
     /// The most consecutive rounds without a result before a pause. Each round narrows the search a thousandfold, so
     /// more rounds mean that somebody answers nonsense.
-    package static let greatestRounds = 16
+    static let greatestRounds = 16
 
-    private let policy: RetryPolicy
+    private let policy = RetryPolicy()
     private var failures = 0
     private var rounds = 0
     private var notBefore: UInt64 = 0
     private var isPending = true
 
-    package init(policy: RetryPolicy = RetryPolicy()) {
-        self.policy = policy
-    }
-
     /// An epoch may have ended since the last pass.
-    package mutating func passBegan() { isPending = true }
+    mutating func passBegan() { isPending = true }
 
     /// Whether to ask the queue for a close now.
-    package func isDue(at now: UInt64) -> Bool { isPending && now >= notBefore }
+    func isDue(at now: UInt64) -> Bool { isPending && now >= notBefore }
 
     /// When a failed close is due; `nil` if none waits.
-    package var next: UInt64? { isPending && failures > 0 ? notBefore : nil }
+    var next: UInt64? { isPending && failures > 0 ? notBefore : nil }
 
     /// The queue has nothing to close.
-    package mutating func foundNothing() {
+    mutating func foundNothing() {
         isPending = false
         failures = 0
         rounds = 0
     }
 
     /// The collector answered, and the queue needs to know more.
-    package mutating func narrowed(now: UInt64, roll: Double) {
+    mutating func narrowed(now: UInt64, roll: Double) {
         failures = 0
         rounds += 1
         if rounds >= Self.greatestRounds { failed(after: nil, now: now, roll: roll) }
     }
 
     /// There was no answer, or none that helps.
-    package mutating func failed(after: Duration?, now: UInt64, roll: Double) {
+    mutating func failed(after: Duration?, now: UInt64, roll: Double) {
         failures += 1
         rounds = 0
         notBefore =

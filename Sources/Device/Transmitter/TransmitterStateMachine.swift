@@ -10,23 +10,17 @@ import WireModel
 ///
 /// A collector that rejects one record for good counts it as rejected and moves its mark past it, which the chain
 /// confirms. So the part outcomes `too-large` and `damaged` mean no more than a 413.
-package struct TransmitterStateMachine: Sendable {
+struct TransmitterStateMachine: Sendable {
     /// A part that was sent.
-    package struct Sent: Equatable, Sendable {
-        package var stream: StreamName
-        package var records: Int
+    struct Sent: Equatable, Sendable {
+        var stream: StreamName
+        var records: Int
         /// The last number. It is that of the record if there is only one.
-        package var last: UInt64
-
-        package init(stream: StreamName, records: Int, last: UInt64 = 0) {
-            self.stream = stream
-            self.records = records
-            self.last = last
-        }
+        var last: UInt64 = 0
     }
 
     /// The result for one part.
-    package enum PartVerdict: Equatable, Sendable {
+    enum PartVerdict: Equatable, Sendable {
         /// The queue removed records, or the collector already had all of them.
         case progressed
         /// The part was too large or damaged. Send less of this stream. If one record is left, it waits and may be
@@ -40,7 +34,7 @@ package struct TransmitterStateMachine: Sendable {
         case unchanged
     }
 
-    package enum Verdict: Equatable, Sendable {
+    enum Verdict: Equatable, Sendable {
         case decided([StreamName: PartVerdict])
         case tooLarge(String)
         case refused(String)
@@ -54,7 +48,7 @@ package struct TransmitterStateMachine: Sendable {
         case otherCollector(String)
     }
 
-    package enum Action: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         /// Check at once whether more is due.
         case goOn
         /// Wait at least this long, then try again. The text says why.
@@ -98,21 +92,16 @@ package struct TransmitterStateMachine: Sendable {
         var why = ""
     }
 
-    package static let leastPartBytes = 4 * 1024
+    static let leastPartBytes = 4 * 1024
     /// The pause before something that cannot recover by itself is tried again: an administrator may have acted.
-    package static let lookAgain = Duration.seconds(300)
+    static let lookAgain = Duration.seconds(300)
     /// The pause after the collector rejected this device: 30 to 60 s at first, 450 to 900 s in the end. A reinstated
     /// device returns within a quarter of an hour. A thousand revoked devices make less than two small requests per
     /// second.
-    package static let forbiddenPolicy: RetryPolicy = {
-        var policy = RetryPolicy()
-        policy.base = .seconds(60)
-        policy.cap = .seconds(900)
-        return policy
-    }()
+    static let forbiddenPolicy = RetryPolicy(base: .seconds(60), cap: .seconds(900))
 
     private let partBytes: Int
-    private let policy: RetryPolicy
+    private let policy = RetryPolicy()
     private var limits: [StreamName: Limit]
     /// A stream without an entry is flowing.
     private var states: [StreamName: StreamState] = [:]
@@ -120,16 +109,15 @@ package struct TransmitterStateMachine: Sendable {
     /// Consecutive 403 answers.
     private var forbiddenInRow = 0
     /// Consecutive failures without any progress.
-    package private(set) var failures = 0
+    private(set) var failures = 0
 
-    package init(partBytes: Int = WireLimits.partBytes, policy: RetryPolicy = RetryPolicy()) {
+    init(partBytes: Int = WireLimits.partBytes) {
         self.partBytes = partBytes
-        self.policy = policy
         limits = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, Limit(bytes: partBytes)) })
     }
 
     /// What the next request may hold.
-    package func plan(at now: UInt64) -> TransmitPlan {
+    func plan(at now: UInt64) -> TransmitPlan {
         let eligible = StreamName.allCases.filter { (states[$0]?.suspicion?.notBefore ?? 0) <= now }
         let alone = eligible.filter { stream in
             switch states[stream] {
@@ -145,40 +133,40 @@ package struct TransmitterStateMachine: Sendable {
 
     /// When a suspected stream may next be tried, and why it waits; `nil` if none waits. A stream whose time has come
     /// is in the plan. If it is not sent, that has other reasons.
-    package func nextProbe(after now: UInt64) -> (at: UInt64, why: String)? {
+    func nextProbe(after now: UInt64) -> (at: UInt64, why: String)? {
         states.values.compactMap(\.suspicion).filter { $0.notBefore > now }.min { $0.notBefore < $1.notBefore }
             .map { ($0.notBefore, $0.why) }
     }
 
     /// Whether the stream may still have records after a pass found nothing more to send.
-    package func holdsBack(_ stream: StreamName) -> Bool { states[stream]?.suspicion != nil }
+    func holdsBack(_ stream: StreamName) -> Bool { states[stream]?.suspicion != nil }
 
     /// Streams whose first record alone is not accepted. After more than one refusal, a passing record of another
     /// stream would distinguish a bad record from an outage.
-    package var blocked: [StreamName: TransmitterStatus.Blocked] {
+    var blocked: [StreamName: TransmitterStatus.Blocked] {
         states.compactMapValues(\.suspicion).filter { $0.value.evidence.refusals > 0 }
             .mapValues { TransmitterStatus.Blocked(why: $0.why, refusals: $0.evidence.refusals) }
     }
 
     /// Nothing is due in these streams of the plan, so they need no isolation.
-    package mutating func foundNothing(in streams: [StreamName]) {
+    mutating func foundNothing(in streams: [StreamName]) {
         for stream in streams { if case .isolated = states[stream] { states[stream] = .flowing } }
     }
 
     /// A new epoch began, or the queue was emptied. Knowledge about the records at the front is obsolete.
-    package mutating func epochBegan() {
+    mutating func epochBegan() {
         states = [:]
         for stream in limits.keys { limits[stream] = Limit(bytes: partBytes) }
     }
 
     /// The device now uses another credential than the refused one.
-    package mutating func credentialChanged() { enrolledAgain = false }
+    mutating func credentialChanged() { enrolledAgain = false }
 
     /// A request was answered or failed.
     /// - Parameters:
     ///   - mayQuarantine: whether an hour has passed since the last quarantined record.
     ///   - roll: random, 0 up to 1.
-    package mutating func settled(_ sent: [Sent], _ verdict: Verdict, mayQuarantine: Bool, now: UInt64, roll: Double)
+    mutating func settled(_ sent: [Sent], _ verdict: Verdict, mayQuarantine: Bool, now: UInt64, roll: Double)
         -> Action
     {
         if case .forbidden = verdict { forbiddenInRow += 1 } else { forbiddenInRow = 0 }
@@ -200,22 +188,19 @@ package struct TransmitterStateMachine: Sendable {
                     + "beacon`",
                 lookAgain: Self.forbiddenPolicy.delay(
                     failures: forbiddenInRow, roll: RetryPolicy.upperHalf(roll), retryAfter: nil))
-        case .incompatible(let why): return hold(why)
-        case .otherCollector(let why): return hold(why)
+        case .incompatible(let why), .otherCollector(let why): return hold(why)
         }
     }
 
     /// Enrolling failed for a temporary reason. A refused credential may still enroll again once, because nobody has
     /// decided about it.
-    package mutating func enrollmentFailed(after: Duration?, _ why: String, roll: Double) -> Action {
+    mutating func enrollmentFailed(after: Duration?, _ why: String, roll: Double) -> Action {
         enrolledAgain = false
         return backOff(after, why, roll: roll)
     }
 
     /// There is no token to enroll with, or it was refused.
-    package func enrollmentRefused(_ why: String) -> Action {
-        hold(why)
-    }
+    func enrollmentRefused(_ why: String) -> Action { hold(why) }
 }
 
 // MARK: - Answers
@@ -253,9 +238,7 @@ extension TransmitterStateMachine {
     private mutating func progressed(_ stream: StreamName, now: UInt64) {
         // The collector is back, so nothing needs to wait for it. A stream that fails again alone will be found out by
         // that.
-        if failures > 0 {
-            changeSuspicions { $0.notBefore = min($0.notBefore, now) }
-        }
+        if failures > 0 { changeSuspicions { $0.notBefore = min($0.notBefore, now) } }
         failures = 0
         enrolledAgain = false
         states[stream] = .flowing
@@ -350,29 +333,21 @@ extension TransmitterStateMachine {
         return .retry(after: policy.delay(failures: failures, roll: roll, retryAfter: after), why)
     }
 
-    private func hold(_ why: String) -> Action {
-        .hold(why, lookAgain: Self.lookAgain)
-    }
+    private func hold(_ why: String) -> Action { .hold(why, lookAgain: Self.lookAgain) }
 }
 
 /// What the next request may contain: the first of `requests` that has something due.
-package struct TransmitPlan: Equatable, Sendable {
-    package struct Part: Equatable, Sendable {
-        package var stream: StreamName
-        package var maximumBytes: Int
-        package var maximumRecords: Int
-
-        package init(stream: StreamName, maximumBytes: Int, maximumRecords: Int) {
-            self.stream = stream
-            self.maximumBytes = maximumBytes
-            self.maximumRecords = maximumRecords
-        }
+struct TransmitPlan: Equatable, Sendable {
+    struct Part: Equatable, Sendable {
+        var stream: StreamName
+        var maximumBytes: Int
+        var maximumRecords: Int
     }
 
-    package var requests: [[Part]]
+    var requests: [[Part]]
 
     /// All parts in the order in which they are considered.
-    package var parts: [Part] { requests.flatMap { $0 } }
+    var parts: [Part] { requests.flatMap { $0 } }
 
     /// Streams share a request unless they must go alone. No stream waits behind a less important one.
     /// - Parameters:

@@ -59,14 +59,7 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
         package var why: String
         /// Consecutive refusals.
         package var refusals: Int
-
-        package init(why: String, refusals: Int) {
-            self.why = why
-            self.refusals = refusals
-        }
     }
-
-    package init() {}
 }
 
 /// What happened between this device and its collector.
@@ -116,13 +109,4 @@ package struct CollectorNews: Equatable, Sendable {
     package var serverTime: Int64
     /// The enrollment of the request, 16 bytes; empty if the collector gave none. Commands belong to it.
     package var enrollmentID: Data
-
-    package init(
-        newestProfileRevision: UInt64, commands: [WireCommand] = [], serverTime: Int64 = 0, enrollmentID: Data = Data()
-    ) {
-        self.newestProfileRevision = newestProfileRevision
-        self.commands = commands
-        self.serverTime = serverTime
-        self.enrollmentID = enrollmentID
-    }
 }

@@ -5,7 +5,7 @@ import RecordQueue
 import TelemetryTestKit
 import SwiftProtobuf
 import Testing
-import Transmitter
+@testable import Transmitter
 import WireModel
 
 @testable import DataSampler

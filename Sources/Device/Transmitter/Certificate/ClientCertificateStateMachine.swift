@@ -6,8 +6,8 @@ import WireModel
 /// A collector that does not accept a certificate breaks off the handshake without a usable reason. So after a failed
 /// handshake, the next request goes without the certificate. If that is answered, the certificate is to blame; if it
 /// fails too, the certificate is not.
-package struct ClientCertificateStateMachine: Sendable {
-    package enum Phase: Equatable, Sendable {
+struct ClientCertificateStateMachine: Sendable {
+    enum Phase: Equatable, Sendable {
         /// There is no usable certificate. -> shown
         case none
         /// The certificate is shown on every connection. -> withheld, none
@@ -18,7 +18,7 @@ package struct ClientCertificateStateMachine: Sendable {
         case refused
     }
 
-    package enum Outcome: Equatable, Sendable {
+    enum Outcome: Equatable, Sendable {
         case granted
         /// The collector answered that it issues none.
         case notIssued
@@ -27,33 +27,31 @@ package struct ClientCertificateStateMachine: Sendable {
     private static let hour: UInt64 = 3600 * 1_000_000
     private static let day: UInt64 = 24 * hour
 
-    package private(set) var phase = Phase.none
+    private(set) var phase = Phase.none
     /// The earliest time of the next request, since boot.
     private var nextRequest: UInt64 = 0
-
-    package init() {}
 
     /// The transport accepted the enrollment's certificate; `nil` if the enrollment has none, or none that can be used.
     ///
     /// It is shown even if it is expired by the device's clock. That clock may be wrong, so the collector decides.
-    package mutating func placed(_ life: CertificateLife?) {
+    mutating func placed(_ life: CertificateLife?) {
         phase = life.map { .shown($0) } ?? .none
     }
 
     /// The request failed.
-    package mutating func failed(now: UInt64) { nextRequest = max(nextRequest, now &+ Self.hour) }
+    mutating func failed(now: UInt64) { nextRequest = max(nextRequest, now &+ Self.hour) }
 
     /// The new certificate cannot be used, for instance because it belongs to another key. Asking again at once would
     /// not help.
-    package mutating func wasOfNoUse(now: UInt64) {
+    mutating func wasOfNoUse(now: UInt64) {
         if nextRequest > now { asked(.notIssued, now: now) }
     }
 
     /// Whether connections show the certificate.
-    package var isShown: Bool { if case .shown = phase { true } else { false } }
+    var isShown: Bool { if case .shown = phase { true } else { false } }
 
     /// - Returns: whether connections now show something else.
-    package mutating func handshakeFailed() -> Bool {
+    mutating func handshakeFailed() -> Bool {
         switch phase {
         case .shown(let life): phase = .withheld(life)
         case .withheld(let life): phase = .shown(life)
@@ -63,11 +61,11 @@ package struct ClientCertificateStateMachine: Sendable {
     }
 
     /// The collector answered, with any status.
-    package mutating func answered() {
+    mutating func answered() {
         if case .withheld = phase { phase = .refused }
     }
 
-    package func isRequestDue(at wallTime: Int64, now: UInt64) -> Bool {
+    func isRequestDue(at wallTime: Int64, now: UInt64) -> Bool {
         guard now >= nextRequest else { return false }
         return switch phase {
         case .none, .refused: true
@@ -78,7 +76,7 @@ package struct ClientCertificateStateMachine: Sendable {
 
     /// The collector answered the request for a certificate. The next request is at least an hour away, and a day if
     /// none is issued.
-    package mutating func asked(_ outcome: Outcome, now: UInt64) {
+    mutating func asked(_ outcome: Outcome, now: UInt64) {
         nextRequest = now &+ (outcome == .notIssued ? Self.day : Self.hour)
     }
 }
@@ -105,8 +103,6 @@ struct CredentialRenewal: Equatable, Sendable {
 
     /// In microseconds since boot.
     private var notBefore: UInt64 = 0
-
-    init() {}
 
     /// - Parameters:
     ///   - wallTime: microseconds since 1970, by the collector's clock.

@@ -34,11 +34,6 @@ package struct LogUpload: Codable, Equatable, Sendable {
         package var number: UInt32
         /// The raw value of a `DropReason`.
         package var reason: Int
-
-        package init(number: UInt32, reason: Int) {
-            self.number = number
-            self.reason = reason
-        }
     }
 
     /// 16 bytes, chosen by the device.

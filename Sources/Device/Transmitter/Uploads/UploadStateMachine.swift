@@ -10,33 +10,28 @@ import WireModel
 /// minutes of refusals during which the device's records pass, because an answer alone does not prove who gave it
 /// (`RefusalEvidence`). Times are microseconds of the queue clock.
 package struct UploadStateMachine: Sendable {
-    package enum Request: Equatable, Sendable {
+    enum Request: Equatable, Sendable {
         case announce
         case chunk(UInt32)
         case complete
     }
 
-    package struct Step: Equatable, Sendable {
-        package var upload: Data
-        package var request: Request
-
-        package init(upload: Data, request: Request) {
-            self.upload = upload
-            self.request = request
-        }
+    struct Step: Equatable, Sendable {
+        var upload: Data
+        var request: Request
     }
 
     /// The most open uploads; more are refused.
     package static let maximumOpen = 64
     /// The most ended uploads that are remembered.
-    package static let maximumEnded = 32
+    static let maximumEnded = 32
     /// An upload that has not ended by this age fails. The collector forgets it too.
-    package static let greatestAge: Int64 = 7 * 86_400 * 1_000_000
+    static let greatestAge: Int64 = 7 * 86_400 * 1_000_000
     /// How often the collector may lack stored chunks at an upload's end.
-    package static let maximumIncompletes = 3
+    static let maximumIncompletes = 3
 
-    package private(set) var uploads: [LogUpload]
-    private let policy: RetryPolicy
+    private(set) var uploads: [LogUpload]
+    private let policy = RetryPolicy()
     private var recordsAcknowledged: UInt64 = 0
     private var failures = 0
     /// Uploads of which a request was refused.
@@ -44,7 +39,7 @@ package struct UploadStateMachine: Sendable {
     /// How often chunks were missing at an upload's end.
     private var incompletes: [Data: Int] = [:]
     /// The earliest time of the next request.
-    package private(set) var notBefore: Int64 = 0
+    private(set) var notBefore: Int64 = 0
 
     private struct Refusals {
         var evidence = RefusalEvidence()
@@ -56,8 +51,7 @@ package struct UploadStateMachine: Sendable {
 
     /// - Parameter uploads: those of an earlier run. Each is announced again, because only the collector knows what it
     ///   has.
-    package init(_ uploads: [LogUpload] = [], policy: RetryPolicy = RetryPolicy()) {
-        self.policy = policy
+    init(_ uploads: [LogUpload] = []) {
         self.uploads = uploads.map { upload in
             var upload = upload
             if !upload.phase.isFinal { upload.phase = .announcing }
@@ -65,11 +59,11 @@ package struct UploadStateMachine: Sendable {
         }
     }
 
-    package subscript(id: Data) -> LogUpload? { uploads.first { $0.id == id } }
+    subscript(id: Data) -> LogUpload? { uploads.first { $0.id == id } }
 
     /// Adds an upload. One that exists already stays as it is.
     /// - Returns: `false` if too many are open.
-    package mutating func add(_ upload: LogUpload) -> Bool {
+    mutating func add(_ upload: LogUpload) -> Bool {
         if self[upload.id] != nil { return true }
         guard uploads.count(where: { !$0.phase.isFinal }) < Self.maximumOpen else { return false }
         uploads.append(upload)
@@ -77,13 +71,13 @@ package struct UploadStateMachine: Sendable {
     }
 
     /// Cancels an upload. What has arrived stays at the collector until it expires there.
-    package mutating func cancel(_ id: Data) { end(id, .cancelled, "cancelled") }
+    mutating func cancel(_ id: Data) { end(id, .cancelled, "cancelled") }
 
     /// Removes an upload that could not be stored.
-    package mutating func remove(_ id: Data) { uploads.removeAll { $0.id == id } }
+    mutating func remove(_ id: Data) { uploads.removeAll { $0.id == id } }
 
     /// The next request; `nil` if there is none, or none before `notBefore`.
-    package func next(now: Int64) -> Step? {
+    func next(now: Int64) -> Step? {
         guard now >= notBefore, let upload = foremost(now) else { return nil }
         switch upload.phase {
         case .sending:
@@ -99,30 +93,30 @@ package struct UploadStateMachine: Sendable {
         return open.first(where: \.isCrash) ?? open.first
     }
 
-    package var isIdle: Bool { uploads.allSatisfy(\.phase.isFinal) }
+    var isIdle: Bool { uploads.allSatisfy(\.phase.isFinal) }
 
     /// When the next request is due; `nil` for never.
-    package var dueAt: Int64? {
+    var dueAt: Int64? {
         uploads.filter { !$0.phase.isFinal }.map { max(notBefore, refusals[$0.id]?.notBefore ?? 0) }.min()
     }
 
     /// Ends uploads that are too old.
     /// - Returns: whether there were any.
-    package mutating func expire(now: Int64) -> Bool {
+    mutating func expire(now: Int64) -> Bool {
         let old = uploads.filter { !$0.phase.isFinal && now - $0.accepted >= Self.greatestAge }
         for upload in old { end(upload.id, .failed, "not complete after seven days: \(upload.detail)") }
         return !old.isEmpty
     }
 
     /// Tells people what all open uploads wait for.
-    package mutating func waits(for why: String) {
+    mutating func waits(for why: String) {
         for index in uploads.indices where !uploads[index].phase.isFinal { uploads[index].detail = why }
     }
 
     // MARK: What came of it
 
     /// The device no longer has the lines of a chunk.
-    package mutating func chunkWasGone(_ number: UInt32, of id: Data, reason: DropReason) {
+    mutating func chunkWasGone(_ number: UInt32, of id: Data, reason: DropReason) {
         change(id) { upload in
             upload.missing.removeAll { $0 == number }
             if !upload.gone.contains(where: { $0.number == number }) {
@@ -132,7 +126,7 @@ package struct UploadStateMachine: Sendable {
     }
 
     /// A chunk could not be made now.
-    package mutating func couldNotRead(_ id: Data, _ why: String, now: Int64, roll: Double) {
+    mutating func couldNotRead(_ id: Data, _ why: String, now: Int64, roll: Double) {
         change(id) { $0.detail = why }
         backOff(after: nil, now: now, roll: roll)
     }
@@ -141,7 +135,7 @@ package struct UploadStateMachine: Sendable {
     ///   - answer: the answer to the step's request.
     ///   - acknowledged: the number of this device's records that the collector has acknowledged so far. It grows only
     ///     if the collector is reached.
-    package mutating func answered(
+    mutating func answered(
         _ step: Step, _ answer: CollectorAnswer, acknowledged: UInt64 = 0, now: Int64, roll: Double
     ) {
         recordsAcknowledged = acknowledged
