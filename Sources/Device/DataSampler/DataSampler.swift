@@ -218,7 +218,7 @@ public final class DataSampler: Service {
             queue: core.queue, transport: connection.transport, enrollments: core.identity,
             configuration: Transmitter.Configuration(
                 settings: plan.transmission, agentVersion: "ws1-telemetry/\(Self.version)"),
-            conditions: core.conditions, events: events.sink { .transmitter($0) }, clock: environment.clock,
+            conditions: core.conditions, events: EventSink { events.post(.transmitter($0)) }, clock: environment.clock,
             sleeper: environment.sleeper, roll: environment.roll, logger: logger)
         let loop = DeviceLoop(core: core, transmitter: transmitter, sleeper: environment.sleeper) { name in
             Self.makeModule(name, core: core, host: environment.host, logger: logger)

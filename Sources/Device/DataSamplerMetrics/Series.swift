@@ -60,23 +60,10 @@ struct SeriesKey: Hashable {
         self.unit = kind == .timer ? unit : last.flatMap { Self.units[String($0)] } ?? unit
         var attributes: [String: String] = [:]
         for (name, value) in dimensions where !name.isEmpty {
-            attributes[Self.cut(name, Self.attributeNameBytes)] = Self.cut(value, Self.attributeValueBytes)
+            attributes[name.bounded(bytes: Self.attributeNameBytes)] = value.bounded(bytes: Self.attributeValueBytes)
         }
         guard attributes.count <= Self.maximumAttributes else { return nil }
         self.attributes = attributes
-    }
-
-    /// Cuts a text to at most that many bytes, between characters.
-    private static func cut(_ text: String, _ bytes: Int) -> String {
-        guard text.utf8.count > bytes else { return text }
-        var cut = ""
-        var count = 0
-        for character in text {
-            count += character.utf8.count
-            guard count <= bytes else { break }
-            cut.append(character)
-        }
-        return cut
     }
 }
 

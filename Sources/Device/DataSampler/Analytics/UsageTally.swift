@@ -27,10 +27,8 @@ struct UsageTally: Equatable, Sendable {
         var countedTo: UInt64
     }
 
-    private var launches: UInt64 = 0
-    private var sessions: UInt64 = 0
-    private var useMicroseconds: UInt64 = 0
-    private var eventsRecorded: UInt64 = 0
+    /// What no sample has reported yet, without session and figures.
+    private var counts = Snapshot()
     private var session: Session?
     /// The figures of the last sample.
     private var told: EventFigures?
@@ -42,10 +40,9 @@ struct UsageTally: Equatable, Sendable {
     /// Continues where the last run of the program ended. A session left open is ended. How long it was used after the
     /// last sample is unknown, so that time is not counted.
     init(_ snapshot: Snapshot) {
-        launches = snapshot.launches
-        sessions = snapshot.sessions
-        useMicroseconds = snapshot.useMicroseconds
-        eventsRecorded = snapshot.eventsRecorded
+        counts = snapshot
+        counts.session = nil
+        counts.figures = nil
         told = snapshot.figures
     }
 
@@ -53,14 +50,14 @@ struct UsageTally: Equatable, Sendable {
     var sessionID: SessionID? { session?.id }
 
     /// The program has started.
-    mutating func launched() { launches += 1 }
+    mutating func launched() { counts.launches += 1 }
 
     /// A session begins. If one is open, it continues.
     /// - Returns: the open session.
     mutating func sessionBegan(_ id: SessionID, at now: UInt64) -> SessionID {
         if let session { return session.id }
         session = Session(id: id, countedTo: now)
-        sessions += 1
+        counts.sessions += 1
         return id
     }
 
@@ -71,7 +68,7 @@ struct UsageTally: Equatable, Sendable {
     }
 
     /// The queue accepted an event.
-    mutating func eventRecorded() { eventsRecorded += 1 }
+    mutating func eventRecorded() { counts.eventsRecorded += 1 }
 
     /// The queue's present figures. The first ones without earlier figures are the starting point.
     mutating func observed(_ figures: EventFigures) {
@@ -83,10 +80,10 @@ struct UsageTally: Equatable, Sendable {
     mutating func sampled(at now: UInt64) -> WireAnalyticsSample {
         count(upTo: now)
         var sample = WireAnalyticsSample()
-        sample.launches = launches
-        sample.sessions = sessions
-        sample.useMicroseconds = useMicroseconds
-        sample.eventsRecorded = eventsRecorded
+        sample.launches = counts.launches
+        sample.sessions = counts.sessions
+        sample.useMicroseconds = counts.useMicroseconds
+        sample.eventsRecorded = counts.eventsRecorded
         if let latest {
             sample.eventsSent = Self.delta(latest, told, \.sent)
             sample.eventsDropped = Self.delta(latest, told, \.dropped)
@@ -95,21 +92,22 @@ struct UsageTally: Equatable, Sendable {
         }
         if let lastSample, now >= lastSample { sample.intervalMicroseconds = now - lastSample }
         lastSample = now
-        (launches, sessions, useMicroseconds, eventsRecorded) = (0, 0, 0, 0)
+        counts = Snapshot()
         return sample
     }
 
     /// The part that must survive a restart.
     /// - Parameter orderly: the program stops, so nothing else happens before the next start.
     func snapshot(orderly: Bool) -> Snapshot {
-        Snapshot(
-            launches: launches, sessions: sessions, useMicroseconds: useMicroseconds, eventsRecorded: eventsRecorded,
-            session: session.map { "\($0.id)" }, figures: orderly ? told : nil)
+        var snapshot = counts
+        snapshot.session = session.map { "\($0.id)" }
+        snapshot.figures = orderly ? told : nil
+        return snapshot
     }
 
     private mutating func count(upTo now: UInt64) {
         guard let open = session, now > open.countedTo else { return }
-        useMicroseconds += now - open.countedTo
+        counts.useMicroseconds += now - open.countedTo
         session?.countedTo = now
     }
 

@@ -99,7 +99,7 @@ enum BeaconComposer {
 
 extension String {
     /// The longest prefix that fits, cut between characters.
-    func bounded(bytes: Int) -> String {
+    package func bounded(bytes: Int) -> String {
         guard utf8.count > bytes else { return self }
         var end = startIndex
         var used = 0
@@ -136,7 +136,7 @@ struct BeaconInputs: Sendable {
     /// Whether do-not-disturb is on; `nil` if nobody has said. While it is on, a beacon contains only device,
     /// enrollment and this state.
     var doNotDisturb: Bool?
-    /// Set only if sending the position is allowed.
+    /// `nil` if nothing knows the position. The privacy filter decides whether it is sent, as for every field.
     var location: WireLocation?
     var conditions = DeviceConditions()
     /// `nil` if the queue could not be asked.

@@ -4,31 +4,11 @@ import SampleModules
 import Synchronization
 import WireModel
 
-/// Collects the contents of a beacon: findings, compliance, user, push token, position and the caller's figures. Safe
+/// Collects the contents of a beacon: findings, compliance, user, push token and the caller's figures. Safe
 /// from any thread.
 ///
 /// `SamplerCore.recordBeacon` calls `make`, queues the beacon durably, and calls `queued` with its number.
 final class BeaconMaker: Sendable {
-    /// What the rest of the library knows when a beacon is made.
-    struct Moment: Sendable {
-        var trigger: WireBeaconTrigger
-        var nextBeaconSeconds: UInt32
-        var sequence: UInt64
-        var stamp: RecordStamp
-        var facts: DeviceFacts.Reading
-        var standing: EnrollmentStanding
-        var settings: DeviceSettings
-        /// `nil` if the queue could not be asked.
-        var queue: QueueStatus?
-        var conditions = DeviceConditions()
-        /// `nil` if nobody has said.
-        var doNotDisturb: Bool?
-        var consent = WireConsent.unspecified
-        var slowdown: WireSlowdown?
-        /// Names of the profile's settings that this device cannot apply.
-        var profileFindings: [String] = []
-    }
-
     /// A beacon, and the change of the push token that it contains.
     struct Made: Sendable {
         var beacon: WireBeacon
@@ -38,22 +18,17 @@ final class BeaconMaker: Sendable {
 
     let pushTokens: PushTokenStore
     let compromise: CompromiseMonitor
-    private let location: (any LocationSource)?
     private let application: String
     private let applicationVersion: String
     private let person = Mutex<DeviceUser?>(nil)
 
-    /// - Parameters:
-    ///   - detectors: search signs of compromise.
-    ///   - location: `nil` if nothing here knows the position.
+    /// - Parameter detectors: search signs of compromise.
     init(
-        configuration: DataSamplerConfiguration, detectors: [any CompromiseDetector],
-        location: (any LocationSource)? = nil,
-        clock: any RecordClock, logger: Logger
+        configuration: DataSamplerConfiguration, detectors: [any CompromiseDetector], clock: any RecordClock,
+        logger: Logger
     ) {
         pushTokens = PushTokenStore(directory: configuration.directory, logger: logger)
         compromise = CompromiseMonitor(detectors: detectors, clock: clock, logger: logger)
-        self.location = location
         application = configuration.applicationIdentifier
         applicationVersion = configuration.applicationVersion
     }
@@ -67,40 +42,29 @@ final class BeaconMaker: Sendable {
         }
     }
 
-    /// The present results of the compliance rules. Also used for `status` and by the host.
-    func compliance(_ settings: DeviceSettings, facts: DeviceFacts.Reading) -> ComplianceReport {
+    /// The present results of the compliance rules.
+    private func compliance(_ settings: DeviceSettings, facts: DeviceFacts.Reading) -> ComplianceReport {
         ComplianceRules.evaluate(
             settings.compliance, applicationVersion: applicationVersion,
             operatingSystemVersion: facts.identity?.operatingSystem.version ?? "")
     }
 
-    func make(_ moment: Moment) async -> Made {
-        let settings = moment.settings
-        var inputs = BeaconInputs(trigger: moment.trigger, sequence: moment.sequence, stamp: moment.stamp)
-        inputs.nextBeaconSeconds = moment.nextBeaconSeconds
+    /// Makes a beacon from the inputs, the settings, and what is known here.
+    func make(_ inputs: BeaconInputs, _ settings: DeviceSettings) async -> Made {
+        var inputs = inputs
         inputs.application = application
         inputs.applicationVersion = applicationVersion
-        inputs.facts = moment.facts
-        inputs.standing = moment.standing
         inputs.compromise = await compromise.report()
-        inputs.compliance = compliance(settings, facts: moment.facts)
+        inputs.compliance = compliance(settings, facts: inputs.facts)
         inputs.user = person.withLock { $0 }
-        inputs.doNotDisturb = moment.doNotDisturb
-        // The privacy filter decides whether the position may be sent, as for every field.
-        inputs.location = location?.location()
-        inputs.conditions = moment.conditions
-        inputs.queue = moment.queue
         inputs.profileRevision = settings.profileRevision
-        inputs.profileFindings = moment.profileFindings
-        inputs.consent = moment.consent
-        inputs.slowdown = moment.slowdown
         inputs.telemetryDisabled = settings.telemetryDisabled
         inputs.modules = settings.modules.map(\.rawValue)
-        if let queue = moment.queue { pushTokens.observe(queue) }
+        if let queue = inputs.queue { pushTokens.observe(queue) }
         let pending = pushTokens.pending
         inputs.pushToken = pending?.token
         let beacon = BeaconComposer.beacon(inputs)
-        return Made(beacon: beacon, pushToken: beacon.hasPushToken ? pending : nil, queue: moment.queue)
+        return Made(beacon: beacon, pushToken: beacon.hasPushToken ? pending : nil, queue: inputs.queue)
     }
 
     /// The beacon is on synced disk.

@@ -66,12 +66,6 @@ public struct DeviceUser: Equatable, Sendable {
     }
 }
 
-/// Knows the device's position for beacons. Asked only if sending the position is allowed.
-protocol LocationSource: Sendable {
-    /// Returns the last known position at once; `nil` if there is none. Safe from any thread.
-    func location() -> WireLocation?
-}
-
 /// The device's relation to its organization, as a beacon reports it.
 enum EnrollmentStanding: Equatable, Sendable {
     /// The device has no credential, and nobody unenrolled it.

@@ -290,14 +290,10 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 ///
 /// A damaged file is quarantined and counts as empty. This is safe for a wipe, the only command that must not be
 /// repeated, because its own note and its enrollment are stored elsewhere. Other commands run once more.
-struct CommandLedger: Codable, Equatable, Sendable {
+struct CommandLedger: KeptState, Equatable {
     static let fileName = "commands.json"
 
     var machine = CommandLedgerStateMachine()
-
-    static func file(in directory: String) -> StateFile<CommandLedger> {
-        StateFile(directory: directory, name: fileName)
-    }
 }
 
 /// The progress of a command that continues by itself.

@@ -118,9 +118,10 @@ public struct DataSamplerConfiguration: Sendable {
     public init(
         directory: String, collectorURL: String, enrollmentToken: String? = nil, traceLevel: TraceLevel = .warning
     ) {
-        self.init(
-            given: (nil, nil, nil), traceLevel: traceLevel, directory: directory, collectorURL: collectorURL,
-            enrollmentToken: enrollmentToken)
+        self.directory = directory
+        self.collectorURL = collectorURL
+        self.enrollmentToken = enrollmentToken
+        self.traceLevel = traceLevel
     }
 
     /// Sets the four parameters that (ws1) requires.
@@ -132,21 +133,10 @@ public struct DataSamplerConfiguration: Sendable {
         directory: String, collectorURL: String, enrollmentToken: String? = nil
     ) {
         self.init(
-            given: (sampleModules, defaultSampleInterval, defaultTransmitInterval), traceLevel: traceLevel,
-            directory: directory,
-            collectorURL: collectorURL, enrollmentToken: enrollmentToken)
-    }
-
-    private init(
-        given: (modules: DataSamplerModules?, sample: Double?, transmit: Double?), traceLevel: TraceLevel,
-        directory: String,
-        collectorURL: String, enrollmentToken: String?
-    ) {
-        (sampleModules, defaultSampleInterval, defaultTransmitInterval) = given
-        self.traceLevel = traceLevel
-        self.directory = directory
-        self.collectorURL = collectorURL
-        self.enrollmentToken = enrollmentToken
+            directory: directory, collectorURL: collectorURL, enrollmentToken: enrollmentToken, traceLevel: traceLevel)
+        self.sampleModules = sampleModules
+        self.defaultSampleInterval = defaultSampleInterval
+        self.defaultTransmitInterval = defaultTransmitInterval
     }
 }
 
@@ -228,8 +218,7 @@ extension DataSamplerConfiguration {
         try Self.check("beaconInterval", beaconInterval, .beacon)
         try Self.check("offlineTimeAllowed", offlineTimeAllowed, .offline)
         guard (0...Self.greatestCredentialDays).contains(credentialDays) else {
-            throw DataSamplerError(
-                .invalidConfiguration,
+            throw Self.invalid(
                 "credentialDays is \(credentialDays): it must be 0 to \(Int(Self.greatestCredentialDays)) days, 0 for never"
             )
         }
@@ -244,25 +233,21 @@ extension DataSamplerConfiguration {
             try Self.check("disabledModules", module: name)
         }
         for name in privacy.keys.sorted() where FieldClass.decidable.allSatisfy({ $0.rawValue != name }) {
-            throw DataSamplerError(
-                .invalidConfiguration,
-                "privacy names '\(name)': the classes are \(FieldClass.decidable.map(\.rawValue).sorted().joined(separator: ", "))"
-            )
+            let classes = FieldClass.decidable.map(\.rawValue).sorted().joined(separator: ", ")
+            throw Self.invalid("privacy names '\(name)': the classes are \(classes)")
         }
         try checkBudgets()
         try checkLogRetention()
         if let digest = expectedBinaryDigest, digest.utf8.count != 64 || !digest.allSatisfy(\.isHexDigit) {
-            throw DataSamplerError(
-                .invalidConfiguration, "expectedBinaryDigest is not a SHA-256: it must be 64 hexadecimal digits")
+            throw Self.invalid("expectedBinaryDigest is not a SHA-256: it must be 64 hexadecimal digits")
         }
         guard !directory.isEmpty else {
-            throw DataSamplerError(.invalidConfiguration, "directory is empty: name the directory for the queue")
+            throw Self.invalid("directory is empty: name the directory for the queue")
         }
         guard (clientKeyFile == nil) == (clientSigningRequestFile == nil) else {
-            throw DataSamplerError(
-                .invalidConfiguration,
-                "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client certificate needs the key too, and "
-                    + "the request that was made with it")
+            throw Self.invalid(
+                "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client "
+                    + "certificate needs the key too, and the request that was made with it")
         }
         let settings = try connectionSettings
         do { try settings.checkPlaintext() } catch {
@@ -281,8 +266,7 @@ extension DataSamplerConfiguration {
     private func checkBudgets() throws(DataSamplerError) {
         guard let budgets else { return }
         if let share = budgets.processorShare, !(share > 0 && share <= DataSamplerBudgets.greatestProcessorShare) {
-            throw DataSamplerError(
-                .invalidConfiguration,
+            throw Self.invalid(
                 "budgets.processorShare is \(share): it must be above 0 and at most "
                     + "\(DataSamplerBudgets.greatestProcessorShare)")
         }
@@ -290,14 +274,13 @@ extension DataSamplerConfiguration {
             ("sentBytesPerDay", budgets.sentBytesPerDay), ("writtenBytesPerDay", budgets.writtenBytesPerDay),
         ]
         where bytes == 0 {
-            throw DataSamplerError(
-                .invalidConfiguration, "budgets.\(name) is 0: it must be 1 or more; nil is no budget")
+            throw Self.invalid("budgets.\(name) is 0: it must be 1 or more; nil is no budget")
         }
     }
 
     private func checkLogRetention() throws(DataSamplerError) {
         func refuse(_ name: String, _ value: some Any, _ wanted: String) -> DataSamplerError {
-            DataSamplerError(.invalidConfiguration, "logRetention.\(name) is \(value): it must be \(wanted)")
+            Self.invalid("logRetention.\(name) is \(value): it must be \(wanted)")
         }
         guard logRetention.bytes >= LogRetention.leastBytes else {
             throw refuse("bytes", logRetention.bytes, "\(LogRetention.leastBytes) or more")
@@ -314,20 +297,22 @@ extension DataSamplerConfiguration {
     private static func check(_ name: String, _ value: Double?, _ range: SecondsRange) throws(DataSamplerError) {
         guard let value else { return }
         guard range.contains(value) else {
-            throw DataSamplerError(.invalidConfiguration, "\(name) is \(value): it must be \(range)")
+            throw invalid("\(name) is \(value): it must be \(range)")
         }
+    }
+
+    private static func invalid(_ message: String) -> DataSamplerError {
+        DataSamplerError(.invalidConfiguration, message)
     }
 
     /// Names of built-in modules must be available. Other names count as custom modules if they look like one and do
     /// not look like a misspelt built-in one.
     private static func check(_ setting: String, module name: String) throws(DataSamplerError) {
-        if SampleModuleName(rawValue: name) != nil {
-            _ = try DataSamplerModules(names: [name])
-        } else if !name.contains(".") {
-            // A custom module's name has a dot, so a misspelt built-in name never passes unnoticed.
+        // A custom module's name has a dot, so a misspelt built-in name never passes unnoticed.
+        if SampleModuleName(rawValue: name) != nil || !name.contains(".") {
             _ = try DataSamplerModules(names: [name])
         } else if let objection = CustomModuleName.objection(to: name) {
-            throw DataSamplerError(.invalidConfiguration, "\(setting): \(objection)")
+            throw invalid("\(setting): \(objection)")
         }
     }
 
@@ -368,7 +353,5 @@ package struct SecondsRange: Equatable, Sendable, CustomStringConvertible {
     /// NaN and infinities are in no range.
     package func contains(_ value: Double) -> Bool { value >= least && value <= greatest }
 
-    package var description: String { "\(Self.text(least)) to \(Self.text(greatest)) seconds" }
-
-    private static func text(_ value: Double) -> String { "\(Int(value))" }
+    package var description: String { "\(Int(least)) to \(Int(greatest)) seconds" }
 }

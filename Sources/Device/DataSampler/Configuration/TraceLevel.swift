@@ -104,9 +104,7 @@ private struct SwitchedLogHandler: LogHandler {
 
 extension TraceLevel {
     fileprivate var verbosity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
-}
 
-extension TraceLevel {
     init?(_ level: WireLogLevel) {
         switch level {
         case .error: self = .error

@@ -87,18 +87,13 @@ final class ConsentKeeper: Sendable {
     /// - Throws: `storage` where it could not be put on disk: then nothing changed. `queue`, `queueFull` where records
     ///   could not be dropped yet: then the decision stands, and dropping goes on at the next `settle()`.
     func set(_ consent: DataSamplerConsent, wallTime: Int64) async throws(DataSamplerError) {
-        // Result, because a lock's closure does not pass typed errors on.
-        let outcome = deciding.withLock { _ -> Result<Void, DataSamplerError> in
-            do throws(DataSamplerError) {
-                try store.save(consent, wallTime: wallTime)
-            } catch { return .failure(error) }
+        try deciding.withLock { _ throws(DataSamplerError) in
+            try store.save(consent, wallTime: wallTime)
             state.withLock { state in
                 state.consent = consent
                 state.isUnsettled = consent == .denied
             }
-            return .success(())
         }
-        try outcome.get()
         logger.info("consent decided", metadata: ["consent": "\(consent.rawValue)"])
         try await settle()
     }

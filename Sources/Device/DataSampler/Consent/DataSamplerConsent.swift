@@ -20,14 +20,8 @@ extension DataSamplerConsent {
         }
     }
 
-    /// A greater one lets less go.
-    var strictness: Int {
-        switch self {
-        case .granted: 0
-        case .pending: 1
-        case .denied: 2
-        }
-    }
+    /// A greater one lets less go. The cases are declared in this order.
+    var strictness: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
 /// What of status records goes while consent is not granted. Pure.

@@ -91,9 +91,4 @@ final class DeviceEvents: Sendable {
 
     /// What waits is still handled; what comes later is not.
     func finish() { continuation.finish() }
-
-    /// For a part with events of its own.
-    func sink<Event: Sendable>(_ event: @escaping @Sendable (Event) -> DeviceEvent) -> EventSink<Event> {
-        EventSink { self.post(event($0)) }
-    }
 }

@@ -1,15 +1,11 @@
 /// Tells once that the collector was out of reach for longer than is allowed (ws1). Pure; times are microseconds of the
 /// queue clock, so that neither a wall clock set by somebody nor a restart changes what is counted.
-struct OfflineWatch: Codable, Equatable, Sendable {
+struct OfflineWatch: KeptState, Equatable {
     static let fileName = "offline.json"
 
     /// Since when the collector is out of reach; `nil`: it answers.
     private(set) var since: Int64?
     private(set) var wasTold = false
-
-    static func file(in directory: String) -> StateFile<OfflineWatch> {
-        StateFile(directory: directory, name: fileName)
-    }
 
     /// - Returns: whether something changed that is to be kept.
     mutating func reached() -> Bool {

@@ -306,18 +306,19 @@ final class SamplerCore: Sendable {
         let stamp = clock.now()
         // Of an identity that cannot be read nothing is known here; `status` says why.
         let organization = (try? identity.load())?.organization
-        let moment = state.withLock { state in
+        let (inputs, settings) = state.withLock { state in
             state.beacons += 1
             state.toldModules = state.settings.modules
-            return BeaconMaker.Moment(
+            let inputs = BeaconInputs(
                 trigger: trigger, nextBeaconSeconds: nextBeaconSeconds, sequence: state.beacons, stamp: stamp,
                 facts: state.facts.read(at: stamp).adding(metrics.selfFigures()),
-                standing: Self.standing(organization, trigger, state.gate), settings: state.settings,
-                queue: status, conditions: conditions.current(), doNotDisturb: state.doNotDisturb,
-                consent: consent.consent.wire,
-                slowdown: state.slowdown, profileFindings: pins.finding(state.settings.pins).map { [$0.name] } ?? [])
+                standing: Self.standing(organization, trigger, state.gate), doNotDisturb: state.doNotDisturb,
+                conditions: conditions.current(), queue: status,
+                profileFindings: pins.finding(state.settings.pins).map { [$0.name] } ?? [],
+                consent: consent.consent.wire, slowdown: state.slowdown)
+            return (inputs, state.settings)
         }
-        let made = await beacons.make(moment)
+        let made = await beacons.make(inputs, settings)
         // A durable record has a number.
         let number =
             try await make(

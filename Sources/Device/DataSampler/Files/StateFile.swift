@@ -2,6 +2,15 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
+/// A value that one file of the data directory holds.
+protocol KeptState: Codable, Sendable {
+    static var fileName: String { get }
+}
+
+extension KeptState {
+    static func file(in directory: String) -> StateFile<Self> { StateFile(directory: directory, name: fileName) }
+}
+
 /// A `DurableFile` with one value as JSON, its version and a SHA-256, so a damaged file is detected.
 ///
 /// The form is `{"content": ..., "digest": "<SHA-256 of content as encoded with sorted keys>", "version": 1}`.

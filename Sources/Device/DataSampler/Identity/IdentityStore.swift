@@ -20,13 +20,9 @@ final class IdentityStore: EnrollmentStore {
     private let tell: @Sendable (DataSamplerNotice) -> Void
     /// The configured token; `nil` if there is none.
     let configuredToken: String?
-    /// One caller at a time, so decisions on the file's content stay valid until it is replaced.
-    private let access = Mutex(Memory())
-
-    private struct Memory {
-        /// Whether the copy was compared with the file.
-        var isCopyKept = false
-    }
+    /// One caller at a time, so decisions on the file's content stay valid until it is replaced. The value tells
+    /// whether the copy was compared with the file.
+    private let access = Mutex(false)
 
     /// - Parameters:
     ///   - machineHash: of this machine; `nil` if it has no machine id.
@@ -52,8 +48,8 @@ final class IdentityStore: EnrollmentStore {
     /// Throws `identity` if the file is unreadable, or damaged without a copy. A file of another machine belongs to a
     /// clone. Two machines with one device id would break its history.
     func state() throws -> EnrollmentState {
-        try access.withLock { memory in
-            switch try content(&memory) {
+        try access.withLock { isCopyKept in
+            switch try content(&isCopyKept) {
             case nil: .none
             case .enrolled(let enrollment, let recorded):
                 isOfAnotherMachine(recorded) ? .clone(of: enrollment) : .enrolled(enrollment)
@@ -72,16 +68,16 @@ final class IdentityStore: EnrollmentStore {
     }
 
     func save(_ enrollment: Enrollment) throws {
-        try access.withLock { memory in
-            try save(.enrolled(enrollment, machineHash: machineHash), &memory)
+        try access.withLock { isCopyKept in
+            try save(.enrolled(enrollment, machineHash: machineHash), &isCopyKept)
             try enrolling.finish()
         }
     }
 
     func unenroll() throws {
-        try access.withLock { memory in
-            guard case .enrolled(let enrollment, _)? = try content(&memory) else { return }
-            try save(.unenrolled(enrollment.deviceID, tokenDigest: configuredToken.map(Self.digest)), &memory)
+        try access.withLock { isCopyKept in
+            guard case .enrolled(let enrollment, _)? = try content(&isCopyKept) else { return }
+            try save(.unenrolled(enrollment.deviceID, tokenDigest: configuredToken.map(Self.digest)), &isCopyKept)
             try enrolling.finish()
         }
     }
@@ -92,16 +88,16 @@ final class IdentityStore: EnrollmentStore {
 
     // MARK: - File and copy
 
-    private func save(_ content: IdentityFile.Content, _ memory: inout Memory) throws {
+    private func save(_ content: IdentityFile.Content, _ isCopyKept: inout Bool) throws {
         try file.save(content)
-        keepCopy(content, &memory)
+        keepCopy(content, &isCopyKept)
     }
 
     /// The file's content, or the copy's if the file is damaged or gone.
-    private func content(_ memory: inout Memory) throws -> IdentityFile.Content? {
+    private func content(_ isCopyKept: inout Bool) throws -> IdentityFile.Content? {
         let reading = try file.read()
         if case .content(let content) = reading {
-            if !memory.isCopyKept { keepCopy(content, &memory) }
+            if !isCopyKept { keepCopy(content, &isCopyKept) }
             return content
         }
         let copy = try queue?.copy(of: .identity).flatMap { bytes -> IdentityFile.Content? in
@@ -122,7 +118,7 @@ final class IdentityStore: EnrollmentStore {
         // A clone's file is written when the clone has its own identity.
         if case .enrolled(_, let recorded) = copy, isOfAnotherMachine(recorded) { return copy }
         try file.save(copy)
-        memory.isCopyKept = true
+        isCopyKept = true
         let what =
             if case .damaged(let why) = reading { "was damaged (\(why)) and was quarantined" } else { "was missing" }
         tell(
@@ -133,7 +129,7 @@ final class IdentityStore: EnrollmentStore {
     }
 
     /// The file decides. A copy that cannot be stored is reported, and the next start or change tries again.
-    private func keepCopy(_ content: IdentityFile.Content, _ memory: inout Memory) {
+    private func keepCopy(_ content: IdentityFile.Content, _ isCopyKept: inout Bool) {
         guard let queue else { return }
         if case .enrolled(_, let recorded) = content, isOfAnotherMachine(recorded) { return }
         do {
@@ -144,7 +140,7 @@ final class IdentityStore: EnrollmentStore {
                     .identityNotCopied, "the queue could not keep a copy of \(file.path): \(error)",
                     ["file": IdentityFile.name]))
         }
-        memory.isCopyKept = true
+        isCopyKept = true
     }
 
     /// A token stays where it was configured, in a file or a unit, so its presence after an unenrollment means nothing.

@@ -145,7 +145,7 @@ actor LeaveKeeper {
 }
 
 /// `<data>/leaving.json`: the progress of this device's unenrollment. The identity file shows when it is complete.
-struct LeaveNote: Codable, Equatable, Sendable {
+struct LeaveNote: KeptState, Equatable {
     static let fileName = "leaving.json"
 
     /// Wall clock in microseconds since 1970.
@@ -154,6 +154,4 @@ struct LeaveNote: Codable, Equatable, Sendable {
     var beaconRecorded = false
     /// The rest is counted as `unenrolled`.
     var epochEnded = false
-
-    static func file(in directory: String) -> StateFile<LeaveNote> { StateFile(directory: directory, name: fileName) }
 }

@@ -127,7 +127,7 @@ actor WipeKeeper {
 
 /// `<data>/wipe.json`: everything must be erased. Written before anything is erased, and removed when the result was
 /// reported.
-struct WipeNote: Codable, Equatable, Sendable {
+struct WipeNote: KeptState, Equatable {
     static let fileName = "wipe.json"
 
     /// The requesting command, 16 bytes; `nil` if the program or a person here requested it.
@@ -138,6 +138,4 @@ struct WipeNote: Codable, Equatable, Sendable {
     var epoch: String
     /// Wall clock in microseconds since 1970.
     var noted: Int64
-
-    static func file(in directory: String) -> StateFile<WipeNote> { StateFile(directory: directory, name: fileName) }
 }

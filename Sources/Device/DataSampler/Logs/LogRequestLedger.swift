@@ -6,7 +6,7 @@ import WireModel
 /// A request goes from `capturing` (a snapshot skips it) to `planning` to `uploading` and is then removed; the command
 /// holds the result. Each step may be repeated, because an upload is found again by its command. Times are
 /// microseconds: of the queue clock for waiting, since 1970 for selecting lines.
-struct LogRequestLedger: Codable, Equatable, Sendable {
+struct LogRequestLedger: KeptState, Equatable {
     enum Phase: Codable, Equatable, Sendable {
         case capturing(until: Int64, sinceWallTime: Int64)
         case planning(sinceWallTime: Int64?)
@@ -21,10 +21,6 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
     }
 
     static let fileName = "log-requests.json"
-
-    static func file(in directory: String) -> StateFile<LogRequestLedger> {
-        StateFile(directory: directory, name: fileName)
-    }
 
     private(set) var entries: [Entry] = []
     /// Ordinals of stored crashes whose uploads were begun.

@@ -15,7 +15,7 @@ actor LogRequests {
     private static let lookAgain = Duration.seconds(60)
 
     private let file: StateFile<LogRequestLedger>
-    private let planner: any LogPlanner
+    private let planner: StoredLogs
     private let uploader: LogUploader
     private let core: SamplerCore
     private let events: DeviceEvents
@@ -24,7 +24,7 @@ actor LogRequests {
 
     /// - Parameter ledger: as `file` was last given it.
     init(
-        file: StateFile<LogRequestLedger>, ledger: LogRequestLedger, planner: any LogPlanner, uploader: LogUploader,
+        file: StateFile<LogRequestLedger>, ledger: LogRequestLedger, planner: StoredLogs, uploader: LogUploader,
         core: SamplerCore, events: DeviceEvents
     ) {
         self.file = file
@@ -230,17 +230,6 @@ actor LogRequests {
         captureLevel = ledger.captureLevel
         await events.report(.captureLevelChanged(captureLevel))
     }
-}
-
-/// Finds the lines of a request and cuts them into chunks. This is the port between requests and the store.
-protocol LogPlanner: Sendable {
-    /// - Parameter since: an additional time limit in microseconds since 1970; `nil` for none.
-    /// - Returns: one upload per type of log with matching lines, crashes first.
-    func plan(_ request: LogRequest, since: Int64?) async throws(DataSamplerError) -> [PlannedLogs]
-
-    /// The stored crashes.
-    /// - Parameter known: ordinals to leave out.
-    func crashes(besides known: Set<UInt64>) async throws(DataSamplerError) -> [CrashUpload]
 }
 
 /// One crash that is uploaded by itself.

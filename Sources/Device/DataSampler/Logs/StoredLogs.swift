@@ -7,11 +7,13 @@ import WireModel
 
 /// Connects requests and uploads with the device's log store: it finds lines, cuts them into chunks, and makes the
 /// chunks again when they are sent.
-struct StoredLogs: LogPlanner, UploadSource {
+struct StoredLogs: UploadSource {
     let store: LogStore
     /// The device's name in file names.
     let device: @Sendable () -> String
 
+    /// - Parameter since: an additional time limit in microseconds since 1970; `nil` for none.
+    /// - Returns: one upload per type of log with matching lines, crashes first.
     func plan(_ request: LogRequest, since: Int64?) async throws(DataSamplerError) -> [PlannedLogs] {
         let filter = request.filter(since: since)
         var kinds: [SegmentName.Kind] = []
@@ -29,6 +31,8 @@ struct StoredLogs: LogPlanner, UploadSource {
         }
     }
 
+    /// The stored crashes.
+    /// - Parameter known: ordinals to leave out.
     func crashes(besides known: Set<UInt64>) async throws(DataSamplerError) -> [CrashUpload] {
         try await read { (snapshot) throws(LogStoreError) in
             let all = try snapshot([.crash])

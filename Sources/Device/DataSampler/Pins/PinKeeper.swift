@@ -50,9 +50,7 @@ final class PinKeeper: Sendable {
     func inForce(_ profile: [Data]) -> [Data] { state.withLock { $0.policy.inForce(profile) } }
 
     /// Why the profile's pins are not in force; `nil` if they are.
-    func finding(_ profile: [Data]) -> PinFinding? {
-        state.withLock { $0.finding(profile) }
-    }
+    func finding(_ profile: [Data]) -> PinFinding? { state.withLock { $0.finding(profile) } }
 
     /// A profile came, and is not kept yet.
     /// - Returns: whether another set is in force, as the two below.

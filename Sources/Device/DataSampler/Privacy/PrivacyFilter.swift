@@ -196,9 +196,7 @@ struct PrivacyHasher: Sendable {
 
     private let key: SymmetricKey
 
-    init(key: Data) {
-        self.key = SymmetricKey(data: key)
-    }
+    init(key: Data) { self.key = SymmetricKey(data: key) }
 
     func hash(_ value: some Sequence<UInt8>, of fieldClass: FieldClass) -> String {
         var input = Data(Self.domain.utf8)

@@ -223,7 +223,7 @@ actor ProfileKeeper {
 }
 
 /// `<data>/profile.json`: the last good profile, and for whom it was fetched.
-struct StoredProfile: Codable, Equatable, Sendable {
+struct StoredProfile: KeptState, Equatable {
     static let fileName = "profile.json"
 
     /// For people. The profile contains the same number.
@@ -242,9 +242,5 @@ struct StoredProfile: Codable, Equatable, Sendable {
         let profile = try WireProfile.decode(profile)
         try profile.validate()
         return profile
-    }
-
-    static func file(in directory: String) -> StateFile<StoredProfile> {
-        StateFile(directory: directory, name: fileName)
     }
 }
