@@ -40,8 +40,7 @@ struct DeviceOverTLSTests {
             transport = try HTTPTransport(configuration)
             transmitter = Transmitter(
                 queue: queue, transport: transport, enrollments: enrollments,
-                configuration: Transmitter.Configuration(
-                    settings: TransmitterSettings(eventHold: .zero), agentVersion: "test/1"),
+                settings: TransmitterSettings(eventHold: .zero), agentVersion: "test/1",
                 clock: clock, logger: logger)
         }
 

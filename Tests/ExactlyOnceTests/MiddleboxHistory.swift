@@ -59,7 +59,7 @@ final class MiddleboxHistory {
         makeTransmitter = { queue in
             Transmitter(
                 queue: queue, transport: collector, enrollments: enrollments,
-                configuration: .init(settings: TransmitterSettings(eventHold: .zero), agentVersion: "test/1"),
+                settings: TransmitterSettings(eventHold: .zero), agentVersion: "test/1",
                 clock: clock,
                 roll: { dice.withLock { Double.random(in: 0..<1, using: &$0) } }, logger: Self.logger)
         }

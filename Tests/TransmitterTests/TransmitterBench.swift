@@ -36,9 +36,7 @@ final class TransmitterBench: Sendable {
             directory: (directory ?? self.directory).path, configuration: configuration, clock: clock, logger: logger)
         let transmitter = Transmitter(
             queue: queue, transport: transport ?? collector, enrollments: enrollments,
-            configuration: Transmitter.Configuration(
-                settings: settings ?? TransmitterSettings(eventHold: hold), partBytes: partBytes, agentVersion: "test/1"
-            ),
+            settings: settings ?? TransmitterSettings(eventHold: hold), partBytes: partBytes, agentVersion: "test/1",
             conditions: conditions, events: events.sink, clock: clock, sleeper: sleeper, roll: { 1 }, logger: logger)
         do {
             try await body(queue, transmitter)

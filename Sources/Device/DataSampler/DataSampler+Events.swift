@@ -19,8 +19,7 @@ extension DataSampler {
     ///   counted as dropped; `notRunning`, `queue`.
     public func recordEvent(
         _ event: AnalyticsEventType = .customEvent, eventName: String, eventValue: EventValue,
-        attributes: [String: EventValue] = [:],
-        durability: Durability = .ordinary
+        attributes: [String: EventValue] = [:], durability: Durability = .ordinary
     ) async throws(DataSamplerError) {
         let event = try AnalyticsEvent(event, name: eventName, value: eventValue, attributes: attributes)
         _ = try await record(event, durability: durability)

@@ -80,13 +80,12 @@ extension DataSampler {
 
     /// Requests for logs and what carries them.
     func logCarriers(
-        _ core: SamplerCore, _ transmitter: Transmitter, _ events: DeviceEvents, _ logs: LogKeeper,
-        _ keepAsDamaged: (String) -> (DataSamplerError) -> Void
+        _ core: SamplerCore, _ transmitter: Transmitter, _ events: DeviceEvents, _ logs: LogKeeper
     ) throws(DataSamplerError) -> (LogRequests, LogUploader) {
         let directory = configuration.directory
         let stored = StoredLogs(store: logs.store) { (try? core.identity.load())?.map { "\($0.deviceID)" } ?? "device" }
         let uploadsFile = StateFile<[LogUpload]>(directory: directory, name: Self.uploadsName, maximumBytes: 16 << 20)
-        let uploads = try uploadsFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(Self.uploadsName)) ?? []
+        let uploads = try uploadsFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(Self.uploadsName)) ?? []
         let uploader = LogUploader(
             transmitter: transmitter, source: stored, uploads: uploads, save: { try uploadsFile.save($0) },
             events: EventSink { event in
@@ -97,7 +96,7 @@ extension DataSampler {
             }, now: { core.queueTime }, roll: environment.roll, logger: core.logger)
         let requestsFile = LogRequestLedger.file(in: directory)
         let ledger =
-            try requestsFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(LogRequestLedger.fileName))
+            try requestsFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(LogRequestLedger.fileName))
             ?? LogRequestLedger()
         let requests = LogRequests(
             file: requestsFile, ledger: ledger, planner: stored, uploader: uploader, core: core, events: events)

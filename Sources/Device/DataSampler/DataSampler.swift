@@ -204,20 +204,16 @@ public final class DataSampler: Service {
     ) async throws(DataSamplerError) -> Running {
         let environment = environment
         let logger = logger
-        func keepAsDamaged(_ name: String) -> (DataSamplerError) -> Void {
-            { self.notifier.post(DataSamplerNotice(.fileSetAside, $0.message, ["file": name])) }
-        }
         let budgets = try BudgetKeeper(
             directory: configuration.directory, now: environment.clock.now(), logger: logger,
-            damaged: keepAsDamaged(BudgetKeeper.name))
+            damaged: notifier.postSetAside(BudgetKeeper.name))
         let custom = custom.withLock { $0 }
         // What it begins with, before it is told more.
         let plan = DevicePolicy(local: configuration, profile: core.storedProfile?.profile)
             .plan(gate: core.gate, isConsentDenied: false, awaits: core.awaitedDecisions, pins: core.pins.inForce)
         let transmitter = Transmitter(
             queue: core.queue, transport: connection.transport, enrollments: core.identity,
-            configuration: Transmitter.Configuration(
-                settings: plan.transmission, agentVersion: "ws1-telemetry/\(Self.version)"),
+            settings: plan.transmission, agentVersion: "ws1-telemetry/\(Self.version)",
             conditions: core.conditions, events: EventSink { events.post(.transmitter($0)) }, clock: environment.clock,
             sleeper: environment.sleeper, roll: environment.roll, logger: logger)
         let loop = DeviceLoop(core: core, transmitter: transmitter, sleeper: environment.sleeper) { name in
@@ -225,9 +221,10 @@ public final class DataSampler: Service {
         }
         let ledgerFile = CommandLedger.file(in: configuration.directory)
         let ledger =
-            try ledgerFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(CommandLedger.fileName)) ?? CommandLedger()
+            try ledgerFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(CommandLedger.fileName))
+            ?? CommandLedger()
         let logs = try LogKeeper(configuration, logger: logger)
-        let (logRequests, uploader) = try logCarriers(core, transmitter, events, logs, keepAsDamaged)
+        let (logRequests, uploader) = try logCarriers(core, transmitter, events, logs)
         let profiles = ProfileKeeper(core: core, transmitter: transmitter, events: events, roll: environment.roll)
         let wipes = WipeKeeper(core: core, events: events) { () async throws(DataSamplerError) in
             await uploader.cancelAll()

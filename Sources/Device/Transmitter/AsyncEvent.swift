@@ -16,10 +16,8 @@ package final class AsyncEvent: Sendable {
     /// Safe from any thread.
     package func signal() {
         let waiter = state.withLock { state in
-            let waiter = state.waiter
-            state.waiter = nil
-            state.pending = waiter == nil
-            return waiter
+            state.pending = state.waiter == nil
+            return state.waiter.take()
         }
         waiter?.resume()
     }
@@ -27,10 +25,8 @@ package final class AsyncEvent: Sendable {
     /// Returns at a signal, after the duration, or when the task is cancelled. Only one task may wait at a time.
     package func wait(for duration: Duration, clock: any Clock<Duration>) async {
         let isPending = state.withLock { state in
-            let isPending = state.pending
-            state.pending = false
-            state.expired = false
-            return isPending
+            defer { (state.pending, state.expired) = (false, false) }
+            return state.pending
         }
         // A signal came before, so no timer is needed.
         if isPending { return }
@@ -65,10 +61,8 @@ package final class AsyncEvent: Sendable {
     /// Ends the present wait without leaving a signal.
     private func expire() {
         let waiter = state.withLock { state in
-            let waiter = state.waiter
-            state.waiter = nil
             state.expired = true
-            return waiter
+            return state.waiter.take()
         }
         waiter?.resume()
     }

@@ -32,8 +32,7 @@ package struct Enrollment: Equatable, Sendable {
 
     package init(
         deviceID: DeviceID, credential: String, formerCredential: String? = nil, organization: String,
-        collectorID: CollectorID,
-        incarnationID: IncarnationID, enrollmentID: Data = Data()
+        collectorID: CollectorID, incarnationID: IncarnationID, enrollmentID: Data = Data()
     ) {
         self.deviceID = deviceID
         self.credential = credential

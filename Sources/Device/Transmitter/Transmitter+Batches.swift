@@ -37,39 +37,21 @@ extension Transmitter {
     private func verdict(
         on answer: CollectorAnswer, askedAt began: RecordStamp, _ parts: [BatchPart], _ enrollment: Enrollment
     ) async throws(QueueError) -> (TransmitterStateMachine.Verdict, Duration) {
-        switch answer {
-        case .success(let body, _):
-            let answer: WireBatchAnswer
-            do throws(WireError) { answer = try WireBatchAnswer.decode(body) } catch {
-                return (.retry(after: nil, "the answer cannot be read: \(error.message)"), .zero)
-            }
-            let verdicts = try await apply(answer, to: parts)
-            credentialWorked()
-            noteTime(answer.serverTime, askedAt: began)
-            note(
-                revision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime,
-                under: enrollment)
-            return (.decided(verdicts), .milliseconds(Int(answer.retryAfterMilliseconds)))
-        case .tooLarge(let why): return (.tooLarge(why), .zero)
-        case .refused(let why): return (.refused(why), .zero)
-        case .retry(let after, let why): return (.retry(after: after, why), .zero)
-        case .failing(let after, let why): return (.failed(after: after, why), .zero)
-        case .credentialRefused(let why): return (.credentialRefused(why), .zero)
-        case .forbidden(let why):
-            forbidden(why)
-            return (.forbidden(why), .zero)
-        case .unreachable(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
-            return (.retry(after: nil, why), .zero)
-        case .empty, .notModified:
-            return (.retry(after: nil, "the answer has no body"), .zero)
-        case .incompatible(let why): return (.incompatible(why), .zero)
-        case .otherCollector(let other):
-            return (
-                .otherCollector(
-                    "the queue belongs to collector \(enrollment.collectorID), but \(other) answers at this address"),
-                .zero
-            )
+        guard case .success(let body, _) = answer else {
+            if case .forbidden(let why) = answer { forbidden(why) }
+            return (answer.verdict(under: enrollment), .zero)
         }
+        let answer: WireBatchAnswer
+        do throws(WireError) { answer = try WireBatchAnswer.decode(body) } catch {
+            return (.retry(after: nil, "the answer cannot be read: \(error.message)"), .zero)
+        }
+        let verdicts = try await apply(answer, to: parts)
+        credentialWorked()
+        noteTime(answer.serverTime, askedAt: began)
+        note(
+            revision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime,
+            under: enrollment)
+        return (.decided(verdicts), .milliseconds(Int(answer.retryAfterMilliseconds)))
     }
 
     /// Passes each part's answer to the queue, which decides. Answers to parts that were not sent are ignored.
@@ -130,6 +112,27 @@ extension Transmitter {
             gap.first > covered ? sum : sum + min(gap.last, covered) - gap.first + 1
         }
         return covered - part.first + 1 - inGaps
+    }
+}
+
+extension CollectorAnswer {
+    /// What an answer that decided about no part means for the parts that were sent.
+    func verdict(under enrollment: Enrollment) -> TransmitterStateMachine.Verdict {
+        switch self {
+        case .tooLarge(let why): .tooLarge(why)
+        case .refused(let why): .refused(why)
+        case .retry(let after, let why): .retry(after: after, why)
+        case .failing(let after, let why): .failed(after: after, why)
+        case .credentialRefused(let why): .credentialRefused(why)
+        case .forbidden(let why): .forbidden(why)
+        case .unreachable(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
+            .retry(after: nil, why)
+        case .success, .empty, .notModified: .retry(after: nil, "the answer has no body")
+        case .incompatible(let why): .incompatible(why)
+        case .otherCollector(let other):
+            .otherCollector(
+                "the queue belongs to collector \(enrollment.collectorID), but \(other) answers at this address")
+        }
     }
 }
 

@@ -67,27 +67,15 @@ extension Transmitter {
                 return closeFailed("\(error)", after: nil, now: now)
             }
         // The way to the collector is unknown or closed. That holds for batches too.
-        case .unreachable(let why): return settledClose(.retry(after: nil, why), now: now)
-        case .retry(let after, let why): return settledClose(.retry(after: after, why), now: now)
-        case .credentialRefused(let why): return settledClose(.credentialRefused(why), now: now)
-        case .forbidden(let why): return settledClose(.forbidden(why), now: now)
-        case .incompatible(let why): return settledClose(.incompatible(why), now: now)
-        case .otherCollector(let other):
-            return settledClose(
-                .otherCollector("the queue belongs to collector \(enrollment.collectorID), but \(other) answers"),
-                now: now)
+        case .unreachable, .retry, .credentialRefused, .forbidden, .incompatible, .otherCollector:
+            return machine.settled(
+                [], answer.verdict(under: enrollment), mayQuarantine: false, now: now, roll: roll())
         // The failure concerns this request alone. Newer records do not wait for it.
         case .failing(let after, let why): return closeFailed(why, after: after, now: now)
         case .tooLarge(let why), .refused(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
             return closeFailed(why, after: TransmitterStateMachine.lookAgain, now: now)
         case .empty, .notModified: return closeFailed("the answer has no body", after: nil, now: now)
         }
-    }
-
-    private func settledClose(
-        _ verdict: TransmitterStateMachine.Verdict, now: UInt64
-    ) -> TransmitterStateMachine.Action {
-        machine.settled([], verdict, mayQuarantine: false, now: now, roll: roll())
     }
 
     private func closeFailed(_ why: String, after: Duration?, now: UInt64) -> TransmitterStateMachine.Action? {
@@ -151,9 +139,7 @@ struct CloseRounds: Sendable {
     mutating func failed(after: Duration?, now: UInt64, roll: Double) {
         failures += 1
         rounds = 0
-        notBefore =
-            now
-            &+ policy.delay(failures: failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
-            .wholeMicroseconds
+        let delay = policy.delay(failures: failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
+        notBefore = now &+ delay.wholeMicroseconds
     }
 }

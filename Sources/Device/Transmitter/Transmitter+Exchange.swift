@@ -12,8 +12,7 @@ extension Transmitter {
 
     func send(
         _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [],
-        body: RequestBody?,
-        bearer: String, expected: CollectorID?
+        body: RequestBody?, bearer: String, expected: CollectorID?
     ) async -> CollectorAnswer {
         var fields: [(name: String, value: String)] = [
             ("Authorization", "Bearer \(bearer)"), ("Accept", "\(WireNames.protobuf), \(WireNames.problem)"),

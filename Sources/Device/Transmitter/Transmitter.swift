@@ -11,21 +11,6 @@ import WireModel
 /// queue only by an acknowledgement that the queue itself has checked. Cancelling `run` at any point leaves the disk
 /// consistent: an answer that was not applied costs one repetition.
 package actor Transmitter {
-    package struct Configuration: Sendable {
-        /// In force until the first `apply`.
-        package var settings: TransmitterSettings
-        /// The most bytes of records in one part.
-        package var partBytes: Int
-        /// Sent to the collector as `User-Agent`.
-        package var agentVersion: String
-
-        package init(settings: TransmitterSettings, partBytes: Int = WireLimits.partBytes, agentVersion: String) {
-            self.settings = settings
-            self.partBytes = partBytes
-            self.agentVersion = agentVersion
-        }
-    }
-
     /// The least time between two quarantined records. So a poison record cannot block the rest for ever, and an outage
     /// cannot empty the queue.
     static let quarantineSeconds = 3600.0
@@ -72,13 +57,17 @@ package actor Transmitter {
     private var toldFailures = ToldFailures()
 
     /// - Parameters:
+    ///   - settings: in force until the first `apply`.
+    ///   - partBytes: the most bytes of records in one part.
+    ///   - agentVersion: sent to the collector as `User-Agent`.
     ///   - conditions: what the gates are decided by.
     ///   - events: hears what the collector says.
     ///   - sleeper: what waits are measured with. It has to count suspend, as ContinuousClock does: on Linux its sleeps
     ///     are timers of CLOCK_BOOTTIME, so that a pass overdue after a resume is made at once. Tests inject their own.
     ///   - roll: random numbers, 0 up to 1, for the jitter.
     package init(
-        queue: RecordQueue, transport: any Transport, enrollments: any EnrollmentStore, configuration: Configuration,
+        queue: RecordQueue, transport: any Transport, enrollments: any EnrollmentStore, settings: TransmitterSettings,
+        partBytes: Int = WireLimits.partBytes, agentVersion: String,
         conditions: any ConditionsSource = UnknownConditions(), events: EventSink<TransmitterEvent> = .none,
         clock: any RecordClock = SystemRecordClock(), sleeper: any Clock<Duration> = ContinuousClock(),
         roll: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }, logger: Logger
@@ -92,11 +81,11 @@ package actor Transmitter {
         self.sleeper = sleeper
         self.roll = roll
         self.logger = logger
-        agentVersion = configuration.agentVersion
-        settings = configuration.settings
-        machine = TransmitterStateMachine(partBytes: configuration.partBytes)
-        timer = TransmitTimer(settings: configuration.settings, clock: clock, sleeper: sleeper)
-        if !configuration.settings.pins.isEmpty { transport.pin(to: configuration.settings.pins) }
+        self.agentVersion = agentVersion
+        self.settings = settings
+        machine = TransmitterStateMachine(partBytes: partBytes)
+        timer = TransmitTimer(settings: settings, clock: clock, sleeper: sleeper)
+        if !settings.pins.isEmpty { transport.pin(to: settings.pins) }
     }
 
     /// A snapshot; safe from any thread.

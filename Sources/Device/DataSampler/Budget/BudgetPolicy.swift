@@ -165,8 +165,7 @@ extension BudgetPolicy.Saved {
             values.filter { $0.value.isFinite && $0.value >= 0 && $0.value < 1e18 }
         }
         return Self(
-            dayElapsed: dayElapsed.isFinite ? min(max(0, dayElapsed), BudgetPolicy.daySeconds) : 0,
-            used: sound(used),
+            dayElapsed: dayElapsed.isFinite ? min(max(0, dayElapsed), BudgetPolicy.daySeconds) : 0, used: sound(used),
             demand: sound(demand), factor: factor.isFinite ? min(max(1, factor), BudgetPolicy.maximumFactor) : 1)
     }
 }

@@ -143,9 +143,8 @@ actor CommandRunner {
         logger.info("command ended", metadata: ["action": "\(action)", "state": "\(state.rawValue)"])
         guard state.isFinal else { return }
         core.notices.post(
-            DataSamplerNotice(
-                .commandEnded, "command \(action): \(state.rawValue)\(detail.isEmpty ? "" : ", \(detail)")",
-                ["action": action, "state": state.rawValue]))
+            .commandEnded, "command \(action): \(state.rawValue)\(detail.isEmpty ? "" : ", \(detail)")",
+            ["action": action, "state": state.rawValue])
     }
 
     private func takeArrived() throws(DataSamplerError) {
@@ -166,9 +165,7 @@ actor CommandRunner {
         for (command, course) in heard {
             guard let entry = ledger.machine.entries.first(where: { $0.id == command }), entry.isLong == true,
                 !entry.state.isFinal
-            else {
-                continue
-            }
+            else { continue }
             switch course {
             case .progressed(let progress, let why):
                 changed = ledger.machine.progressed(command, progress, waitsFor: why) || changed

@@ -129,8 +129,7 @@ public struct DataSamplerConfiguration: Sendable {
     /// Values are checked by ``validate()`` and ``DataSampler/init(configuration:logger:)``.
     public init(
         sampleModules: DataSamplerModules, defaultSampleInterval: Double, defaultTransmitInterval: Double,
-        traceLevel: TraceLevel,
-        directory: String, collectorURL: String, enrollmentToken: String? = nil
+        traceLevel: TraceLevel, directory: String, collectorURL: String, enrollmentToken: String? = nil
     ) {
         self.init(
             directory: directory, collectorURL: collectorURL, enrollmentToken: enrollmentToken, traceLevel: traceLevel)

@@ -97,8 +97,7 @@ private struct SwitchedLogHandler: LogHandler {
         guard `switch`.level != .off else { return }
         base.log(
             level: event.level, event.message, metadata: metadata.merging(event.metadata ?? [:]) { _, own in own },
-            source: event.source,
-            file: event.file, function: event.function, line: event.line)
+            source: event.source, file: event.file, function: event.function, line: event.line)
     }
 }
 

@@ -206,11 +206,11 @@ actor DeviceSupervisor {
         guard isDisabled != self.isDisabled else { return }
         self.isDisabled = isDisabled
         core.logger.warning("telemetry switched on or off", metadata: ["disabled": "\(isDisabled)"])
-        core.notices.post(
-            isDisabled
-                ? DataSamplerNotice(
-                    .telemetryDisabled, "telemetry is switched off: nothing is sampled, recorded or sent")
-                : DataSamplerNotice(.telemetryEnabled, "telemetry is switched on again"))
+        if isDisabled {
+            core.notices.post(.telemetryDisabled, "telemetry is switched off: nothing is sampled, recorded or sent")
+        } else {
+            core.notices.post(.telemetryEnabled, "telemetry is switched on again")
+        }
         await parts.profiles.switched(disabled: isDisabled)
     }
 
@@ -252,16 +252,14 @@ extension DeviceSupervisor {
             if case .custom = module { isCustom = true }
             return DataSamplerStatus.Module(
                 name: module.name, isCustom: isCustom, sampleInterval: Double(interval.microseconds) / 1_000_000,
-                samples: report.samples,
-                lastSample: report.lastSample, reason: report.reason)
+                samples: report.samples, lastSample: report.lastSample, reason: report.reason)
         }
         let verdict = parts.budgets.verdict
         return RunReport(
             transmitter: parts.transmitter.status, modules: modules,
             beaconInterval: await parts.loop.beacons.interval.map { Double($0) / 1_000_000 },
-            profile: await parts.profiles.report,
-            commands: await parts.commands.report, wipe: await parts.wipes.pending,
-            isDoNotDisturb: policy.isDoNotDisturb(core.settings),
+            profile: await parts.profiles.report, commands: await parts.commands.report,
+            wipe: await parts.wipes.pending, isDoNotDisturb: policy.isDoNotDisturb(core.settings),
             isSuspended: policy.isSuspended, slowdown: policy.slowdown,
             slowdownReason: verdict.reason == nil ? nil : verdict.description)
     }

@@ -69,16 +69,14 @@ final class SamplerCore: Sendable {
                 logger.warning("consent", metadata: ["reason": "\(notice.message)"])
                 notices.post(notice)
             }
-            let pins = try PinKeeper(directory: configuration.directory, logger: logger) {
-                notices.post(DataSamplerNotice(.fileSetAside, $0.message, ["file": PinKeeper.fileName]))
-            }
+            let pins = try PinKeeper(
+                directory: configuration.directory, logger: logger, damaged: notices.postSetAside(PinKeeper.fileName))
             // What was decided before a crash is carried out before anything is recorded.
             try await consent.settle()
             let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
             let core = SamplerCore(
                 configuration, queue: queue, queueClock: clock, consent: consent, pins: pins, profile: profile,
-                environment: environment,
-                notices: notices, logger: logger)
+                environment: environment, notices: notices, logger: logger)
             let status = try await queue.status()
             core.countEarlyEvents(status)
             core.tellReplacedQueue(status)
@@ -114,9 +112,8 @@ final class SamplerCore: Sendable {
 
     private init(
         _ configuration: DataSamplerConfiguration, queue: RecordQueue, queueClock: QueueClock, consent: ConsentKeeper,
-        pins: PinKeeper,
-        profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment, notices: NoticeBoard,
-        logger: Logger
+        pins: PinKeeper, profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment,
+        notices: NoticeBoard, logger: Logger
     ) {
         self.configuration = configuration
         self.queue = queue
@@ -135,8 +132,7 @@ final class SamplerCore: Sendable {
             logger: logger)
         beacons = BeaconMaker(
             configuration: configuration, detectors: environment.detectors(configuration, environment.host),
-            clock: environment.clock,
-            logger: logger)
+            clock: environment.clock, logger: logger)
         let filter = PrivacyFilter(policy: settings.privacy, key: settings.privacyKey)
         // The sampled module says what is odd about this machine; one voice is enough.
         var facts = DeviceFacts(host: environment.host, logger: TraceLevel.off.applied(to: logger))
@@ -351,8 +347,7 @@ final class SamplerCore: Sendable {
 
     private func make(
         _ content: RecordGate.Content, _ stream: StreamName, _ kind: WireRecordKind, module: String = "",
-        at stamp: RecordStamp, body: Data,
-        durability: Durability
+        at stamp: RecordStamp, body: Data, durability: Durability
     ) async throws(DataSamplerError) -> UInt64? {
         func admit() -> (RecordGate.Decision, PrivacyFilter, isTest: Bool, isEarly: Bool) {
             state.withLock {

@@ -38,7 +38,7 @@ actor LeaveKeeper {
         var isDamaged = false
         note = try file.loadOrKeepAsDamaged { error in
             isDamaged = true
-            core.notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": LeaveNote.fileName]))
+            core.notices.postSetAside(LeaveNote.fileName)(error)
         }
         if isDamaged { try keep(LeaveNote(noted: core.clock.now().wallTime)) }
         if note != nil { core.changeGate { $0.isLeaving = true } }
@@ -132,8 +132,7 @@ actor LeaveKeeper {
             gate.isLeaving = false
             gate.isUnenrolled = true
         }
-        core.notices.post(
-            DataSamplerNotice(.unenrolled, "this device was unenrolled; nothing is recorded or sent any more"))
+        core.notices.post(.unenrolled, "this device was unenrolled; nothing is recorded or sent any more")
         await events.report(.gateChanged)
         return .done
     }

@@ -120,8 +120,7 @@ actor WipeKeeper {
         try file.file.remove()
         note = nil
         core.changeGate { $0.isWiping = false }
-        core.notices.post(
-            DataSamplerNotice(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)"))
+        core.notices.post(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)")
     }
 }
 

@@ -109,8 +109,7 @@ struct LogRequest: Equatable, Sendable {
         type = LogType(wire.type)
         filter = LogFilter(
             level: LogLevel(wire.level) ?? .verbose, since: wire.hasSince ? wire.since : nil,
-            until: wire.hasUntil ? wire.until : nil,
-            categories: wire.categories, text: wire.text)
+            until: wire.hasUntil ? wire.until : nil, categories: wire.categories, text: wire.text)
         maximumBytes = wire.maximumBytes == 0 ? nil : wire.maximumBytes
         includesRing = wire.includeVerboseRing
     }

@@ -82,9 +82,8 @@ enum FieldClasses {
         .message(1, "identity", systemIdentity), .technical(2, "modules"), .map(3, "attributes", .detail))
 
     static let commandResult = MessageFields(
-        "CommandResult",
-        .technical(1, "command_id", "state"), .personal(3, "detail", .detail, .text), .technical(4, "progress"),
-        .message(10, "device_information", deviceInformation))
+        "CommandResult", .technical(1, "command_id", "state"), .personal(3, "detail", .detail, .text),
+        .technical(4, "progress"), .message(10, "device_information", deviceInformation))
 
     private static let cpuShares = MessageFields(
         "CPUShares", .technical(1, "user", "nice", "system", "idle", "io_wait", "irq", "soft_irq", "steal", "number"))
@@ -142,9 +141,8 @@ enum FieldClasses {
             "received_drops", "sent_drops"))
 
     private static let interfaceData = MessageFields(
-        "InterfaceData",
-        .personal(1, "name", .mac, .interfaceName), .technical(2, "class"), .message(3, "delta", interfaceCounters),
-        .message(4, "total", interfaceCounters))
+        "InterfaceData", .personal(1, "name", .mac, .interfaceName), .technical(2, "class"),
+        .message(3, "delta", interfaceCounters), .message(4, "total", interfaceCounters))
 
     private static let networkClassData = MessageFields(
         "NetworkClassData",
@@ -167,9 +165,8 @@ enum FieldClasses {
         .message(11, "addresses", interfaceAddress), .technical(12, "class"))
 
     static let networkAdapterSample = MessageFields(
-        "NetworkAdapterSample",
-        .message(1, "adapters", networkAdapter), .personal(2, "default_gateways", .ipAddress, .ipAddress),
-        .personal(3, "dns_servers", .ipAddress, .ipAddress))
+        "NetworkAdapterSample", .message(1, "adapters", networkAdapter),
+        .personal(2, "default_gateways", .ipAddress, .ipAddress), .personal(3, "dns_servers", .ipAddress, .ipAddress))
 
     private static let wlanInterface = MessageFields(
         "WLANInterface", .personal(1, "name", .mac, .interfaceName), .personal(2, "ssid", .ssid, .text),
@@ -182,16 +179,14 @@ enum FieldClasses {
     static let wlanSample = MessageFields("WLANSample", .message(1, "interfaces", wlanInterface))
 
     static let gpsSample = MessageFields(
-        "GPSSample",
-        .message(1, "location", location, .position), .personal(2, "speed_meters_per_second", .position, .figure),
-        .personal(3, "course_degrees", .position, .figure),
+        "GPSSample", .message(1, "location", location, .position),
+        .personal(2, "speed_meters_per_second", .position, .figure), .personal(3, "course_degrees", .position, .figure),
         .technical(4, "fix", "satellites_visible", "satellites_used"),
         .personal(7, "vertical_accuracy_meters", .position, .figure))
 
     private static let eventValue = MessageFields(
-        "Value",
-        .inherited(1, "text", .text), .inherited(2, "integer", .roundedInteger), .inherited(3, "real", .roundedReal),
-        .inherited(4, "boolean", .flag), .inherited(5, "date", .date))
+        "Value", .inherited(1, "text", .text), .inherited(2, "integer", .roundedInteger),
+        .inherited(3, "real", .roundedReal), .inherited(4, "boolean", .flag), .inherited(5, "date", .date))
 
     // Values are the program's own figures. Only text can be personal.
     private static let measurementValue = MessageFields(

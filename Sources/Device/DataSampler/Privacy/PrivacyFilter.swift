@@ -122,8 +122,7 @@ struct PrivacyFilter: Sendable {
 
     private func apply(
         _ action: PrivacyAction, _ fieldClass: FieldClass, _ form: PersonalForm, _ number: Int,
-        _ value: ProtobufScanner.Value,
-        raw: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer
+        _ value: ProtobufScanner.Value, raw: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer
     ) -> FieldOutcome {
         switch value {
         case .bytes(let range):

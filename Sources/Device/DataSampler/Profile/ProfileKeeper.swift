@@ -59,13 +59,11 @@ actor ProfileKeeper {
     static func load(
         _ file: StateFile<StoredProfile>, notices: NoticeBoard
     ) throws(DataSamplerError) -> (stored: StoredProfile, profile: WireProfile)? {
-        func keepAsDamaged(_ error: DataSamplerError) {
-            notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": StoredProfile.fileName]))
-        }
-        guard let stored = try file.loadOrKeepAsDamaged(damaged: keepAsDamaged) else { return nil }
+        let postSetAside = notices.postSetAside(StoredProfile.fileName)
+        guard let stored = try file.loadOrKeepAsDamaged(damaged: postSetAside) else { return nil }
         do { return (stored, try stored.validProfile()) } catch {
             try file.file.keepAsDamaged()
-            keepAsDamaged(DataSamplerError(.storageDamaged, "\(file.file.path) contains no usable profile: \(error)"))
+            postSetAside(DataSamplerError(.storageDamaged, "\(file.file.path) contains no usable profile: \(error)"))
             return nil
         }
     }
@@ -188,7 +186,7 @@ actor ProfileKeeper {
             let why = "profile revision \(profile.revision) is refused: \(error.message)"
             if report.refusal != why {
                 core.logger.error("profile refused, the last valid one stays in force", metadata: ["reason": "\(why)"])
-                core.notices.post(DataSamplerNotice(.profileRefused, why, ["revision": "\(profile.revision)"]))
+                core.notices.post(.profileRefused, why, ["revision": "\(profile.revision)"])
             }
             return (.refused(why), .refused(revision: profile.revision))
         }
@@ -215,9 +213,7 @@ actor ProfileKeeper {
         await events.report(.profileArrived(profile))
         core.logger.info("profile applied", metadata: ["revision": "\(profile.revision)"])
         core.notices.post(
-            DataSamplerNotice(
-                .profileApplied, "profile revision \(profile.revision) is applied", ["revision": "\(profile.revision)"])
-        )
+            .profileApplied, "profile revision \(profile.revision) is applied", ["revision": "\(profile.revision)"])
         return (.applied(revision: profile.revision), .current(revision: profile.revision))
     }
 }

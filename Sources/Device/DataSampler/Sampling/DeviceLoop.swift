@@ -181,9 +181,7 @@ extension DeviceLoop {
     /// not hold a stop up.
     func startCustom(_ name: String, at stamp: RecordStamp) {
         guard let module = customModules[name] else { return }
-        guard customRuns[name] == nil else {
-            return failed(name, "its previous call has not returned yet")
-        }
+        guard customRuns[name] == nil else { return failed(name, "its previous call has not returned yet") }
         lastCustomRun += 1
         let number = lastCustomRun
         let task = Task {
@@ -225,7 +223,7 @@ extension DeviceLoop {
 
     private func failed(_ name: String, _ reason: String) {
         guard note(.custom(name), reason) else { return }
-        core.notices.post(DataSamplerNotice(.moduleFailed, "custom module \(name): \(reason)", ["module": name]))
+        core.notices.post(.moduleFailed, "custom module \(name): \(reason)", ["module": name])
     }
 
     /// Makes a beacon, or shares the one in flight where that holds all that is to be told. Returns its number once it

@@ -126,5 +126,14 @@ final class NoticeBoard: Sendable {
         for listener in listeners { listener.yield(notice) }
     }
 
+    func post(_ kind: DataSamplerNotice.Kind, _ message: String, _ details: [String: String] = [:]) {
+        post(DataSamplerNotice(kind, message, details))
+    }
+
+    /// Reports a damaged file that was quarantined.
+    func postSetAside(_ file: String) -> (DataSamplerError) -> Void {
+        { self.post(.fileSetAside, $0.message, ["file": file]) }
+    }
+
     private func forget(_ listener: UInt64) { state.withLock { $0.listeners[listener] = nil } }
 }

@@ -23,8 +23,7 @@ extension SamplerCore {
             enrollment: enrollment(transmitter), collector: collector(transmitter),
             profile: .init(
                 revision: profile.revision, fetched: profile.fetched, failure: profile.failure,
-                refusal: profile.refusal,
-                findings: pins.finding(settings.pins).map { [$0.text] }),
+                refusal: profile.refusal, findings: pins.finding(settings.pins).map { [$0.text] }),
             settings: settings.described, telemetryDisabled: settings.telemetryDisabled,
             consent: consent.consent.rawValue,
             doNotDisturb: run?.isDoNotDisturb ?? false, suspended: run?.isSuspended ?? false,
@@ -58,19 +57,16 @@ extension SamplerCore {
             let salvage = status.ended.last(where: { $0.salvage != nil })?.salvage
         else { return }
         notices.post(
-            DataSamplerNotice(
-                .queueSalvaged,
-                "the queue's file was damaged or missing (\(salvage.cause)): \(salvage.salvaged) "
-                    + "records were readable and continue in a new epoch, "
-                    + "\(salvage.lost) are missing and count as lost unless they had arrived",
-                ["salvaged": "\(salvage.salvaged)", "lost": "\(salvage.lost)", "file": salvage.file]))
+            .queueSalvaged,
+            "the queue's file was damaged or missing (\(salvage.cause)): \(salvage.salvaged) records were readable and "
+                + "continue in a new epoch, \(salvage.lost) are missing and count as lost unless they had arrived",
+            ["salvaged": "\(salvage.salvaged)", "lost": "\(salvage.lost)", "file": salvage.file])
     }
 
     private static func command(_ entry: CommandLedgerStateMachine.Entry) -> DataSamplerStatus.Command {
         .init(
             id: entry.id.hexadecimal, action: CommandRunner.name(entry), state: entry.state.rawValue,
-            detail: entry.detail,
-            isReported: !entry.isUnreported)
+            detail: entry.detail, isReported: !entry.isUnreported)
     }
 
     private func enrollment(_ transmitter: TransmitterStatus?) -> DataSamplerStatus.Enrollment {
@@ -78,9 +74,8 @@ extension SamplerCore {
             if let enrollment = try identity.load() {
                 return .init(
                     enrolled: true, reason: nil, device: "\(enrollment.deviceID)",
-                    organization: enrollment.organization,
-                    collector: "\(enrollment.collectorID)", certificateEnds: transmitter?.certificateEnds,
-                    certificateProblem: transmitter?.certificateProblem)
+                    organization: enrollment.organization, collector: "\(enrollment.collectorID)",
+                    certificateEnds: transmitter?.certificateEnds, certificateProblem: transmitter?.certificateProblem)
             }
             guard let transmitter else { return .init(enrolled: false, reason: "no agent has enrolled here yet") }
             let waiting =
@@ -97,13 +92,11 @@ extension SamplerCore {
         guard let transmitter else { return .init(url: url, state: "stopped", requests: 0, sentBytes: 0, gates: [:]) }
         return .init(
             url: url, reachable: transmitter.unreachableSince == nil ? transmitter.reached : false,
-            state: transmitter.state.rawValue,
-            reason: transmitter.reason,
-            lastSuccess: transmitter.lastSuccess, lastFailure: transmitter.lastFailure,
-            lastFailureReason: transmitter.lastFailureReason,
+            state: transmitter.state.rawValue, reason: transmitter.reason, lastSuccess: transmitter.lastSuccess,
+            lastFailure: transmitter.lastFailure, lastFailureReason: transmitter.lastFailureReason,
             unreachableSince: transmitter.unreachableSince, nextAttempt: transmitter.nextAttempt,
-            requests: transmitter.requests,
-            sentBytes: transmitter.sentBytes, gates: transmitter.gates, clockOffset: transmitter.clockOffset)
+            requests: transmitter.requests, sentBytes: transmitter.sentBytes, gates: transmitter.gates,
+            clockOffset: transmitter.clockOffset)
     }
 
     private static func stream(
@@ -137,8 +130,7 @@ extension SamplerCore {
         }
         if status.profile.revision == 0 {
             reasons.append(
-                "there is no profile yet, so events wait for it\(status.profile.failure.map { ": \($0)" } ?? "")"
-            )
+                "there is no profile yet, so events wait for it\(status.profile.failure.map { ": \($0)" } ?? "")")
         }
         if status.consent != "granted" { reasons.append("consent is \(status.consent)") }
         if status.doNotDisturb { reasons.append("do-not-disturb is on: samples and events pause") }

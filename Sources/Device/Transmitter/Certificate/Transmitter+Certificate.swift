@@ -44,12 +44,12 @@ extension Transmitter {
     /// A request failed in its handshake.
     func handshakeFailed() {
         guard certificate.handshakeFailed() else { return }
-        if certificate.isShown { placeCertificate() } else { withholdCertificate() }
-    }
-
-    private func withholdCertificate() {
-        // Showing none cannot fail.
-        _ = try? transport.show(certificate: nil)
+        guard certificate.isShown else {
+            // Showing none cannot fail.
+            _ = try? transport.show(certificate: nil)
+            return
+        }
+        placeCertificate()
     }
 
     /// The configured signing request; `nil` if none is configured, or if it cannot be read, which is logged.
@@ -67,15 +67,11 @@ extension Transmitter {
         if certificate.phase == .none, enrollment?.certificate.isEmpty == false { placeCertificate(isRetry: true) }
         guard certificate.isRequestDue(at: collectorTime, now: clock.now().timeSinceBoot),
             let request = signingRequest()
-        else {
-            return false
-        }
-        switch await rotate(signing: request) {
-        case .success: break
-        case let answer:
-            certificate.failed(now: clock.now().timeSinceBoot)
-            certificateProblem("a new client certificate was requested without success: \(answer)")
-        }
+        else { return false }
+        let answer = await rotate(signing: request)
+        if case .success = answer { return true }
+        certificate.failed(now: clock.now().timeSinceBoot)
+        certificateProblem("a new client certificate was requested without success: \(answer)")
         return true
     }
 
@@ -99,13 +95,11 @@ extension Transmitter {
         case .renew: break
         }
         let answer = await rotate(signing: nil)
-        guard case .success = answer else {
-            credentialRenewal.failed(now: clock.now().timeSinceBoot)
-            logger.warning(
-                "a new credential was requested without success; the present one stays in use",
-                metadata: ["reason": "\(answer)"])
-            return true
-        }
+        if case .success = answer { return true }
+        credentialRenewal.failed(now: clock.now().timeSinceBoot)
+        logger.warning(
+            "a new credential was requested without success; the present one stays in use",
+            metadata: ["reason": "\(answer)"])
         return true
     }
 
