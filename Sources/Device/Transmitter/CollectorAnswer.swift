@@ -48,13 +48,10 @@ package enum CollectorAnswer: Equatable, Sendable {
         let status = response.status
         let retryAfter = response.retryAfter
         guard let version = response.headers[WireNames.versionHeader.lowercased()], let source = response.source else {
+            let proxy = "something between this device and the collector, such as a proxy, answered HTTP \(status)"
             switch status {
-            case 413:
-                return .tooLarge("something between this device and the collector, such as a proxy, answered HTTP 413")
-            case 429, 503:
-                return .retry(
-                    after: retryAfter,
-                    "something between this device and the collector, such as a proxy, answered HTTP \(status)")
+            case 413: return .tooLarge(proxy)
+            case 429, 503: return .retry(after: retryAfter, proxy)
             default:
                 return .unreachable(
                     "HTTP \(status) without a collector's headers: a captive portal, a proxy or another server "
@@ -69,6 +66,7 @@ package enum CollectorAnswer: Equatable, Sendable {
         let problem = response.problem
         let said =
             "the collector answered HTTP \(status)" + (problem.map { " \($0.code): \($0.detail ?? $0.title)" } ?? "")
+        let later = problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter
         switch status {
         case 200: return .success(response.body, etag: response.headers["etag"])
         case 204: return .empty
@@ -79,8 +77,8 @@ package enum CollectorAnswer: Equatable, Sendable {
         case 400, 422: return .refused(said)
         case 404, 405, 410: return .notFound(said)
         case 409: return .conflict(said, code: problem?.code)
-        case 408, 429: return .retry(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
-        case 500...599: return .failing(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
+        case 408, 429: return .retry(after: later, said)
+        case 500...599: return .failing(after: later, said)
         default:
             // 415 and other statuses: this collector does not understand the request. No record is to blame. Wait until
             // either side is upgraded.

@@ -56,8 +56,7 @@ final class TransmitTimer: Sendable {
         }
     }
 
-    /// A pass begins.
-    /// - Returns: whether it includes samples.
+    /// - Returns: whether the pass includes samples.
     func passBegan(isUrgent: Bool) -> Bool {
         let now = clock.now().timeSinceBoot
         return state.withLock { $0.schedule.passBegan($0.settings, isUrgent: isUrgent, now: now) }
@@ -130,8 +129,7 @@ struct TransmitSchedule: Sendable {
         return recorded.insert(module).inserted
     }
 
-    /// A pass begins.
-    /// - Returns: whether it includes samples.
+    /// - Returns: whether the pass includes samples.
     mutating func passBegan(_ settings: TransmitterSettings, isUrgent: Bool, now: UInt64) -> Bool {
         let takesSamples = isUrgent || isOwed || samplesDue(settings).map { now >= $0 } ?? false
         lastPass = now

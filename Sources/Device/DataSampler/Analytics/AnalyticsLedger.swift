@@ -100,7 +100,6 @@ final class AnalyticsLedger: Sendable {
     /// The session of an event recorded now: the open session, or else this run of the program.
     var sessionID: SessionID { state.withLock { $0.tally.sessionID } ?? run }
 
-    /// The queue accepted an event.
     func eventRecorded() { state.withLock { $0.tally.eventRecorded() } }
 
     /// Takes the queue's present figures: at the start, before each sample and at the end.
@@ -179,6 +178,5 @@ typealias SessionID = Identifier<SessionSubject>
 enum SessionSubject {}
 
 extension SessionID {
-    /// Its size on the wire.
     static var byteCount: Int { 16 }
 }

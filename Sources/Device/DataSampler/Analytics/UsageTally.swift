@@ -46,10 +46,8 @@ struct UsageTally: Equatable, Sendable {
         told = snapshot.figures
     }
 
-    /// The open session; `nil` if there is none.
     var sessionID: SessionID? { session?.id }
 
-    /// The program has started.
     mutating func launched() { counts.launches += 1 }
 
     /// A session begins. If one is open, it continues.
@@ -67,7 +65,6 @@ struct UsageTally: Equatable, Sendable {
         session = nil
     }
 
-    /// The queue accepted an event.
     mutating func eventRecorded() { counts.eventsRecorded += 1 }
 
     /// The queue's present figures. The first ones without earlier figures are the starting point.

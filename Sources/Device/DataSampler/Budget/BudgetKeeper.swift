@@ -13,7 +13,6 @@ final class BudgetKeeper: Sendable {
     static let name = "budget.json"
     private static let saveSeconds = 600.0
 
-    /// The content of the file.
     private struct Content: Codable, Sendable {
         var day: BudgetPolicy.Saved
         /// The clocks at the time of writing. They tell how much time has passed since, as for the queue clock: 0 to 24
@@ -79,7 +78,6 @@ final class BudgetKeeper: Sendable {
         return (verdict, changed)
     }
 
-    /// The present slowdown.
     var verdict: BudgetVerdict { state.withLock { $0.policy.verdict } }
 
     /// Saves the day. Call it when the sampler stops.

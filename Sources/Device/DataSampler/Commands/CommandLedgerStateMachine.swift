@@ -305,10 +305,5 @@ enum CommandCourse: Equatable, Sendable {
     /// - Parameter detail: for people.
     case ended(CommandLedgerStateMachine.State, String)
 
-    var isEnd: Bool {
-        switch self {
-        case .progressed: false
-        case .ended: true
-        }
-    }
+    var isEnd: Bool { if case .ended = self { true } else { false } }
 }

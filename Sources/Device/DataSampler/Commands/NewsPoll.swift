@@ -7,7 +7,6 @@ import WireModel
 /// slows the device down. The request is a `GET` without a body, about 300 bytes. Times are microseconds of one
 /// monotonic clock.
 struct NewsPoll: Equatable, Sendable {
-    /// What may prevent asking.
     struct Circumstances: Equatable, Sendable {
         var isEnrolled = true
         /// The device is unenrolled or being unenrolled, so commands have ended.

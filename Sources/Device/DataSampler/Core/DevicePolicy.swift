@@ -31,7 +31,6 @@ enum DeviceAction: Sendable {
 
 /// Decides what follows from an event, and how every part is to be. Pure: no part is known here.
 struct DevicePolicy: Sendable {
-    /// The layers of the settings.
     private(set) var local: DataSamplerConfiguration
     private var profile: WireProfile?
     private(set) var calls = DeviceSettings.Calls()
@@ -57,7 +56,6 @@ struct DevicePolicy: Sendable {
         self.offline = offline
     }
 
-    /// The settings in force.
     var settings: DeviceSettings { DeviceSettings.resolve(local: local, profile: profile, calls: calls) }
 
     func isDoNotDisturb(_ settings: DeviceSettings) -> Bool { isDoNotDisturbAsked && settings.doNotDisturbAllowed }

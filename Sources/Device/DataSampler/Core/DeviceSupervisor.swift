@@ -18,7 +18,6 @@ import WireModel
 /// wait for itself. Two rules follow: no part is asked here for an exchange with the collector, and transmitter,
 /// uploads and requests for logs post.
 actor DeviceSupervisor {
-    /// What it steers.
     struct Parts: Sendable {
         var loop: DeviceLoop
         var transmitter: Transmitter

@@ -78,7 +78,6 @@ struct RecordGate: Equatable, Sendable {
 }
 
 extension RecordGate {
-    /// Takes the settings.
     mutating func take(_ settings: DeviceSettings) {
         isTelemetryDisabled = settings.telemetryDisabled
         isProfileChecked = settings.profileChecked

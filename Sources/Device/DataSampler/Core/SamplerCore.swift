@@ -167,10 +167,8 @@ final class SamplerCore: Sendable {
 
     // MARK: What holds now
 
-    /// The settings in force.
     var settings: DeviceSettings { state.withLock { $0.settings } }
 
-    /// What may be recorded now.
     var gate: RecordGate { state.withLock { $0.gate } }
 
     /// Takes over other settings; records made from now on follow them.
@@ -193,7 +191,6 @@ final class SamplerCore: Sendable {
 
     func changeGate(_ change: (inout RecordGate) -> Void) { state.withLock { change(&$0.gate) } }
 
-    /// What beacons tell of it.
     func setDoNotDisturb(_ isOn: Bool?) { state.withLock { $0.doNotDisturb = isOn } }
 
     /// Intervals are so many times longer; 1: no budget asks for it.

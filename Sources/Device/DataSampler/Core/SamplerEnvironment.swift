@@ -27,11 +27,9 @@ struct SamplerEnvironment: Sendable {
     }
     /// Random numbers for jitter, 0 up to 1.
     var roll: @Sendable () -> Double = { Double.random(in: 0..<1) }
-    /// The detectors for signs of compromise.
     var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = {
         $0.allDetectors(host: $1)
     }
-    /// Receives the sampler's own figures.
     var metrics: @Sendable () -> SelfMetrics = { SelfMetrics() }
     var machineHash: String? = MachineHash.ofThisMachine()
     var slot = ProcessSlot.shared
@@ -76,7 +74,6 @@ enum MachineHash {
         return Data(HMAC<SHA256>.authenticationCode(for: Data(first.utf8), using: key)).hexadecimal
     }
 
-    /// The hash of this machine.
     static func ofThisMachine() -> String? {
         let bytes = try? Data(contentsOf: URL(filePath: path))
         return hash(ofMachineID: bytes.map { String(decoding: $0.prefix(256), as: UTF8.self) })

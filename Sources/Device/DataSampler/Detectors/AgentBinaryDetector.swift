@@ -12,7 +12,6 @@ import WireModel
 /// The record reveals later changes, but none before it, and none by somebody who also rewrites the record. A new
 /// release is recorded again. The file is read once per start, and again only if it changed.
 final class AgentBinaryDetector: CompromiseDetector {
-    /// The recorded digest, stored in `<data>/binary`.
     struct Record: Codable, Equatable, Sendable {
         /// SHA-256, hexadecimal.
         var digest: String

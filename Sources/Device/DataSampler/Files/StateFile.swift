@@ -76,7 +76,6 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     /// Returns when the file is on synced disk.
     func save(_ content: Content) throws(DataSamplerError) { try file.replace(with: try encoded(content)) }
 
-    /// The bytes of a file with this content.
     func encoded(_ content: Content) throws(DataSamplerError) -> Data {
         let form = Form(content: content, digest: try Self.digest(content), version: version)
         do { return try JSONEncoder.stable().encode(form) } catch {

@@ -65,7 +65,6 @@ struct IdentityFile: Sendable {
         path = file.path
     }
 
-    /// The result of reading.
     enum Reading: Equatable, Sendable {
         case none
         case content(Content)
@@ -127,7 +126,6 @@ struct IdentityFile: Sendable {
     /// Renames a damaged file to `identity.damaged`.
     func keepAsDamaged() throws(DataSamplerError) { try file.keepAsDamaged() }
 
-    /// The bytes of a file with this content.
     static func bytes(_ content: Content) throws(DataSamplerError) -> Data {
         var form: Form
         switch content {

@@ -62,7 +62,6 @@ final class LogKeeper: Sendable {
         }
     }
 
-    /// Erases all that is kept.
     func erase() async throws(DataSamplerError) {
         let store = store
         do throws(LogStoreError) { try await BlockingWork.run { () throws(LogStoreError) in try store.erase() } } catch

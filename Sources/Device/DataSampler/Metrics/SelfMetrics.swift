@@ -88,7 +88,6 @@ final class SelfMetrics: SelfFiguresSource {
         counters(stream).made.increment()
     }
 
-    /// The queue accepted a record.
     func recordEnqueued(_ stream: StreamName) { counters(stream).enqueued.increment() }
 
     /// Notes the duration of taking a sample.
@@ -129,7 +128,6 @@ final class SelfMetrics: SelfFiguresSource {
         if pages > 0 { queueWritten.increment(by: pages * Self.pageBytes) }
     }
 
-    /// Takes the transmitter's present status.
     func update(transmitter status: TransmitterStatus, wallTime: Int64) {
         let (bytes, requests, failed, sent) = seen.withLock { seen in
             defer {
@@ -155,7 +153,6 @@ final class SelfMetrics: SelfFiguresSource {
         backoff.record(Double(wait) / 1_000_000)
     }
 
-    /// Takes the budgets' present slowdown.
     func update(slowdown verdict: BudgetVerdict) {
         seen.withLock { $0.slowdown = verdict.wire }
         slowdown.record(verdict.factor)

@@ -37,7 +37,6 @@ final class PinKeeper: Sendable {
         self.logger = logger
     }
 
-    /// Takes the applied settings.
     func apply(_ settings: DeviceSettings) {
         state.withLock { state in
             state.profile = settings.pins

@@ -21,7 +21,6 @@ struct PrivacyFilter: Sendable {
         hasher = key.isEmpty ? nil : PrivacyHasher(key: key)
     }
 
-    /// The body after filtering.
     func filtered(_ body: Data, kind: WireRecordKind) -> Data {
         guard let message = FieldClasses.body(of: kind) else { return Data() }
         return filtered(body, as: message)

@@ -4,7 +4,6 @@ import WireModel
 struct PrivacyPolicy: Equatable, Sendable {
     private var actions: [FieldClass: PrivacyAction]
 
-    /// The compiled defaults.
     init() {
         actions = Dictionary(uniqueKeysWithValues: FieldClass.allCases.map { ($0, $0.defaultAction) })
     }

@@ -38,7 +38,6 @@ struct ClientCertificateStateMachine: Sendable {
         phase = life.map { .shown($0) } ?? .none
     }
 
-    /// The request failed.
     mutating func failed(now: UInt64) { nextRequest = max(nextRequest, now &+ Self.hour) }
 
     /// The new certificate cannot be used, for instance because it belongs to another key. Asking again at once would
@@ -47,7 +46,6 @@ struct ClientCertificateStateMachine: Sendable {
         if nextRequest > now { asked(.notIssued, now: now) }
     }
 
-    /// Whether connections show the certificate.
     var isShown: Bool { if case .shown = phase { true } else { false } }
 
     /// - Returns: whether connections now show something else.

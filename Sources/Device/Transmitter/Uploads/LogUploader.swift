@@ -74,10 +74,7 @@ package actor LogUploader {
         tell(upload)
     }
 
-    /// Cancels all uploads.
-    package func cancelAll() {
-        for upload in machine.uploads { cancel(upload.id) }
-    }
+    package func cancelAll() { for upload in machine.uploads { cancel(upload.id) } }
 
     /// Everything that can be done now.
     /// - Returns: how long nothing is to be done, unless `due` is reported, or network or settings change.

@@ -127,8 +127,7 @@ package struct UploadStateMachine: Sendable {
 
     /// A chunk could not be made now.
     mutating func couldNotRead(_ id: Data, _ why: String, now: Int64, roll: Double) {
-        change(id) { $0.detail = why }
-        backOff(after: nil, now: now, roll: roll)
+        putOff(id, why, after: nil, now: now, roll: roll)
     }
 
     /// - Parameters:
@@ -144,8 +143,8 @@ package struct UploadStateMachine: Sendable {
             guard let status = try? WireUploadStatus.decode(body),
                 status.uploadID.isEmpty || status.uploadID == step.upload
             else {
-                change(step.upload) { $0.detail = "the collector's answer cannot be read" }
-                return backOff(after: nil, now: now, roll: roll)
+                return putOff(
+                    step.upload, "the collector's answer cannot be read", after: nil, now: now, roll: roll)
             }
             succeeded(step, status, now: now, roll: roll)
         case .empty:
