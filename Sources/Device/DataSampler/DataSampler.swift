@@ -37,9 +37,7 @@ public final class DataSampler: Service {
         var events: DeviceEvents { supervisor.events }
 
         /// Tells the collector that something a beacon tells has changed; what stands in the way is logged there.
-        func tellChange() async {
-            if !core.settings.telemetryDisabled { await parts.loop.tellChange() }
-        }
+        func tellChange() async { if !core.settings.telemetryDisabled { await parts.loop.tellChange() } }
     }
 
     private enum State {

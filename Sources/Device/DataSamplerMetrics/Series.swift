@@ -133,9 +133,7 @@ final class GaugeSeries: MeterHandler, RecorderHandler, Series {
 
     func set(_ value: Int64) { set(Double(value)) }
 
-    func set(_ value: Double) {
-        if value.isFinite { self.value.withLock { $0 = value } }
-    }
+    func set(_ value: Double) { if value.isFinite { self.value.withLock { $0 = value } } }
 
     func increment(by amount: Double) {
         value.withLock { value in

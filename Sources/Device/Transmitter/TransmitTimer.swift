@@ -77,9 +77,7 @@ final class TransmitTimer: Sendable {
     }
 
     /// Ends a hold, because its reason may be gone. Does nothing if there is none.
-    func endHold() {
-        if state.withLock({ $0.isHolding }) { holdEnd.signal() }
-    }
+    func endHold() { if state.withLock({ $0.isHolding }) { holdEnd.signal() } }
 
     /// Returns when a pass is due, when something urgent comes, or after the duration.
     /// - Parameter willWait: called with the greatest length of each wait.

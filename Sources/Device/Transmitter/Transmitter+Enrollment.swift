@@ -212,9 +212,7 @@ extension Transmitter {
 
     /// Requests a new credential. It is on synced disk before its first use, and until then the collector accepts the
     /// former one. So a kill at any point leaves a device that can speak.
-    package func rotateCredential() async -> CollectorAnswer {
-        await inTurn { await self.rotate(signing: nil) }
-    }
+    package func rotateCredential() async -> CollectorAnswer { await inTurn { await self.rotate(signing: nil) } }
 
     /// - Parameter request: a request for a client certificate, which is renewed with the credential. `nil` keeps the
     ///   present one.
@@ -256,9 +254,7 @@ extension Transmitter {
     /// restart does not enroll again with the present token. The caller decides about the queue.
     /// - Returns: `.empty` or `.success` when done, also if the collector no longer knew this device. After any other
     ///   answer nothing has changed.
-    package func unenroll() async -> CollectorAnswer {
-        await inTurn { await self.leave() }
-    }
+    package func unenroll() async -> CollectorAnswer { await inTurn { await self.leave() } }
 
     private func leave() async -> CollectorAnswer {
         if enrollment == nil, case .enrolled(let stored)? = try? enrollments.state() { enrollment = stored }

@@ -185,9 +185,7 @@ struct PushTokenState: Codable, Equatable, Sendable {
         carriers.removeAll { $0 <= now.number }
         guard decided, let pending, now.stored >= former.stored,
             now.stored - former.stored == now.number - former.number
-        else {
-            return false
-        }
+        else { return false }
         known = pending.token
         self.pending = nil
         carriers = []

@@ -240,9 +240,7 @@ extension DataSamplerConfiguration {
         if let digest = expectedBinaryDigest, digest.utf8.count != 64 || !digest.allSatisfy(\.isHexDigit) {
             throw Self.invalid("expectedBinaryDigest is not a SHA-256: it must be 64 hexadecimal digits")
         }
-        guard !directory.isEmpty else {
-            throw Self.invalid("directory is empty: name the directory for the queue")
-        }
+        guard !directory.isEmpty else { throw Self.invalid("directory is empty: name the directory for the queue") }
         guard (clientKeyFile == nil) == (clientSigningRequestFile == nil) else {
             throw Self.invalid(
                 "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client "
@@ -295,9 +293,7 @@ extension DataSamplerConfiguration {
 
     private static func check(_ name: String, _ value: Double?, _ range: SecondsRange) throws(DataSamplerError) {
         guard let value else { return }
-        guard range.contains(value) else {
-            throw invalid("\(name) is \(value): it must be \(range)")
-        }
+        guard range.contains(value) else { throw invalid("\(name) is \(value): it must be \(range)") }
     }
 
     private static func invalid(_ message: String) -> DataSamplerError {

@@ -70,9 +70,7 @@ final class DeviceEvents: Sendable {
     let entries: AsyncStream<Entry>
     private let continuation: AsyncStream<Entry>.Continuation
 
-    init() {
-        (entries, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
-    }
+    init() { (entries, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maximumWaiting)) }
 
     /// Returns once the event is handled: the device follows it. Not to be called by what the supervisor waits for.
     ///

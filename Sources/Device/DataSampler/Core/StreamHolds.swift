@@ -24,9 +24,7 @@ struct StreamHolds: Equatable, Sendable {
         return stream == .event && awaits.contains(.firstProfile) ? .firstProfile : nil
     }
 
-    var reasons: [StreamName: TransmissionGate.Reason] {
-        StreamName.allCases.reduce(into: [:]) { $0[$1] = reason($1) }
-    }
+    var reasons: [StreamName: TransmissionGate.Reason] { StreamName.allCases.reduce(into: [:]) { $0[$1] = reason($1) } }
 }
 
 /// Decisions that records wait for.

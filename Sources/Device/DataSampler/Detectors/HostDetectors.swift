@@ -115,9 +115,7 @@ struct TracerDetector: CompromiseDetector {
 
     func examine() -> CompromiseFinding? {
         guard case .text(let text) = host.text(Self.statusPath, maximumBytes: 64 * 1024), let tracer = Self.tracer(text)
-        else {
-            return CompromiseFinding(.unknown, evidence: "TracerPid could not be read from \(Self.statusPath)")
-        }
+        else { return CompromiseFinding(.unknown, evidence: "TracerPid could not be read from \(Self.statusPath)") }
         guard tracer != 0 else { return CompromiseFinding(.no, evidence: "no tracer is attached (TracerPid 0)") }
         var program = ""
         if case .text(let name) = host.text("/proc/\(tracer)/comm", maximumBytes: 64), name.hasSuffix("\n") {

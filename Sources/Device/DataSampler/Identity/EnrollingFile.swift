@@ -22,9 +22,7 @@ struct EnrollingFile: Sendable {
 
     private let file: DurableFile
 
-    init(directory: String) {
-        file = DurableFile(directory: directory, name: Self.name, code: .identity)
-    }
+    init(directory: String) { file = DurableFile(directory: directory, name: Self.name, code: .identity) }
 
     /// The request's id: that of an earlier attempt, or a new one. On synced disk when this returns.
     func requestID(token: String?, role: EnrollmentRole) throws(DataSamplerError) -> Data {

@@ -138,9 +138,7 @@ struct LogRequest: Equatable, Sendable {
         }
         guard wire.categories.count <= maximumCategories,
             wire.categories.allSatisfy({ $0.utf8.count <= LogLimits.categoryBytes })
-        else {
-            return "a request has at most \(maximumCategories) categories of \(LogLimits.categoryBytes) bytes each"
-        }
+        else { return "a request has at most \(maximumCategories) categories of \(LogLimits.categoryBytes) bytes each" }
         guard wire.text.utf8.count <= LogLimits.filterTextBytes else {
             return "the text has more than \(LogLimits.filterTextBytes) bytes"
         }

@@ -55,9 +55,7 @@ struct StoredLogs: UploadSource {
         let manifest = try WireUploadManifest.decode(upload.manifest)
         guard number >= 1, number <= plan.chunks.count,
             let chunk = manifest.chunks.first(where: { $0.number == number })
-        else {
-            return .gone(.unreadable)
-        }
+        else { return .gone(.unreadable) }
         let planned = plan.chunks[Int(number) - 1]
         let directory = store.directory
         do {

@@ -4,9 +4,7 @@ import WireModel
 struct PrivacyPolicy: Equatable, Sendable {
     private var actions: [FieldClass: PrivacyAction]
 
-    init() {
-        actions = Dictionary(uniqueKeysWithValues: FieldClass.allCases.map { ($0, $0.defaultAction) })
-    }
+    init() { actions = Dictionary(uniqueKeysWithValues: FieldClass.allCases.map { ($0, $0.defaultAction) }) }
 
     subscript(_ fieldClass: FieldClass) -> PrivacyAction {
         // `init` gives every class an entry.

@@ -88,9 +88,7 @@ struct CustomSample: Sendable {
         var message = WireMeasurement()
         guard nameBytes.contains(measurement.name.utf8.count),
             measurement.name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else {
-            throw error("a measurement's name must be 1 to 128 bytes of printable ASCII without spaces")
-        }
+        else { throw error("a measurement's name must be 1 to 128 bytes of printable ASCII without spaces") }
         message.name = measurement.name
         guard unitBytes.contains(measurement.unit.utf8.count),
             measurement.unit.utf8.allSatisfy({ (0x21...0x7E).contains($0) })

@@ -34,17 +34,13 @@ struct ClientCertificateStateMachine: Sendable {
     /// The transport accepted the enrollment's certificate; `nil` if the enrollment has none, or none that can be used.
     ///
     /// It is shown even if it is expired by the device's clock. That clock may be wrong, so the collector decides.
-    mutating func placed(_ life: CertificateLife?) {
-        phase = life.map { .shown($0) } ?? .none
-    }
+    mutating func placed(_ life: CertificateLife?) { phase = life.map { .shown($0) } ?? .none }
 
     mutating func failed(now: UInt64) { nextRequest = max(nextRequest, now &+ Self.hour) }
 
     /// The new certificate cannot be used, for instance because it belongs to another key. Asking again at once would
     /// not help.
-    mutating func wasOfNoUse(now: UInt64) {
-        if nextRequest > now { asked(.notIssued, now: now) }
-    }
+    mutating func wasOfNoUse(now: UInt64) { if nextRequest > now { asked(.notIssued, now: now) } }
 
     var isShown: Bool { if case .shown = phase { true } else { false } }
 
@@ -59,9 +55,7 @@ struct ClientCertificateStateMachine: Sendable {
     }
 
     /// The collector answered, with any status.
-    mutating func answered() {
-        if case .withheld = phase { phase = .refused }
-    }
+    mutating func answered() { if case .withheld = phase { phase = .refused } }
 
     func isRequestDue(at wallTime: Int64, now: UInt64) -> Bool {
         guard now >= nextRequest else { return false }

@@ -134,9 +134,7 @@ package actor LogUploader {
         tell(upload)
     }
 
-    private func tellDifferences(from before: UploadStateMachine) {
-        for upload in before.uploads { tell(upload) }
-    }
+    private func tellDifferences(from before: UploadStateMachine) { for upload in before.uploads { tell(upload) } }
 
     /// - Parameter before: the former state.
     private func tell(_ before: LogUpload) {
