@@ -1,4 +1,3 @@
-import CollectorStore
 import CommandKit
 import Foundation
 import Logging
@@ -6,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import CollectorCommands
+@testable import CollectorStore
 
 @Suite("Settings read again")
 struct RunningSettingsTests {

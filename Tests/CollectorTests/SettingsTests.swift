@@ -38,9 +38,9 @@ struct SettingsTests {
         let settings = try settings(
             flags: ["retention-status-days": "365"], environment: ["WS1_DISK_NOTICE_BYTES": "0"], file: file)
         var expected = RetentionLimits()
-        expected[.status].days = 365
-        expected[.event].bytes = 5_000_000
-        expected[.sample].days = 7
+        expected.status.days = 365
+        expected.event.bytes = 5_000_000
+        expected.sample.days = 7
         #expect(settings.retention == expected && settings.diskNoticeBytes == 0)
         #expect(try self.settings(flags: ["data": "/d"], environment: [:], file: nil).retention == RetentionLimits())
     }
