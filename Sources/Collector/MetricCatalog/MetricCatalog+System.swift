@@ -305,6 +305,9 @@ extension MetricCatalog {
             Double($0.factor) / 100
         },
         slowdown(
+            "used", "ws1.sampler.budget.used", "Use of the budget that slows the sampler down, in its unit"
+        ) { Double($0.used) },
+        slowdown(
             "allowed", "ws1.sampler.budget.allowed", "Limit of the budget that slows the sampler down, in its unit"
         ) { Double($0.allowed) },
     ]
