@@ -51,10 +51,10 @@ struct ExportCommand: AsyncParsableCommand {
     func run() async throws {
         let directory = try data.directory()
         let queries = try queries()
-        let registry = MetadataSnapshot(directory: directory)
+        let metadata = MetadataSnapshot(directory: directory)
         let only = try id()
-        try registry.require(organization: organization, device: only)
-        let owners = try registry.owners(organization: organization)
+        try metadata.require(organization: organization, device: only)
+        let owners = try metadata.owners(organization: organization)
         let store = try SQLiteRecordStore.openReading(directory: directory)
         let descriptor = try target()
         let encoder = JSONEncoder.stable()

@@ -31,7 +31,7 @@ struct OrganizationCommand: AsyncParsableCommand {
         var name: String
 
         func run() async throws {
-            try await TokenCommand.withRegistry(data) { try await $0.createOrganization(name) }
+            try await TokenCommand.withMetadata(data) { try await $0.createOrganization(name) }
         }
     }
 

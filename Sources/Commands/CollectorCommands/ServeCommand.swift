@@ -44,25 +44,25 @@ struct ServeCommand: ServiceCommand {
         }
         let (certificates, tls) = try settings.secrets(logger: logger)
         let clock = SystemStoreClock()
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: settings.data, clock: clock, logger: logger,
             deliver: FirstStartFiles(directory: settings.data).write)
-        let notices = NoticeService(metadata: registry)
+        let notices = NoticeService(metadata: metadata)
         let telemetry = CollectorTelemetry()
         let store = try SQLiteRecordStore.open(
             directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
             observer: telemetry.metrics)
-        await Self.catchUp(store, settings.data, registry, logger: logger)
+        await Self.catchUp(store, settings.data, metadata, logger: logger)
         var logs = LogArchive.Configuration()
         logs.quotas = settings.logQuotas
-        let archive = try LogArchive.open(metadata: registry, configuration: logs, logger: logger)
+        let archive = try LogArchive.open(metadata: metadata, configuration: logs, logger: logger)
         let collector = CollectorServer(
-            store: store, metadata: registry, archive: archive, notices: notices, settings: server,
+            store: store, metadata: metadata, archive: archive, notices: notices, settings: server,
             certificates: certificates, telemetry: telemetry, certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
             logger: logger, clock: { clock.now() })
         let retention = try RecordRetention(
             store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
-            deviceClocks: registry.deviceClocks, logger: logger)
+            deviceClocks: metadata.deviceClocks, logger: logger)
         let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
             logLevel.level = new.logLevel
             archive.setQuotas(new.logQuotas)
@@ -71,7 +71,7 @@ struct ServeCommand: ServiceCommand {
         let application = try collector.application(tls: tls?.configuration) { port in
             Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
         }
-        let webhook = settings.noticeWebhook.map { WebhookSender($0, collector: registry.collectorID) }
+        let webhook = settings.noticeWebhook.map { WebhookSender($0, collector: metadata.collectorID) }
         let housekeeping = HousekeepingService(
             Housekeeping(
                 retention: retention,
@@ -81,10 +81,10 @@ struct ServeCommand: ServiceCommand {
                     (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
                 },
                 tokens: TokenWatch(directory: settings.data, notices: notices, clock: clock, logger: logger) {
-                    try await registry.tokens()
+                    try await metadata.tokens()
                 },
                 notices: notices,
-                silence: SilenceWatch(metadata: registry, notices: notices, clock: clock, logger: logger) {
+                silence: SilenceWatch(metadata: metadata, notices: notices, clock: clock, logger: logger) {
                     await store.isTakingRecords()
                 },
                 salvage: { await store.salvageDamaged(again: $0) }),
@@ -105,17 +105,17 @@ struct ServeCommand: ServiceCommand {
         await webhook?.shutDown()
         await store.shutDown()
         archive.shutDown()
-        await registry.close()
+        await metadata.close()
         if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
         logger.info("stopped")
     }
 
     /// Brings the devices' latest states up to date. An unreadable record file is no reason not to serve.
     private static func catchUp(
-        _ store: any RecordStore, _ directory: String, _ registry: MetadataService, logger: Logger
+        _ store: any RecordStore, _ directory: String, _ metadata: MetadataService, logger: Logger
     ) async {
         do {
-            let report = try await ProjectionRebuild(of: store, directory: directory, metadata: registry).catchUp()
+            let report = try await ProjectionRebuild(of: store, directory: directory, metadata: metadata).catchUp()
             logger.debug("device states caught up", metadata: ["records": "\(report.records)"])
             if !report.unreadableFiles.isEmpty {
                 logger.warning(

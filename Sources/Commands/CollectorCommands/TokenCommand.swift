@@ -22,7 +22,7 @@ struct TokenCommand: AsyncParsableCommand {
 
     /// Opens the metadata service for one command, and closes it afterwards.
     /// - Parameter exclusive: whether to refuse to work while a collector runs.
-    static func withRegistry<Value>(
+    static func withMetadata<Value>(
         _ data: DataOptions, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value
     ) async throws -> Value {
         let directory = try data.directory()
@@ -30,12 +30,12 @@ struct TokenCommand: AsyncParsableCommand {
             throw StoreError.noCollector(directory)
         }
         let logger = Logger.ofCommand
-        let (registry, _) = try MetadataService.open(
+        let (metadata, _) = try MetadataService.open(
             directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: exclusive,
             deliver: { _ throws(StoreError) in throw .noCollector(directory) })
         let result: Result<Value, any Error>
-        do { result = .success(try await work(registry)) } catch { result = .failure(error) }
-        await registry.close()
+        do { result = .success(try await work(metadata)) } catch { result = .failure(error) }
+        await metadata.close()
         return try result.get()
     }
 
@@ -89,7 +89,7 @@ struct TokenCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let made = try await TokenCommand.withRegistry(data) { registry in
+            let made = try await TokenCommand.withMetadata(data) { metadata in
                 if enrollment {
                     guard role == nil else {
                         throw CommandError(
@@ -98,7 +98,7 @@ struct TokenCommand: AsyncParsableCommand {
                     guard uses == nil || !unlimited else {
                         throw CommandError(.usage, "--uses and --unlimited contradict each other. Give one of them.")
                     }
-                    return try await registry.createEnrollmentToken(
+                    return try await metadata.createEnrollmentToken(
                         organization: organization ?? "default",
                         expiresInSeconds: try expiresInSeconds ?? FirstStart.enrollmentTokenSeconds,
                         maximumUses: unlimited ? nil : uses ?? FirstStart.enrollmentTokenUses, note: name)
@@ -114,7 +114,7 @@ struct TokenCommand: AsyncParsableCommand {
                         "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment).")
                 }
                 guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Give the token's owner.") }
-                return try await registry.createPersonToken(
+                return try await metadata.createPersonToken(
                     name: name, role: known, organization: organization, expiresInSeconds: try expiresInSeconds)
             }
             do {
@@ -125,7 +125,7 @@ struct TokenCommand: AsyncParsableCommand {
                 }
             } catch {
                 // The token was never shown, so nobody can have it, and it must not stay valid.
-                try await TokenCommand.withRegistry(data) { try await $0.revokeToken(made.id) }
+                try await TokenCommand.withMetadata(data) { try await $0.revokeToken(made.id) }
                 throw CommandError(.failed, "\(error.message) The new token \(made.id) is revoked.")
             }
         }
@@ -158,7 +158,7 @@ struct TokenCommand: AsyncParsableCommand {
         var id: String
 
         func run() async throws {
-            try await TokenCommand.withRegistry(data) { try await $0.revokeToken(id) }
+            try await TokenCommand.withMetadata(data) { try await $0.revokeToken(id) }
         }
     }
 }

@@ -58,9 +58,9 @@ struct RebuildCommand: AsyncParsableCommand {
 
     func run() async throws {
         let directory = try data.directory()
-        let report = try await TokenCommand.withRegistry(data, exclusive: true) { registry in
+        let report = try await TokenCommand.withMetadata(data, exclusive: true) { metadata in
             let store = try SQLiteRecordStore.openReading(directory: directory)
-            return try await ProjectionRebuild(of: store, directory: directory, metadata: registry).run()
+            return try await ProjectionRebuild(of: store, directory: directory, metadata: metadata).run()
         }
         try Output.line("\(report.devices) devices, from \(report.records) records.")
         if !report.unreadableFiles.isEmpty {
