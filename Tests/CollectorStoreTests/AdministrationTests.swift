@@ -8,14 +8,14 @@ import WireModel
 @Suite struct AdministrationTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
-    private let registry: MetadataService
+    private let metadata: MetadataService
     private let first: FirstStart
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
-        self.registry = registry
+        self.metadata = metadata
         first = try #require(created)
     }
 
@@ -28,19 +28,19 @@ import WireModel
         if let previous {
             (request.deviceID, request.previousCredential) = (previous.deviceID.data, previous.credential)
         }
-        return try await registry.enroll(token: first.enrollmentToken, request: request)
+        return try await metadata.enroll(token: first.enrollmentToken, request: request)
     }
 
     private func administrator() async throws -> AuditActor {
-        AuditActor(try #require(try await registry.authenticatePerson(token: first.administratorToken)))
+        AuditActor(try #require(try await metadata.authenticatePerson(token: first.administratorToken)))
     }
 
     private func trail(_ query: AuditQuery = AuditQuery()) async throws -> [AuditRow] {
-        try await registry.audit(query, below: nil, limit: 1000).rows
+        try await metadata.audit(query, below: nil, limit: 1000).rows
     }
 
     private func delete(_ device: EnrollResult) async throws {
-        try await registry.deleteDevice(
+        try await metadata.deleteDevice(
             device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
     }
 
@@ -48,22 +48,22 @@ import WireModel
 
     @Test func everyChangeIsInTheTrailWithWhoDidIt() async throws {
         let actor = try await administrator()
-        try await registry.createOrganization("west", by: actor)
-        let made = try await registry.createToken(
+        try await metadata.createOrganization("west", by: actor)
+        let made = try await metadata.createToken(
             NewToken(.person(.viewer), name: "ann", organization: "west"), by: actor)
-        try await registry.revokeToken(made.row.id, organization: nil, by: actor)
-        try await registry.revokeToken(made.row.id, organization: nil, by: actor)
-        _ = try await registry.putProfile(WireProfile(), ProfileScope(organization: "west"), expected: nil, by: actor)
-        _ = try await registry.rollBackProfile(ProfileScope(organization: "west"), to: 1, expected: nil, by: actor)
+        try await metadata.revokeToken(made.row.id, organization: nil, by: actor)
+        try await metadata.revokeToken(made.row.id, organization: nil, by: actor)
+        _ = try await metadata.putProfile(WireProfile(), ProfileScope(organization: "west"), expected: nil, by: actor)
+        _ = try await metadata.rollBackProfile(ProfileScope(organization: "west"), to: 1, expected: nil, by: actor)
         let (one, two) = (try await device(), try await device())
-        _ = try await registry.issue(
+        _ = try await metadata.issue(
             NewCommand(
                 device: one.deviceID, action: .sendBeacon(.init()), expires: clock.now() + 5, issuer: actor,
                 idempotencyKey: nil,
                 request: Data()), organization: nil)
-        _ = try await registry.setPredecessor(one.deviceID, of: two.deviceID, organization: nil, by: actor)
-        _ = try await registry.revokeDevice(one.deviceID, organization: nil, by: actor)
-        _ = try await registry.revokeDevice(one.deviceID, organization: nil, by: actor)
+        _ = try await metadata.setPredecessor(one.deviceID, of: two.deviceID, organization: nil, by: actor)
+        _ = try await metadata.revokeDevice(one.deviceID, organization: nil, by: actor)
+        _ = try await metadata.revokeDevice(one.deviceID, organization: nil, by: actor)
         try await delete(one)
         let rows = try await trail().filter { !$0.entry.action.isOfDevices }
         #expect(
@@ -81,10 +81,10 @@ import WireModel
 
     @Test func theTrailIsFilteredAndCutToTheOrganization() async throws {
         let actor = try await administrator()
-        try await registry.createOrganization("west", by: actor)
+        try await metadata.createOrganization("west", by: actor)
         clock.advance(seconds: 10)
-        try await registry.createOrganization("east")
-        _ = try await registry.createPersonToken(name: "x", role: .viewer, organization: nil)
+        try await metadata.createOrganization("east")
+        _ = try await metadata.createPersonToken(name: "x", role: .viewer, organization: nil)
         #expect(try await trail().count == 3)
         #expect(try await trail(AuditQuery(organization: "west")).map(\.entry.subject) == ["west"])
         #expect(try await trail(AuditQuery(actor: "command line")).count == 2)
@@ -92,9 +92,9 @@ import WireModel
         #expect(try await trail(AuditQuery(action: .organizationCreate)).map(\.entry.subject) == ["east", "west"])
         #expect(try await trail(AuditQuery(from: clock.now())).count == 2)
         #expect(try await trail(AuditQuery(to: clock.now())).count == 1)
-        let page = try await registry.audit(AuditQuery(), below: nil, limit: 2)
+        let page = try await metadata.audit(AuditQuery(), below: nil, limit: 2)
         let next = try #require(page.next)
-        #expect(try await registry.audit(AuditQuery(), below: next, limit: 2).rows.map(\.entry.subject) == ["west"])
+        #expect(try await metadata.audit(AuditQuery(), below: next, limit: 2).rows.map(\.entry.subject) == ["west"])
     }
 
     @Test func theTrailIsBoundedByOrganizationAndAClockAheadDoesNotEmptyIt() throws {
@@ -132,16 +132,16 @@ import WireModel
 
     @Test func rightsAreThoseOfTheTokenAsItIsOnDisk() async throws {
         let actor = try await administrator()
-        let own = try await registry.createToken(
+        let own = try await metadata.createToken(
             NewToken(.person(.administrator), name: "own", organization: "default"), by: actor)
         let maker = AuditActor(name: "own", token: own.row.id, role: .administrator)
         await #expect {
-            _ = try await registry.createToken(NewToken(.person(.viewer), name: "x", organization: nil), by: maker)
+            _ = try await metadata.createToken(NewToken(.person(.viewer), name: "x", organization: nil), by: maker)
         } throws: { if case .forbidden = $0 as? AdministrationError { true } else { false } }
-        _ = try await registry.createToken(NewToken(.person(.viewer), name: "x", organization: "default"), by: maker)
-        try await registry.revokeToken(own.row.id, organization: nil, by: actor)
+        _ = try await metadata.createToken(NewToken(.person(.viewer), name: "x", organization: "default"), by: maker)
+        try await metadata.revokeToken(own.row.id, organization: nil, by: actor)
         await #expect {
-            _ = try await registry.createToken(
+            _ = try await metadata.createToken(
                 NewToken(.person(.viewer), name: "x", organization: "default"), by: maker)
         } throws: { if case .forbidden = $0 as? AdministrationError { true } else { false } }
     }
@@ -150,32 +150,32 @@ import WireModel
         let actor = try await administrator()
         let id = try #require(actor.token)
         await #expect(throws: AdministrationError.lastAdministrator) {
-            try await registry.revokeToken(id, organization: nil, by: actor)
+            try await metadata.revokeToken(id, organization: nil, by: actor)
         }
-        #expect(try await registry.authenticatePerson(token: first.administratorToken) != nil)
+        #expect(try await metadata.authenticatePerson(token: first.administratorToken) != nil)
         #expect(try await trail().map(\.entry.outcome) == [.refused])
-        try await registry.revokeToken(id)
-        #expect(try await registry.authenticatePerson(token: first.administratorToken) == nil, "the command line may")
+        try await metadata.revokeToken(id)
+        #expect(try await metadata.authenticatePerson(token: first.administratorToken) == nil, "the command line may")
     }
 
     @Test func tokensComeInPagesAndAnotherOrganizationsAreNotThere() async throws {
-        try await registry.createOrganization("west")
+        try await metadata.createOrganization("west")
         for number in 0..<5 {
-            _ = try await registry.createPersonToken(name: "\(number)", role: .viewer, organization: "west")
+            _ = try await metadata.createPersonToken(name: "\(number)", role: .viewer, organization: "west")
         }
         var (found, position): ([String], TokenPosition?) = ([], nil)
         repeat {
-            let page = try await registry.tokens(organization: "west", kind: .person, after: position, limit: 2)
+            let page = try await metadata.tokens(organization: "west", kind: .person, after: position, limit: 2)
             found += page.rows.map(\.id)
             position = page.next
         } while position != nil
         #expect(found.count == 5 && Set(found).count == 5)
         #expect(
-            try await registry.tokens(organization: "default", kind: nil, after: nil, limit: 10).rows.map(\.kind) == [
+            try await metadata.tokens(organization: "default", kind: nil, after: nil, limit: 10).rows.map(\.kind) == [
                 .enrollment
             ])
         await #expect {
-            try await registry.revokeToken(found[0], organization: "default", by: .commandLine)
+            try await metadata.revokeToken(found[0], organization: "default", by: .commandLine)
         } throws: { if case .notFound = $0 as? AdministrationError { true } else { false } }
     }
 
@@ -183,45 +183,45 @@ import WireModel
 
     @Test func aRevokedDeviceIsRefusedForGoodAndIsStillListed() async throws {
         let device = try await device()
-        _ = try await registry.devices(DeviceQuery(), after: nil, limit: 10)
-        guard case .device = try await registry.authenticateDevice(credential: device.credential) else {
+        _ = try await metadata.devices(DeviceQuery(), after: nil, limit: 10)
+        guard case .device = try await metadata.authenticateDevice(credential: device.credential) else {
             Issue.record("not known")
             return
         }
         #expect(
-            try await registry.revokeDevice(device.deviceID, organization: "default", by: .commandLine).device.revoked
+            try await metadata.revokeDevice(device.deviceID, organization: "default", by: .commandLine).device.revoked
                 == clock.now())
-        #expect(try await registry.authenticateDevice(credential: device.credential) == .revoked)
+        #expect(try await metadata.authenticateDevice(credential: device.credential) == .revoked)
         await #expect(throws: EnrollError.deviceRevoked) { _ = try await self.device(previous: device) }
         var query = DeviceQuery()
         query.states = [.revoked]
-        #expect(try await registry.devices(query, after: nil, limit: 10).devices.map(\.id) == [device.deviceID])
+        #expect(try await metadata.devices(query, after: nil, limit: 10).devices.map(\.id) == [device.deviceID])
         await #expect(throws: AdministrationError.noDevice) {
-            _ = try await registry.revokeDevice(device.deviceID, organization: "other", by: .commandLine)
+            _ = try await metadata.revokeDevice(device.deviceID, organization: "other", by: .commandLine)
         }
     }
 
     @Test func revokingADeviceTellsItsTokenAndClosesItInTheSameAct() async throws {
-        let made = try await registry.createEnrollmentToken(organization: "default", note: "shop")
+        let made = try await metadata.createEnrollmentToken(organization: "default", note: "shop")
         func enroll() async throws -> EnrollResult {
-            try await registry.enroll(token: made.token, request: WireEnrollRequest())
+            try await metadata.enroll(token: made.token, request: WireEnrollRequest())
         }
         let (one, two) = (try await enroll(), try await enroll())
-        let told = try await registry.revokeDevice(one.deviceID, organization: "default", by: .commandLine)
+        let told = try await metadata.revokeDevice(one.deviceID, organization: "default", by: .commandLine)
         #expect(
             told.device.enrollmentToken == made.id && told.token?.id == made.id && told.token?.uses == 2
                 && told.token?.revoked == nil)
         // The same machine, with the same token, as a new device: that is what closing it is for.
         _ = try await enroll()
-        let closed = try await registry.revokeDevice(
+        let closed = try await metadata.revokeDevice(
             two.deviceID, organization: "default", closingToken: true, by: .commandLine)
         #expect(closed.device.revoked != nil && closed.token?.revoked == clock.now())
         await #expect(throws: EnrollError.tokenRevoked) { _ = try await enroll() }
         // Of a device that was revoked before, too; and again, it changes nothing.
         for _ in 0..<2 {
-            _ = try await registry.revokeDevice(one.deviceID, organization: nil, closingToken: true, by: .commandLine)
+            _ = try await metadata.revokeDevice(one.deviceID, organization: nil, closingToken: true, by: .commandLine)
         }
-        let trail = try await registry.audit(AuditQuery(), below: nil, limit: 10).rows.map(\.entry.action)
+        let trail = try await metadata.audit(AuditQuery(), below: nil, limit: 10).rows.map(\.entry.action)
         #expect(trail.prefix(2) == [.deviceRevoke, .tokenRevoke] && trail.filter { $0 == .tokenRevoke }.count == 1)
     }
 
@@ -229,33 +229,33 @@ import WireModel
         let device = try await device()
         try directory.execute("UPDATE device SET enrollment_token = NULL", on: directory.path + "/collector.sqlite")
         await #expect(throws: AdministrationError.noEnrollmentToken) {
-            _ = try await registry.revokeDevice(
+            _ = try await metadata.revokeDevice(
                 device.deviceID, organization: nil, closingToken: true, by: .commandLine)
         }
-        #expect(try await registry.device(device.deviceID, organization: nil)?.revoked == nil)
-        #expect(try await registry.revokeDevice(device.deviceID, organization: nil, by: .commandLine).token == nil)
+        #expect(try await metadata.device(device.deviceID, organization: nil)?.revoked == nil)
+        #expect(try await metadata.revokeDevice(device.deviceID, organization: nil, by: .commandLine).token == nil)
     }
 
     @Test func aReinstatedDeviceGoesOnWithTheCredentialItHadAndDoesNothingOfTheTimeBefore() async throws {
         let device = try await device()
-        _ = try await registry.devices(DeviceQuery(), after: nil, limit: 10)
-        let rotated = try await registry.rotateCredential(device: device.deviceID)
-        _ = try await registry.issue(
+        _ = try await metadata.devices(DeviceQuery(), after: nil, limit: 10)
+        let rotated = try await metadata.rotateCredential(device: device.deviceID)
+        _ = try await metadata.issue(
             NewCommand(
                 device: device.deviceID, action: .wipe(.init()), expires: clock.now() + 5_000_000, issuer: .commandLine,
                 idempotencyKey: nil, request: Data()), organization: nil)
-        _ = try await registry.revokeDevice(device.deviceID, organization: nil, by: .commandLine)
+        _ = try await metadata.revokeDevice(device.deviceID, organization: nil, by: .commandLine)
         for credential in [device.credential, rotated] {
-            #expect(try await registry.authenticateDevice(credential: credential) == .revoked)
+            #expect(try await metadata.authenticateDevice(credential: credential) == .revoked)
         }
         await #expect(throws: (any Error).self, "nothing replaces its credential") {
-            _ = try await registry.rotateCredential(device: device.deviceID)
+            _ = try await metadata.rotateCredential(device: device.deviceID)
         }
         await #expect(throws: AdministrationError.noDevice) {
-            _ = try await registry.reinstateDevice(device.deviceID, organization: "other", by: .commandLine)
+            _ = try await metadata.reinstateDevice(device.deviceID, organization: "other", by: .commandLine)
         }
         // A start in between takes over what it finds.
-        await registry.close()
+        await metadata.close()
         let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(
             try await again.reinstateDevice(device.deviceID, organization: "default", by: .commandLine).revoked == nil)
@@ -279,22 +279,22 @@ import WireModel
 
     @Test func aDeletedDeviceIsGoneAndCannotComeBackWithItsCredential() async throws {
         let device = try await device()
-        #expect(try await registry.devices(DeviceQuery(), after: nil, limit: 10).total == 1)
-        registry.seen(device.deviceID, DeviceObservation(at: clock.now()))
+        #expect(try await metadata.devices(DeviceQuery(), after: nil, limit: 10).total == 1)
+        metadata.seen(device.deviceID, DeviceObservation(at: clock.now()))
         try await delete(device)
         #expect(
-            try await registry.devices(DeviceQuery(), after: nil, limit: 10)
+            try await metadata.devices(DeviceQuery(), after: nil, limit: 10)
                 == DeviceList(devices: [], total: 0, next: nil))
-        #expect(try await registry.devices(organization: nil, after: nil, limit: 10).devices.isEmpty)
-        #expect(try await registry.device(device.deviceID, organization: nil) == nil)
-        #expect(try await registry.authenticateDevice(credential: device.credential) == .revoked)
+        #expect(try await metadata.devices(organization: nil, after: nil, limit: 10).devices.isEmpty)
+        #expect(try await metadata.device(device.deviceID, organization: nil) == nil)
+        #expect(try await metadata.authenticateDevice(credential: device.credential) == .revoked)
         await #expect(throws: EnrollError.deviceRevoked) { _ = try await self.device(previous: device) }
         var stranger = device
         stranger.credential = "ws1d_guessed"
         await #expect(throws: EnrollError.deviceConflict) { _ = try await self.device(previous: stranger) }
-        registry.seen(device.deviceID, DeviceObservation(at: clock.now()))
+        metadata.seen(device.deviceID, DeviceObservation(at: clock.now()))
         #expect(
-            try await registry.device(device.deviceID, organization: nil) == nil, "a late record does not bring it back"
+            try await metadata.device(device.deviceID, organization: nil) == nil, "a late record does not bring it back"
         )
         #expect(try await self.device().deviceID != device.deviceID, "the machine may enroll as a new device")
         await #expect(throws: AdministrationError.noDevice) { try await delete(device) }
@@ -318,7 +318,7 @@ import WireModel
         let (old, other) = (try await device("till 4"), try await device(machine: "x"))
         #expect(try await told().isEmpty)
         let left = try await device(machine: "y")
-        try await registry.unenroll(device: left.deviceID)
+        try await metadata.unenroll(device: left.deviceID)
         _ = try await device(machine: "y")
         _ = try await device(previous: other, machine: "x")
         #expect(try await told().isEmpty, "one that has left, and one that comes again as itself")
@@ -336,40 +336,40 @@ import WireModel
     @Test func aPredecessorIsWhatAnAdministratorSaysAndASuccessorIsOnlyPossible() async throws {
         let (old, new, other) = (try await device(), try await device(), try await device(machine: "x"))
         func lineage(_ device: EnrollResult) async throws -> DeviceLineage {
-            try await registry.lineage(of: try #require(try await registry.device(device.deviceID, organization: nil)))
+            try await metadata.lineage(of: try #require(try await metadata.device(device.deviceID, organization: nil)))
         }
         #expect(try await lineage(old).possibleSuccessors == [new.deviceID])
-        _ = try await registry.setPredecessor(old.deviceID, of: new.deviceID, organization: "default", by: .commandLine)
+        _ = try await metadata.setPredecessor(old.deviceID, of: new.deviceID, organization: "default", by: .commandLine)
         #expect(try await lineage(new).predecessors == [old.deviceID])
         #expect(try await lineage(old).possibleSuccessors.isEmpty)
-        _ = try await registry.setPredecessor(new.deviceID, of: other.deviceID, organization: nil, by: .commandLine)
+        _ = try await metadata.setPredecessor(new.deviceID, of: other.deviceID, organization: nil, by: .commandLine)
         #expect(try await lineage(other).predecessors == [new.deviceID, old.deviceID])
         await #expect(throws: AdministrationError.self, "a circle") {
-            _ = try await registry.setPredecessor(other.deviceID, of: old.deviceID, organization: nil, by: .commandLine)
+            _ = try await metadata.setPredecessor(other.deviceID, of: old.deviceID, organization: nil, by: .commandLine)
         }
         try await delete(old)
         #expect(try await lineage(new).predecessors == [old.deviceID], "a deleted device's logs are still there")
-        _ = try await registry.setPredecessor(nil, of: new.deviceID, organization: nil, by: .commandLine)
+        _ = try await metadata.setPredecessor(nil, of: new.deviceID, organization: nil, by: .commandLine)
         #expect(try await lineage(new).predecessors.isEmpty)
     }
 
     @Test func theListFollowsEveryChangeOfADevice() async throws {
         var query = DeviceQuery()
         query.text = "lobby"
-        func found() async throws -> Int { try await registry.devices(query, after: nil, limit: 10).total }
+        func found() async throws -> Int { try await metadata.devices(query, after: nil, limit: 10).total }
         #expect(try await found() == 0)
         let one = try await device("lobby")
         #expect(try await found() == 1)
         query.sort = .lastSeen
-        registry.seen(one.deviceID, DeviceObservation(at: clock.now() + 5))
-        #expect(try await registry.devices(query, after: nil, limit: 10).devices.first?.lastSeen == clock.now() + 5)
-        try await registry.unenroll(device: one.deviceID)
+        metadata.seen(one.deviceID, DeviceObservation(at: clock.now() + 5))
+        #expect(try await metadata.devices(query, after: nil, limit: 10).devices.first?.lastSeen == clock.now() + 5)
+        try await metadata.unenroll(device: one.deviceID)
         query.states = [.left]
         #expect(try await found() == 1)
         var request = WireEnrollRequest()
         request.deviceName = "hall"
         (request.deviceID, request.previousCredential) = (one.deviceID.data, one.credential)
-        _ = try await registry.enroll(token: first.enrollmentToken, request: request)
+        _ = try await metadata.enroll(token: first.enrollmentToken, request: request)
         #expect(try await found() == 0)
         (query.text, query.states) = ("hall", [.enrolled])
         #expect(try await found() == 1)
@@ -392,15 +392,15 @@ import WireModel
                 var beacon = WireBeacon()
                 beacon.userFullName = "u\(Int.random(in: 0..<3, using: &generator))"
                 beacon.compromised = Bool.random(using: &generator) ? .yes : .no
-                registry.seen(
+                metadata.seen(
                     chosen.deviceID,
                     DeviceObservation(
                         at: clock.now(), beacon: Bool.random(using: &generator) ? beacon : nil,
                         expectedBeaconSeconds: 60,
                         profileRevision: .random(in: 1...3, using: &generator)))
-            case (6, let chosen?): try? await registry.unenroll(device: chosen.deviceID)
+            case (6, let chosen?): try? await metadata.unenroll(device: chosen.deviceID)
             case (7, let chosen?):
-                _ = try? await registry.revokeDevice(chosen.deviceID, organization: nil, by: .commandLine)
+                _ = try? await metadata.revokeDevice(chosen.deviceID, organization: nil, by: .commandLine)
             case (8, let chosen?):
                 if let again = try? await device("again", previous: chosen) {
                     devices.removeAll { $0.deviceID == chosen.deviceID }
@@ -415,14 +415,14 @@ import WireModel
             query.isDescending = .random(using: &generator)
             query.text = ["", "", "n1", "u2", "again"].randomElement(using: &generator) ?? ""
             if Bool.random(using: &generator) { query.compromised = .yes }
-            let listed = try await registry.devices(query, after: nil, limit: 1000)
-            let stored = try await registry.devices(organization: nil, after: nil, limit: 1000).devices
+            let listed = try await metadata.devices(query, after: nil, limit: 1000)
+            let stored = try await metadata.devices(organization: nil, after: nil, limit: 1000).devices
             let fresh = DeviceIndex()
             stored.forEach(fresh.insert)
             let expected = fresh.page(query, after: nil, limit: 1000, at: clock.now())
             #expect(
                 listed.devices.map(\.id) == expected.ids && listed.total == expected.total, "\(query) after \(history)")
-            let adoption = try await registry.profileAdoption(organization: "default")
+            let adoption = try await metadata.profileAdoption(organization: "default")
             #expect(adoption == fresh.adoption(organization: "default"))
         }
     }

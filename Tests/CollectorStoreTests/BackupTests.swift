@@ -47,12 +47,12 @@ import WireModel
     }
 
     @Test func aBackupTakenWhileDevicesSendIsWholeAndTheyGoOnAfterIt() async throws {
-        let (registry, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
+        let (metadata, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         let store = try openStore(data)
         var devices: [ScriptedDevice] = []
         for _ in 0..<4 {
-            let id = try await registry.enroll(token: token, request: WireEnrollRequest()).deviceID
+            let id = try await metadata.enroll(token: token, request: WireEnrollRequest()).deviceID
             for stream in StreamName.allCases { devices.append(ScriptedDevice(device: id, stream: stream)) }
         }
         // A day before, so that a file has been closed.
@@ -90,13 +90,13 @@ import WireModel
             try await store.drain(&devices[place])
         }
         await store.shutDown()
-        await registry.close()
+        await metadata.close()
 
         let report = try restore()
         try await expectWhole(restored)
         let (again, _) = try MetadataService.open(directory: restored, clock: clock, logger: quietLogger)
-        #expect(again.collectorID == registry.collectorID && again.incarnationID == report.incarnation)
-        #expect(again.incarnationID != registry.incarnationID)
+        #expect(again.collectorID == metadata.collectorID && again.incarnationID == report.incarnation)
+        #expect(again.incarnationID != metadata.incarnationID)
         await again.close()
 
         // What came after the backup is lost, and told; what they send now is stored once.
@@ -180,16 +180,16 @@ import WireModel
     }
 
     @Test func commandsOfBeforeAreNotGivenAgain() async throws {
-        let (registry, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
-        let enrolled = try await registry.enroll(
+        let (metadata, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
+        let enrolled = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
-        _ = try await registry.issue(
+        _ = try await metadata.issue(
             NewCommand(
                 device: enrolled.deviceID, action: .wipe(.init()), expires: ManualStoreClock.start + 900_000_000,
                 issuer: .commandLine,
                 idempotencyKey: nil, request: Data()), organization: "default")
         try await takeBackup()
-        await registry.close()
+        await metadata.close()
         #expect(try restore().endedCommands == 1)
         let (again, first) = try MetadataService.open(directory: restored, clock: clock, logger: quietLogger)
         #expect(first == nil)

@@ -38,29 +38,29 @@ import WireModel
     @Test func whatADeviceDoesAboutItsIdentityIsToldAsItsOwn() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         var request = WireEnrollRequest()
         request.deviceName = "kiosk"
-        let device = try await registry.enroll(token: token, request: request)
-        for _ in 0..<5 { _ = try await registry.rotateCredential(device: device.deviceID) }
+        let device = try await metadata.enroll(token: token, request: request)
+        for _ in 0..<5 { _ = try await metadata.rotateCredential(device: device.deviceID) }
         (request.deviceID, request.previousCredential) = (device.deviceID.data, "ws1d_guessed")
         for _ in 0..<3 {
             await #expect(throws: EnrollError.deviceConflict) {
-                _ = try await registry.enroll(token: token, request: request)
+                _ = try await metadata.enroll(token: token, request: request)
             }
         }
         request.previousCredential = device.credential
-        _ = try await registry.enroll(token: token, request: request)
-        try await registry.unenroll(device: device.deviceID)
-        _ = try await registry.revokeDevice(device.deviceID, organization: nil, by: .commandLine)
+        _ = try await metadata.enroll(token: token, request: request)
+        try await metadata.unenroll(device: device.deviceID)
+        _ = try await metadata.revokeDevice(device.deviceID, organization: nil, by: .commandLine)
         clock.advance(seconds: 3600)
         await #expect(throws: EnrollError.deviceRevoked) {
-            _ = try await registry.enroll(token: token, request: request)
+            _ = try await metadata.enroll(token: token, request: request)
         }
         let actor = "device \(device.deviceID)"
-        let rows = try await registry.audit(AuditQuery(organization: "default", actor: actor), below: nil, limit: 100)
+        let rows = try await metadata.audit(AuditQuery(organization: "default", actor: actor), below: nil, limit: 100)
             .rows.reversed()
         #expect(
             rows.map(\.entry.action) == [
@@ -68,33 +68,33 @@ import WireModel
             ])
         #expect(rows.map(\.entry.outcome) == [.done, .done, .refused, .done, .done, .refused])
         #expect(rows.allSatisfy { $0.entry.subject == device.deviceID.description && $0.entry.actor.token == nil })
-        let tokens = try await registry.tokens().filter { $0.kind == .enrollment }.map(\.id)
+        let tokens = try await metadata.tokens().filter { $0.kind == .enrollment }.map(\.id)
         #expect(rows.first?.entry.detail == ["enrollmentToken": tokens[0], "name": "kiosk"])
         #expect(
             !rows.contains {
                 "\($0)".contains(device.credential) || "\($0)".contains(token) || "\($0)".contains("guessed")
             })
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func anotherOrganizationsTokenIsNotNamedToWhoseDeviceItIs() async throws {
         let directory = try TemporaryDirectory()
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
-        let device = try await registry.enroll(
+        let device = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
-        try await registry.createOrganization("west")
-        let west = try await registry.createEnrollmentToken(organization: "west")
+        try await metadata.createOrganization("west")
+        let west = try await metadata.createEnrollmentToken(organization: "west")
         var request = WireEnrollRequest()
         (request.deviceID, request.previousCredential) = (device.deviceID.data, device.credential)
         await #expect(throws: EnrollError.deviceConflict) {
-            _ = try await registry.enroll(token: west.token, request: request)
+            _ = try await metadata.enroll(token: west.token, request: request)
         }
         let query = AuditQuery(action: .deviceConflict)
-        let rows = try await registry.audit(query, below: nil, limit: 10).rows
+        let rows = try await metadata.audit(query, below: nil, limit: 10).rows
         #expect(rows.map(\.entry.organization) == ["default"])
         #expect(rows.map(\.entry.detail) == [["reason": "credential-not-proved"]])
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func whatDevicesDoNeverPushesOutWhatPeopleDo() throws {

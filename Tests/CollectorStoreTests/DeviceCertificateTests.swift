@@ -5,18 +5,18 @@ import WireModel
 
 @testable import CollectorStore
 
-/// Which client certificates the registry holds for a device's.
+/// Which client certificates the metadata holds for a device's.
 @Suite struct DeviceCertificateTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
-    private let registry: MetadataService
+    private let metadata: MetadataService
     private let token: String
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
-        self.registry = registry
+        self.metadata = metadata
         token = try #require(created).enrollmentToken
     }
 
@@ -28,56 +28,56 @@ import WireModel
     }
 
     private func held(_ enrolled: EnrollResult) async throws -> [UInt8] {
-        guard case .device(let device) = try await registry.authenticateDevice(credential: enrolled.credential) else {
+        guard case .device(let device) = try await metadata.authenticateDevice(credential: enrolled.credential) else {
             return []
         }
-        let shown = try await registry.device(enrolled.deviceID, organization: nil)
+        let shown = try await metadata.device(enrolled.deviceID, organization: nil)
         #expect(shown?.certificates == device.certificates)
         return device.certificates.map { $0.fingerprint[0] }
     }
 
     @Test func theFirstUseOfOneEndsThoseBeforeItAndNoneAfter() async throws {
-        let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+        let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
         #expect(try await held(enrolled) == [])
         for number in 1...3 as ClosedRange<UInt8> {
-            try await registry.keepCertificate(certificate(number), device: enrolled.deviceID, reason: "renewal")
+            try await metadata.keepCertificate(certificate(number), device: enrolled.deviceID, reason: "renewal")
         }
         #expect(try await held(enrolled) == [1, 2, 3])
-        try await registry.noteCertificateUse(certificate(2).fingerprint, device: enrolled.deviceID)
+        try await metadata.noteCertificateUse(certificate(2).fingerprint, device: enrolled.deviceID)
         #expect(try await held(enrolled) == [2, 3])
-        let row = try #require(try await registry.device(enrolled.deviceID, organization: nil))
+        let row = try #require(try await metadata.device(enrolled.deviceID, organization: nil))
         #expect(row.certificates.map(\.used) == [clock.now(), nil])
         // One that is not the device's ends nothing.
-        try await registry.noteCertificateUse(certificate(9).fingerprint, device: enrolled.deviceID)
+        try await metadata.noteCertificateUse(certificate(9).fingerprint, device: enrolled.deviceID)
         #expect(try await held(enrolled) == [2, 3])
     }
 
     @Test func ofThoseThatAreNotUsedTheNewestFewStayBesideTheOneThatIs() async throws {
-        let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
-        try await registry.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
-        try await registry.noteCertificateUse(certificate(1).fingerprint, device: enrolled.deviceID)
+        let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
+        try await metadata.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
+        try await metadata.noteCertificateUse(certificate(1).fingerprint, device: enrolled.deviceID)
         for number in 2...9 as ClosedRange<UInt8> {
-            try await registry.keepCertificate(certificate(number), device: enrolled.deviceID, reason: "renewal")
+            try await metadata.keepCertificate(certificate(number), device: enrolled.deviceID, reason: "renewal")
         }
         #expect(try await held(enrolled) == [1, 6, 7, 8, 9])
     }
 
     @Test func whoHasLeftOrIsDeletedHasNone() async throws {
-        let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
-        try await registry.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
-        try await registry.unenroll(device: enrolled.deviceID)
-        #expect(try await registry.device(enrolled.deviceID, organization: nil)?.certificates == [])
+        let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
+        try await metadata.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
+        try await metadata.unenroll(device: enrolled.deviceID)
+        #expect(try await metadata.device(enrolled.deviceID, organization: nil)?.certificates == [])
         await #expect(throws: StoreError.self) {
-            try await registry.keepCertificate(certificate(2), device: enrolled.deviceID, reason: "renewal")
+            try await metadata.keepCertificate(certificate(2), device: enrolled.deviceID, reason: "renewal")
         }
-        await registry.close()
+        await metadata.close()
     }
 
     /// A device that renews as often as it can must not push out what people did.
     @Test func whatDevicesDoDoesNotPushOutWhatPeopleDid() async throws {
-        let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
-        _ = try await registry.createPersonToken(name: "someone", role: .viewer, organization: "default")
-        await registry.close()
+        let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
+        _ = try await metadata.createPersonToken(name: "someone", role: .viewer, organization: "default")
+        await metadata.close()
         let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
         let table = AuditTable(connection: connection)
         let entry = AuditEntry(

@@ -50,15 +50,15 @@ import WireModel
         #expect(report.isWhole && report.records == 153 + 15 * 3, "\(report.findings)")
     }
 
-    @Test func itsRegistryAndNoticesAreThere() async throws {
+    @Test func itsMetadataAndNoticesAreThere() async throws {
         let clock = ManualStoreClock()
         clock.advance(days: 3)
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         #expect(created == nil, "it is no first start")
-        let devices = try await registry.devices(organization: "default", after: nil, limit: 10).devices
+        let devices = try await metadata.devices(organization: "default", after: nil, limit: 10).devices
         #expect(devices.count == 5 && devices.count { $0.test } == 4)
-        await registry.close()
+        await metadata.close()
         let database = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readOnly))
         let notices = try database.prepare("SELECT count(*), count(ended) FROM notice")
         #expect(try notices.step() && notices.int(0) == 2 && notices.int(1) == 1, "one lasts, one has ended")

@@ -6,11 +6,11 @@ import WireModel
 @Suite struct EnrollmentRepeatTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
-    private let registry: MetadataService
+    private let metadata: MetadataService
 
     init() throws {
         directory = try TemporaryDirectory()
-        (registry, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
     }
 
     private func request(_ id: UInt8 = 1, machine: String = "m", previous: EnrollResult? = nil) -> WireEnrollRequest {
@@ -23,40 +23,40 @@ import WireModel
     }
 
     private func token(uses: Int? = nil) async throws -> (id: String, token: String) {
-        try await registry.createEnrollmentToken(organization: "default", maximumUses: uses)
+        try await metadata.createEnrollmentToken(organization: "default", maximumUses: uses)
     }
 
     private func isKnown(_ credential: String) async throws -> Bool {
-        if case .device = try await registry.authenticateDevice(credential: credential) { true } else { false }
+        if case .device = try await metadata.authenticateDevice(credential: credential) { true } else { false }
     }
 
     @Test func askedAgainItIsTheSameDeviceWithAFreshCredentialAndNoSecondUse() async throws {
         let token = try await token(uses: 1)
-        let first = try await registry.enroll(token: token.token, request: request())
-        try await registry.checkEnrollmentToken(token.token)
-        let second = try await registry.enroll(token: token.token, request: request())
+        let first = try await metadata.enroll(token: token.token, request: request())
+        try await metadata.checkEnrollmentToken(token.token)
+        let second = try await metadata.enroll(token: token.token, request: request())
         #expect(
             second.deviceID == first.deviceID && second.enrollmentID == first.enrollmentID
                 && first.enrollmentID.count == 16)
         #expect(second.credential != first.credential)
         #expect(try await isKnown(second.credential))
         #expect(try await !isKnown(first.credential))
-        #expect(try await registry.tokens().first { $0.id == token.id }?.uses == 1)
-        #expect(try await registry.devices(organization: nil, after: nil, limit: 10).devices.count == 1)
+        #expect(try await metadata.tokens().first { $0.id == token.id }?.uses == 1)
+        #expect(try await metadata.devices(organization: nil, after: nil, limit: 10).devices.count == 1)
         // Someone else with the token that is used up.
         await #expect(throws: EnrollError.tokenUsedUp) {
-            _ = try await registry.enroll(token: token.token, request: request(2))
+            _ = try await metadata.enroll(token: token.token, request: request(2))
         }
     }
 
     @Test func anotherRequestMachineOrTokenIsAnotherDevice() async throws {
         let (one, other) = (try await token(), try await token())
-        let first = try await registry.enroll(token: one.token, request: request())
+        let first = try await metadata.enroll(token: one.token, request: request())
         let ids = [
             first.deviceID,
-            try await registry.enroll(token: one.token, request: request(2)).deviceID,
-            try await registry.enroll(token: one.token, request: request(machine: "n")).deviceID,
-            try await registry.enroll(token: other.token, request: request()).deviceID,
+            try await metadata.enroll(token: one.token, request: request(2)).deviceID,
+            try await metadata.enroll(token: one.token, request: request(machine: "n")).deviceID,
+            try await metadata.enroll(token: other.token, request: request()).deviceID,
         ]
         #expect(Set(ids).count == 4)
         #expect(try await isKnown(first.credential))
@@ -64,47 +64,47 @@ import WireModel
 
     @Test func aWeekLaterItIsANewRequest() async throws {
         let token = try await token()
-        let first = try await registry.enroll(token: token.token, request: request())
+        let first = try await metadata.enroll(token: token.token, request: request())
         clock.advance(seconds: 7 * 86_400 - 1)
-        #expect(try await registry.enroll(token: token.token, request: request()).deviceID == first.deviceID)
+        #expect(try await metadata.enroll(token: token.token, request: request()).deviceID == first.deviceID)
         clock.advance(seconds: 1)
-        #expect(try await registry.enroll(token: token.token, request: request()).deviceID != first.deviceID)
+        #expect(try await metadata.enroll(token: token.token, request: request()).deviceID != first.deviceID)
     }
 
     @Test func withoutARequestIdEveryRequestIsNew() async throws {
         let token = try await token()
         var plain = request()
         plain.requestID = Data()
-        let first = try await registry.enroll(token: token.token, request: plain)
-        #expect(try await registry.enroll(token: token.token, request: plain).deviceID != first.deviceID)
+        let first = try await metadata.enroll(token: token.token, request: plain)
+        #expect(try await metadata.enroll(token: token.token, request: plain).deviceID != first.deviceID)
     }
 
     @Test func reEnrollmentIsAnotherEnrollmentOfTheSameDeviceAndItsRepeatTheSame() async throws {
         let token = try await token()
-        let first = try await registry.enroll(token: token.token, request: request())
-        let second = try await registry.enroll(token: token.token, request: request(2, previous: first))
+        let first = try await metadata.enroll(token: token.token, request: request())
+        let second = try await metadata.enroll(token: token.token, request: request(2, previous: first))
         #expect(second.deviceID == first.deviceID && second.deviceKept && second.enrollmentID != first.enrollmentID)
-        let third = try await registry.enroll(token: token.token, request: request(2, previous: first))
+        let third = try await metadata.enroll(token: token.token, request: request(2, previous: first))
         #expect(third.enrollmentID == second.enrollmentID && third.deviceKept && third.deviceID == first.deviceID)
     }
 
     @Test func aDeviceThatLeftIsNotBroughtBackByARepeat() async throws {
         let token = try await token()
-        let first = try await registry.enroll(token: token.token, request: request())
-        try await registry.unenroll(device: first.deviceID)
-        #expect(try await registry.device(first.deviceID, organization: nil)?.left == clock.now())
-        #expect(try await registry.enroll(token: token.token, request: request()).deviceID != first.deviceID)
-        let back = try await registry.enroll(token: token.token, request: request(3, previous: first))
+        let first = try await metadata.enroll(token: token.token, request: request())
+        try await metadata.unenroll(device: first.deviceID)
+        #expect(try await metadata.device(first.deviceID, organization: nil)?.left == clock.now())
+        #expect(try await metadata.enroll(token: token.token, request: request()).deviceID != first.deviceID)
+        let back = try await metadata.enroll(token: token.token, request: request(3, previous: first))
         #expect(back.deviceID == first.deviceID)
-        #expect(try await registry.device(first.deviceID, organization: nil)?.left == nil)
+        #expect(try await metadata.device(first.deviceID, organization: nil)?.left == nil)
     }
 
     @Test func aRevokedTokenIsRefusedForARepeatToo() async throws {
         let token = try await token()
-        _ = try await registry.enroll(token: token.token, request: request())
-        try await registry.revokeToken(token.id)
+        _ = try await metadata.enroll(token: token.token, request: request())
+        try await metadata.revokeToken(token.id)
         await #expect(throws: EnrollError.tokenRevoked) {
-            _ = try await registry.enroll(token: token.token, request: request())
+            _ = try await metadata.enroll(token: token.token, request: request())
         }
     }
 
@@ -112,8 +112,8 @@ import WireModel
         var long = request()
         long.deviceName = "a" + String(repeating: "ü", count: 10_000)
         long.application = String(repeating: "x", count: 255)
-        let device = try await registry.enroll(token: try await token().token, request: long)
-        let row = try #require(try await registry.device(device.deviceID, organization: nil))
+        let device = try await metadata.enroll(token: try await token().token, request: long)
+        let row = try #require(try await metadata.device(device.deviceID, organization: nil))
         #expect(row.name == "a" + String(repeating: "ü", count: 127) && row.application == long.application)
     }
 }

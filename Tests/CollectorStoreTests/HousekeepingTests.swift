@@ -78,9 +78,9 @@ import WireModel
     }
 
     @Test func whatHappensToDevicesIsANoticeOfTheirOrganization() async throws {
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
-        let known = try await registry.enroll(
+        let known = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest()
         ).deviceID
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
@@ -119,7 +119,7 @@ import WireModel
         #expect(
             counts[.queueDamaged].notices == 1 && counts[.queueDamaged].raised == 1
                 && counts[.queueDamaged].lasting == 0)
-        let conflicts = try await registry.audit(AuditQuery(action: .deviceConflict), below: nil, limit: 10).rows.map(
+        let conflicts = try await metadata.audit(AuditQuery(action: .deviceConflict), below: nil, limit: 10).rows.map(
             \.entry)
         #expect(
             conflicts.map(\.subject) == [known.description]
@@ -136,6 +136,6 @@ import WireModel
         #expect(notices.contains { $0.code == .queueDamaged && $0.detail.hasPrefix("32 records of the sample stream") })
         await archive.close()
         await store.shutDown()
-        await registry.close()
+        await metadata.close()
     }
 }

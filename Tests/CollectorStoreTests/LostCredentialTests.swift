@@ -14,9 +14,9 @@ import WireModel
 
     private func path(_ name: String) -> String { "\(parent.path)/\(name)" }
 
-    private func open(_ name: String) throws -> (registry: MetadataService, token: String?) {
-        let (registry, first) = try MetadataService.open(directory: path(name), clock: clock, logger: quietLogger)
-        return (registry, first?.enrollmentToken)
+    private func open(_ name: String) throws -> (metadata: MetadataService, token: String?) {
+        let (metadata, first) = try MetadataService.open(directory: path(name), clock: clock, logger: quietLogger)
+        return (metadata, first?.enrollmentToken)
     }
 
     private func takeBackup(of name: String, to output: String) async throws {
@@ -32,7 +32,7 @@ import WireModel
     {
         _ = try StoreRestore(from: path(backup), to: path(name), newCredentialKey: newCredentialKey, clock: clock)
             .restore()
-        return try open(name).registry
+        return try open(name).metadata
     }
 
     private func request(_ id: DeviceID? = nil, previous: String = "") -> WireEnrollRequest {
@@ -43,19 +43,19 @@ import WireModel
         return request
     }
 
-    /// What the registry makes of an id with a credential.
+    /// What the metadata makes of an id with a credential.
     private func ask(
-        _ registry: MetadataService, _ token: String, _ id: DeviceID, _ previous: String
+        _ metadata: MetadataService, _ token: String, _ id: DeviceID, _ previous: String
     ) async -> Result<EnrollResult, EnrollError> {
         do throws(EnrollError) {
-            return .success(try await registry.enroll(token: token, request: request(id, previous: previous)))
+            return .success(try await metadata.enroll(token: token, request: request(id, previous: previous)))
         } catch {
             return .failure(error)
         }
     }
 
-    private func isKnown(_ registry: MetadataService, _ credential: String) async throws -> Bool {
-        if case .device = try await registry.authenticateDevice(credential: credential) { true } else { false }
+    private func isKnown(_ metadata: MetadataService, _ credential: String) async throws -> Bool {
+        if case .device = try await metadata.authenticateDevice(credential: credential) { true } else { false }
     }
 
     @Test func aDeviceThatEnrolledSinceTheBackupKeepsItsIdByItsCredential() async throws {
@@ -66,9 +66,9 @@ import WireModel
         let other = try await live.enroll(token: token, request: request())
         await live.close()
 
-        let registry = try restore("restored", from: "backup")
+        let metadata = try restore("restored", from: "backup")
         #expect(
-            try await !isKnown(registry, lost.credential), "the credential alone admits nobody: enrolling takes a token"
+            try await !isKnown(metadata, lost.credential), "the credential alone admits nobody: enrolling takes a token"
         )
         let strange = [
             "", "from before the restore", "ws1d_x", other.credential, lost.credential + "A",
@@ -76,16 +76,16 @@ import WireModel
             Secret(.device).text,
         ]
         for previous in strange {
-            let result = try await ask(registry, token, lost.deviceID, previous).get()
+            let result = try await ask(metadata, token, lost.deviceID, previous).get()
             #expect(result.deviceID != lost.deviceID && !result.deviceKept, "\(previous) does not prove the id")
         }
-        let kept = try await ask(registry, token, lost.deviceID, lost.credential).get()
+        let kept = try await ask(metadata, token, lost.deviceID, lost.credential).get()
         #expect(kept.deviceID == lost.deviceID && kept.deviceKept)
-        #expect(try await isKnown(registry, kept.credential))
+        #expect(try await isKnown(metadata, kept.credential))
         #expect(
-            await ask(registry, token, lost.deviceID, lost.credential).failure == .deviceConflict,
-            "what the lost time proves it proves once: the registry has issued a newer credential since")
-        await registry.close()
+            await ask(metadata, token, lost.deviceID, lost.credential).failure == .deviceConflict,
+            "what the lost time proves it proves once: the metadata has issued a newer credential since")
+        await metadata.close()
     }
 
     @Test func aDeviceThatRenewedItsCredentialTwiceSinceTheBackupKeepsItsId() async throws {
@@ -104,16 +104,16 @@ import WireModel
         #expect(try await isKnown(live, fourth))
         await live.close()
 
-        let registry = try restore("restored", from: "backup")
+        let metadata = try restore("restored", from: "backup")
         #expect(
-            await ask(registry, token, device.deviceID, device.credential).failure == .deviceConflict,
+            await ask(metadata, token, device.deviceID, device.credential).failure == .deviceConflict,
             "one that was followed by another before the backup is a stolen one")
-        let kept = try await ask(registry, token, device.deviceID, fourth).get()
+        let kept = try await ask(metadata, token, device.deviceID, fourth).get()
         #expect(kept.deviceID == device.deviceID && kept.deviceKept)
         #expect(
-            await ask(registry, token, device.deviceID, third).failure == .deviceConflict,
-            "the registry has issued a newer one")
-        await registry.close()
+            await ask(metadata, token, device.deviceID, third).failure == .deviceConflict,
+            "the metadata has issued a newer one")
+        await metadata.close()
     }
 
     @Test func whoIsRevokedOrDeletedStaysOutWhateverItProves() async throws {
@@ -125,16 +125,16 @@ import WireModel
         let lost = try await live.enroll(token: token, request: request())
         await live.close()
 
-        let registry = try restore("restored", from: "backup")
-        _ = try await registry.revokeDevice(known.deviceID, organization: nil, by: .commandLine)
-        #expect(await ask(registry, token, known.deviceID, newest).failure == .deviceRevoked)
-        let back = try await ask(registry, token, lost.deviceID, lost.credential).get()
-        try await registry.deleteDevice(
+        let metadata = try restore("restored", from: "backup")
+        _ = try await metadata.revokeDevice(known.deviceID, organization: nil, by: .commandLine)
+        #expect(await ask(metadata, token, known.deviceID, newest).failure == .deviceRevoked)
+        let back = try await ask(metadata, token, lost.deviceID, lost.credential).get()
+        try await metadata.deleteDevice(
             back.deviceID, enrollment: back.enrollmentID, organization: nil, by: .commandLine)
         for credential in [lost.credential, back.credential] {
-            #expect(await ask(registry, token, lost.deviceID, credential).failure == .deviceRevoked)
+            #expect(await ask(metadata, token, lost.deviceID, credential).failure == .deviceRevoked)
         }
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func aSecondRestoreFromTheSameBackupKnowsWhatTheFirstIssued() async throws {
@@ -145,9 +145,9 @@ import WireModel
         let between = try restore("between", from: "backup")
         let lost = try await between.enroll(token: token, request: request())
         await between.close()
-        let registry = try restore("restored", from: "backup")
-        #expect(try await ask(registry, token, lost.deviceID, lost.credential).get().deviceKept)
-        await registry.close()
+        let metadata = try restore("restored", from: "backup")
+        #expect(try await ask(metadata, token, lost.deviceID, lost.credential).get().deviceKept)
+        await metadata.close()
     }
 
     /// What the key of a stolen backup opens.
@@ -208,14 +208,14 @@ import WireModel
         try connection.setUserVersion(5)
         try connection.close()
 
-        let (registry, _) = try open("live")
-        let row = try #require(try await registry.device(device.deviceID, organization: nil))
-        #expect(row.enrollmentToken == (try await registry.tokens().first { $0.kind == .enrollment }?.id))
-        #expect(try await isKnown(registry, plain.text), "a credential without a proof is good until it is rotated")
-        let rotated = try await registry.rotateCredential(device: device.deviceID)
+        let (metadata, _) = try open("live")
+        let row = try #require(try await metadata.device(device.deviceID, organization: nil))
+        #expect(row.enrollmentToken == (try await metadata.tokens().first { $0.kind == .enrollment }?.id))
+        #expect(try await isKnown(metadata, plain.text), "a credential without a proof is good until it is rotated")
+        let rotated = try await metadata.rotateCredential(device: device.deviceID)
         #expect(DeviceCredential(rotated) != nil && DeviceCredential(plain.text) == nil)
-        #expect(try await isKnown(registry, rotated))
-        await registry.close()
+        #expect(try await isKnown(metadata, rotated))
+        await metadata.close()
         let service = try NoticeService(directory: path("live"), clock: clock, logger: quietLogger)
         let unposted = try await service.unposted(since: 0, limit: 10)
         #expect(

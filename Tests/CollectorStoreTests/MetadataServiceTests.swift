@@ -8,14 +8,14 @@ import WireModel
 @Suite struct MetadataServiceTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
-    private let registry: MetadataService
+    private let metadata: MetadataService
     private let first: FirstStart
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
-        self.registry = registry
+        self.metadata = metadata
         first = try #require(created)
     }
 
@@ -31,15 +31,15 @@ import WireModel
 
     private func fault(_ token: String, _ request: WireEnrollRequest) async -> EnrollError? {
         do throws(EnrollError) {
-            _ = try await registry.enroll(token: token, request: request)
+            _ = try await metadata.enroll(token: token, request: request)
             return nil
         } catch { return error }
     }
 
     @Test func theFirstStartMakesIdsTokensAndTheDefaultProfileOnce() async throws {
-        let person = try #require(try await registry.authenticatePerson(token: first.administratorToken))
+        let person = try #require(try await metadata.authenticatePerson(token: first.administratorToken))
         #expect(person.role == .administrator && person.organization == nil)
-        let given = try await registry.deviceProfile(of: ProfileScope(organization: "default"))
+        let given = try await metadata.deviceProfile(of: ProfileScope(organization: "default"))
         let profile = try WireProfile.decode(given.bytes)
         #expect(
             given.revision == 1 && profile.privacyKey.count == 32 && profile.revision == 1
@@ -47,11 +47,11 @@ import WireModel
         #expect(
             profile.analytics.enabled && profile.logging.level == .information
                 && !profile.sampling.modules.contains("gps"))
-        await registry.close()
+        await metadata.close()
         let (again, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
         #expect(
-            created == nil && again.collectorID == registry.collectorID && again.incarnationID == registry.incarnationID
+            created == nil && again.collectorID == metadata.collectorID && again.incarnationID == metadata.incarnationID
         )
         #expect(try await again.authenticatePerson(token: first.administratorToken) == person)
         await again.close()
@@ -66,16 +66,16 @@ import WireModel
             }
         }
         let delivered = Mutex<FirstStart?>(nil)
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger
         ) { made in
             delivered.withLock { $0 = made }
         }
         let first = try #require(created)
         #expect(delivered.withLock { $0 } == first)
-        #expect(try await registry.tokens().count == 2)
-        #expect(try await registry.authenticatePerson(token: first.administratorToken) != nil)
-        await registry.close()
+        #expect(try await metadata.tokens().count == 2)
+        #expect(try await metadata.authenticatePerson(token: first.administratorToken) != nil)
+        await metadata.close()
     }
 
     @Test func aSecondProcessGetsInUse() throws {
@@ -85,128 +85,128 @@ import WireModel
     }
 
     @Test func anEnrolledDeviceIsKnownByItsCredentialAlone() async throws {
-        let result = try await registry.enroll(token: first.enrollmentToken, request: request())
+        let result = try await metadata.enroll(token: first.enrollmentToken, request: request())
         #expect(!result.deviceKept && result.organization == "default" && result.profileRevision == 1)
         for _ in 0..<2 {
-            guard case .device(let device) = try await registry.authenticateDevice(credential: result.credential) else {
+            guard case .device(let device) = try await metadata.authenticateDevice(credential: result.credential) else {
                 Issue.record("not known")
                 return
             }
             #expect(device.id == result.deviceID && device.name == "kiosk" && device.operatingSystem.name == "linux")
         }
-        #expect(try await registry.authenticateDevice(credential: result.credential + "x") == .unknown)
-        #expect(try await registry.authenticateDevice(credential: first.enrollmentToken) == .unknown)
+        #expect(try await metadata.authenticateDevice(credential: result.credential + "x") == .unknown)
+        #expect(try await metadata.authenticateDevice(credential: first.enrollmentToken) == .unknown)
     }
 
     @Test func reEnrollmentKeepsTheIdOnlyWithTheRightCredential() async throws {
-        let old = try await registry.enroll(token: first.enrollmentToken, request: request())
+        let old = try await metadata.enroll(token: first.enrollmentToken, request: request())
         #expect(await fault(first.enrollmentToken, request(old.deviceID)) == .deviceConflict)
         #expect(await fault(first.enrollmentToken, request(old.deviceID, previous: "wrong")) == .deviceConflict)
-        let new = try await registry.enroll(
+        let new = try await metadata.enroll(
             token: first.enrollmentToken, request: request(old.deviceID, previous: old.credential))
         #expect(new.deviceKept && new.deviceID == old.deviceID && new.credential != old.credential)
         // The answer was lost: the device has only its old credential, and it is still good.
-        let again = try await registry.enroll(
+        let again = try await metadata.enroll(
             token: first.enrollmentToken, request: request(old.deviceID, previous: old.credential))
         #expect(again.deviceID == old.deviceID)
-        #expect(try await registry.authenticateDevice(credential: new.credential) == .unknown)
-        guard case .device = try await registry.authenticateDevice(credential: again.credential) else {
+        #expect(try await metadata.authenticateDevice(credential: new.credential) == .unknown)
+        guard case .device = try await metadata.authenticateDevice(credential: again.credential) else {
             Issue.record("the newest credential is not known")
             return
         }
-        #expect(try await registry.authenticateDevice(credential: old.credential) == .unknown)
+        #expect(try await metadata.authenticateDevice(credential: old.credential) == .unknown)
     }
 
     @Test func anIdThatThisCollectorDoesNotKnowIsReplacedByANewOne() async throws {
         for previous in ["", "from before the restore", Secret(.device).text] {
             let id = DeviceID.random()
-            let given = try await registry.enroll(
+            let given = try await metadata.enroll(
                 token: first.enrollmentToken, request: request(id, previous: previous))
             #expect(given.deviceID != id && !given.deviceKept)
         }
     }
 
     @Test func theTokenOfTheFirstStartIsForAHundredDevices() async throws {
-        let token = try #require(try await registry.tokens().first { $0.kind == .enrollment })
+        let token = try #require(try await metadata.tokens().first { $0.kind == .enrollment })
         #expect(token.maximumUses == 100 && token.expires == clock.now() + 30 * 86_400_000_000)
-        for _ in 0..<100 { _ = try await registry.enroll(token: first.enrollmentToken, request: request()) }
+        for _ in 0..<100 { _ = try await metadata.enroll(token: first.enrollmentToken, request: request()) }
         #expect(await fault(first.enrollmentToken, request()) == .tokenUsedUp)
     }
 
     @Test func aTokenForAnUnknownOrganizationIsNotMade() async throws {
-        await #expect(throws: StoreError.self) { _ = try await registry.createEnrollmentToken(organization: "other") }
+        await #expect(throws: StoreError.self) { _ = try await metadata.createEnrollmentToken(organization: "other") }
     }
 
     @Test func enrollmentTokensExpireAreUsedUpAndRevoked() async throws {
         #expect(await fault("nonsense", request()) == .tokenUnknown)
         #expect(await fault(first.administratorToken, request()) == .tokenUnknown)
-        let twice = try await registry.createEnrollmentToken(
+        let twice = try await metadata.createEnrollmentToken(
             organization: "default", expiresInSeconds: 60, maximumUses: 2, note: "shop")
         for _ in 0..<2 { #expect(await fault(twice.token, request()) == nil) }
         #expect(await fault(twice.token, request()) == .tokenUsedUp)
-        let short = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 60)
+        let short = try await metadata.createEnrollmentToken(organization: "default", expiresInSeconds: 60)
         clock.advance(seconds: 60)
         #expect(await fault(short.token, request()) == .tokenExpired)
-        let row = try #require(try await registry.tokens().first { $0.id == twice.id })
+        let row = try #require(try await metadata.tokens().first { $0.id == twice.id })
         #expect(row.uses == 2 && row.maximumUses == 2 && row.name == "shop" && row.kind == .enrollment)
-        let revoked = try await registry.createEnrollmentToken(organization: "default")
-        try await registry.revokeToken(revoked.id)
+        let revoked = try await metadata.createEnrollmentToken(organization: "default")
+        try await metadata.revokeToken(revoked.id)
         #expect(await fault(revoked.token, request()) == .tokenRevoked)
         clock.advance(days: 31)
         #expect(await fault(first.enrollmentToken, request()) == .tokenExpired)
     }
 
     @Test func rotationKeepsTheFormerCredentialUntilTheNewOneIsUsed() async throws {
-        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
-        let next = try await registry.rotateCredential(device: device.deviceID)
-        guard case .device = try await registry.authenticateDevice(credential: device.credential),
-            case .device = try await registry.authenticateDevice(credential: next)
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
+        let next = try await metadata.rotateCredential(device: device.deviceID)
+        guard case .device = try await metadata.authenticateDevice(credential: device.credential),
+            case .device = try await metadata.authenticateDevice(credential: next)
         else {
             Issue.record("one of them is refused")
             return
         }
-        #expect(try await registry.authenticateDevice(credential: device.credential) == .unknown)
-        guard case .device = try await registry.authenticateDevice(credential: next) else {
+        #expect(try await metadata.authenticateDevice(credential: device.credential) == .unknown)
+        guard case .device = try await metadata.authenticateDevice(credential: next) else {
             Issue.record("the new one is refused")
             return
         }
     }
 
     @Test func anUnenrolledDeviceIsRefusedAtOnce() async throws {
-        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
-        _ = try await registry.authenticateDevice(credential: device.credential)
-        try await registry.unenroll(device: device.deviceID)
-        #expect(try await registry.authenticateDevice(credential: device.credential) == .left)
-        await #expect(throws: StoreError.self) { _ = try await registry.rotateCredential(device: device.deviceID) }
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
+        _ = try await metadata.authenticateDevice(credential: device.credential)
+        try await metadata.unenroll(device: device.deviceID)
+        #expect(try await metadata.authenticateDevice(credential: device.credential) == .left)
+        await #expect(throws: StoreError.self) { _ = try await metadata.rotateCredential(device: device.deviceID) }
     }
 
     @Test func whatWasSeenShowsAtOnceAndKeepsWhatIsNotNewer() async throws {
-        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         var beacon = WireBeacon()
         beacon.deviceName = "lobby"
-        registry.seen(device.deviceID, DeviceObservation(at: clock.now(), beacon: beacon))
+        metadata.seen(device.deviceID, DeviceObservation(at: clock.now(), beacon: beacon))
         var identity = WireSystemIdentity()
         identity.hostName = "host"
-        registry.seen(device.deviceID, DeviceObservation(at: clock.now() + 5, identity: identity))
-        registry.seen(.random(), DeviceObservation(at: clock.now(), beacon: beacon))
-        let row = try #require(try await registry.device(device.deviceID, organization: "default"))
+        metadata.seen(device.deviceID, DeviceObservation(at: clock.now() + 5, identity: identity))
+        metadata.seen(.random(), DeviceObservation(at: clock.now(), beacon: beacon))
+        let row = try #require(try await metadata.device(device.deviceID, organization: "default"))
         #expect(
             row.beacon == beacon && row.identity == identity && row.lastSeen == clock.now() + 5
                 && row.lastBeacon == clock.now())
-        #expect(try await registry.device(device.deviceID, organization: "other") == nil)
+        #expect(try await metadata.device(device.deviceID, organization: "other") == nil)
     }
 
     /// Written after each word, or all words at once.
     @Test(arguments: [false, true]) func aPushTokenStaysUntilItIsClearedOrReplaced(atOnce: Bool) async throws {
-        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         func token(_ change: (inout WireBeacon) -> Void) async throws -> String? {
             var beacon = WireBeacon()
             beacon.deviceName = "lobby"
             change(&beacon)
-            registry.seen(
+            metadata.seen(
                 device.deviceID, DeviceObservation(at: clock.now(), beacon: beacon, expectedBeaconSeconds: 60))
             if atOnce { return nil }
-            let row = try #require(try await registry.device(device.deviceID, organization: nil))
+            let row = try #require(try await metadata.device(device.deviceID, organization: nil))
             #expect(row.beacon?.deviceName == "lobby" && row.expectedBeaconSeconds == 60)
             return row.beacon.flatMap { $0.hasPushToken ? $0.pushToken.token : nil }
         }
@@ -216,40 +216,40 @@ import WireModel
         #expect(try await token { _ in } == nil)
         #expect(try await token { $0.pushToken.token = "two" } == (atOnce ? nil : "two"))
         _ = try await token { _ in }
-        let row = try #require(try await registry.device(device.deviceID, organization: nil))
+        let row = try #require(try await metadata.device(device.deviceID, organization: nil))
         #expect(row.beacon?.pushToken.token == "two")
     }
 
     @Test func organizationsHaveAKeyAndProfileOfTheirOwn() async throws {
-        try await registry.createOrganization("west")
-        await #expect(throws: StoreError.self) { try await registry.createOrganization("west") }
+        try await metadata.createOrganization("west")
+        await #expect(throws: StoreError.self) { try await metadata.createOrganization("west") }
         for name in ["", "-a", "a/b", "ü", String(repeating: "x", count: 64), "a b"] {
-            await #expect { try await registry.createOrganization(name) } throws: {
+            await #expect { try await metadata.createOrganization(name) } throws: {
                 ($0 as? StoreError)?.code == .invalid
             }
         }
-        for _ in 1...2 { _ = try await registry.enroll(token: first.enrollmentToken, request: request()) }
-        let listed = try await registry.organizations()
+        for _ in 1...2 { _ = try await metadata.enroll(token: first.enrollmentToken, request: request()) }
+        let listed = try await metadata.organizations()
         #expect(listed.map(\.name) == ["default", "west"])
         #expect(listed.map(\.devices) == [2, 0] && listed.map(\.profileRevision) == [1, 1])
         let keys = try await [
-            registry.deviceProfile(of: ProfileScope(organization: "default")),
-            registry.deviceProfile(of: ProfileScope(organization: "west")),
+            metadata.deviceProfile(of: ProfileScope(organization: "default")),
+            metadata.deviceProfile(of: ProfileScope(organization: "west")),
         ].map { try WireProfile.decode($0.bytes).privacyKey }
         #expect(Set(keys).count == 2)
     }
 
     @Test func commandsAreStillGivenAfterARestartAndNotOnceEnded() async throws {
-        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         for seconds in [60, 600, 600] as [Int64] {
-            _ = try await registry.issue(
+            _ = try await metadata.issue(
                 NewCommand(
                     device: device.deviceID, action: .sendBeacon(.init()), expires: clock.now() + seconds * 1_000_000,
                     issuer: .commandLine,
                     idempotencyKey: nil, request: Data()), organization: nil)
         }
-        let row = try #require(try await registry.device(device.deviceID, organization: nil))
-        let open = registry.openCommands(of: row, at: clock.now())
+        let row = try #require(try await metadata.device(device.deviceID, organization: nil))
+        let open = metadata.openCommands(of: row, at: clock.now())
         #expect(open.count == 3)
         var results: [WireCommandResult] = []
         for (command, state) in [(open[1], WireCommandState.done), (open[2], .notNow)] {
@@ -257,11 +257,11 @@ import WireModel
             (result.commandID, result.state) = (command.id, state)
             results.append(result)
         }
-        registry.noteResults(results, of: device.deviceID, at: clock.now())
+        metadata.noteResults(results, of: device.deviceID, at: clock.now())
         // Another device's word on them counts for nothing.
-        registry.noteResults([results[0]], of: .random(), at: clock.now())
+        metadata.noteResults([results[0]], of: .random(), at: clock.now())
         clock.advance(seconds: 60)
-        await registry.close()
+        await metadata.close()
         let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(again.openCommands(of: row, at: clock.now()).map(\.id) == [open[2].id])
         let states = try await again.commands(of: device.deviceID, below: nil, limit: 10).rows.map {
@@ -274,24 +274,24 @@ import WireModel
     @Test func devicesComeInPages() async throws {
         var ids: [DeviceID] = []
         for _ in 0..<5 {
-            ids.append(try await registry.enroll(token: first.enrollmentToken, request: request()).deviceID)
+            ids.append(try await metadata.enroll(token: first.enrollmentToken, request: request()).deviceID)
         }
         var found: [DeviceID] = []
         var cursor: String?
         repeat {
-            let page = try await registry.devices(organization: "default", after: cursor, limit: 2)
+            let page = try await metadata.devices(organization: "default", after: cursor, limit: 2)
             found += page.devices.map(\.id)
             cursor = page.next
         } while cursor != nil
         #expect(found == ids.sorted { $0.description < $1.description })
-        #expect(try await registry.devices(organization: "other", after: nil, limit: 2).devices.isEmpty)
-        #expect(try await registry.devices(organization: nil, after: nil, limit: 5).devices.count == 5)
+        #expect(try await metadata.devices(organization: "other", after: nil, limit: 2).devices.isEmpty)
+        #expect(try await metadata.devices(organization: nil, after: nil, limit: 5).devices.count == 5)
     }
 
     @Test func noSecretIsOnDisk() async throws {
-        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
-        _ = try await registry.createPersonToken(name: "ann", role: .viewer, organization: "default")
-        await registry.close()
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
+        _ = try await metadata.createPersonToken(name: "ann", role: .viewer, organization: "default")
+        await metadata.close()
         let bytes = try Data(contentsOf: URL(fileURLWithPath: directory.path + "/collector.sqlite"))
         for secret in [first.enrollmentToken, first.administratorToken, device.credential] {
             #expect(bytes.range(of: Data(secret.utf8)) == nil)
@@ -300,14 +300,14 @@ import WireModel
     }
 
     @Test func longListsKeepNeitherEnrollmentNorCredentialWaiting() async throws {
-        let known = try await registry.enroll(token: first.enrollmentToken, request: request())
+        let known = try await metadata.enroll(token: first.enrollmentToken, request: request())
         let (reading, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let registry = registry
+        let metadata = metadata
         try await withThrowingTaskGroup { group in
             // Lists that take until everything else is done; one reader is left.
             for _ in 0..<2 {
                 group.addTask {
-                    let isInTime = try await registry.readers.read { _ in
+                    let isInTime = try await metadata.readers.read { _ in
                         reading.signal()
                         // Bounds a failing test only.
                         return ended.wait(timeout: .now() + 60) == .success
@@ -316,15 +316,15 @@ import WireModel
                 }
             }
             await Task.detached { Self.wait(for: reading, 2) }.value
-            try await registry.checkEnrollmentToken(first.enrollmentToken)
-            let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+            try await metadata.checkEnrollmentToken(first.enrollmentToken)
+            let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
             for credential in [known.credential, device.credential] {
-                guard case .device = try await registry.authenticateDevice(credential: credential) else {
+                guard case .device = try await metadata.authenticateDevice(credential: credential) else {
                     Issue.record("a credential is not known")
                     continue
                 }
             }
-            #expect(try await registry.authenticatePerson(token: first.administratorToken) != nil)
+            #expect(try await metadata.authenticatePerson(token: first.administratorToken) != nil)
             for _ in 0..<2 { ended.signal() }
             try await group.waitForAll()
         }
@@ -336,15 +336,15 @@ import WireModel
 
     @Test func aListShowsEveryChangeThatHasReturned() async throws {
         func names() async throws -> [String] {
-            try await registry.devices(DeviceQuery(), after: nil, limit: 10).devices.map(\.name).sorted()
+            try await metadata.devices(DeviceQuery(), after: nil, limit: 10).devices.map(\.name).sorted()
         }
         #expect(try await names().isEmpty)
-        let device = try await registry.enroll(token: first.enrollmentToken, request: request(name: "one"))
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request(name: "one"))
         #expect(try await names() == ["one"])
-        _ = try await registry.enroll(token: first.enrollmentToken, request: request(name: "two"))
+        _ = try await metadata.enroll(token: first.enrollmentToken, request: request(name: "two"))
         #expect(try await names() == ["one", "two"])
-        let row = try #require(try await registry.device(device.deviceID, organization: nil))
-        try await registry.deleteDevice(
+        let row = try #require(try await metadata.device(device.deviceID, organization: nil))
+        try await metadata.deleteDevice(
             row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
         #expect(try await names() == ["two"])
     }

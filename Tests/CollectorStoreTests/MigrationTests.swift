@@ -93,42 +93,42 @@ import WireModel
     }
 
     private func open(_ directory: TemporaryDirectory) throws -> MetadataService {
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         #expect(created == nil)
-        return registry
+        return metadata
     }
 
     @Test func idsTokensDevicesAndProfilesAreKept() async throws {
         let directory = try firstVersion()
         defer { withExtendedLifetime(directory) {} }
-        let registry = try open(directory)
+        let metadata = try open(directory)
         #expect(
-            registry.collectorID == CollectorID(high: 5, low: 6)
-                && registry.incarnationID == IncarnationID(high: 7, low: 8))
-        #expect(try await registry.authenticatePerson(token: Self.administrator.text)?.role == .administrator)
-        guard case .device(let device) = try await registry.authenticateDevice(credential: Self.credential.text) else {
+            metadata.collectorID == CollectorID(high: 5, low: 6)
+                && metadata.incarnationID == IncarnationID(high: 7, low: 8))
+        #expect(try await metadata.authenticatePerson(token: Self.administrator.text)?.role == .administrator)
+        guard case .device(let device) = try await metadata.authenticateDevice(credential: Self.credential.text) else {
             Issue.record("the device is not known any more")
             return
         }
         #expect(device.name == "kiosk" && device.enrolled == 7 && device.enrollmentID.isEmpty && device.left == nil)
-        let shown = try #require(try await registry.device(Self.device, organization: "west"))
+        let shown = try #require(try await metadata.device(Self.device, organization: "west"))
         #expect(shown.beacon?.deviceName == "lobby" && shown.lastBeacon == 8 && shown.lastSeen == 8)
-        let profile = try #require(try await registry.profile(ProfileScope(organization: "west"), revision: nil))
+        let profile = try #require(try await metadata.profile(ProfileScope(organization: "west"), revision: nil))
         #expect(profile.revision == 4 && profile.profile.beaconSeconds == 77 && profile.author.isEmpty)
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func everyOrganizationGetsAKeyOfItsOwnThatStays() async throws {
         let directory = try firstVersion()
         func keys() async throws -> [Data] {
-            let registry = try open(directory)
+            let metadata = try open(directory)
             var keys: [Data] = []
             for organization in ["default", "west"] {
-                let bytes = try await registry.deviceProfile(of: ProfileScope(organization: organization)).bytes
+                let bytes = try await metadata.deviceProfile(of: ProfileScope(organization: organization)).bytes
                 keys.append(try WireProfile.decode(bytes).privacyKey)
             }
-            await registry.close()
+            await metadata.close()
             return keys
         }
         let first = try await keys()
@@ -139,31 +139,31 @@ import WireModel
     @Test func whatUnenrolledInVersion1HasLeftAndMayComeBack() async throws {
         let directory = try firstVersion()
         defer { withExtendedLifetime(directory) {} }
-        let registry = try open(directory)
-        #expect(try await registry.authenticateDevice(credential: Self.leftCredential.text) == .left)
-        let left = try #require(try await registry.device(Self.leftDevice, organization: nil))
+        let metadata = try open(directory)
+        #expect(try await metadata.authenticateDevice(credential: Self.leftCredential.text) == .left)
+        let left = try #require(try await metadata.device(Self.leftDevice, organization: nil))
         #expect(left.left == 9 && left.revoked == nil)
         var request = WireEnrollRequest()
         request.deviceID = Self.leftDevice.data
         request.previousCredential = Self.leftCredential.text
-        let back = try await registry.enroll(token: Self.enrollment.text, request: request)
+        let back = try await metadata.enroll(token: Self.enrollment.text, request: request)
         #expect(back.deviceKept && back.deviceID == Self.leftDevice && back.enrollmentID.count == 16)
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func aDeviceOfVersion1GetsCommandsOfItsEmptyEnrollment() async throws {
         let directory = try firstVersion()
         defer { withExtendedLifetime(directory) {} }
-        let registry = try open(directory)
-        _ = try await registry.issue(
+        let metadata = try open(directory)
+        _ = try await metadata.issue(
             NewCommand(
                 device: Self.device, action: .sendBeacon(.init()), expires: ManualStoreClock.start + 5,
                 issuer: .commandLine,
                 idempotencyKey: nil,
                 request: Data()), organization: "west")
-        let device = try #require(try await registry.device(Self.device, organization: nil))
-        #expect(registry.openCommands(of: device, at: ManualStoreClock.start).map(\.enrollmentID) == [Data()])
-        await registry.close()
+        let device = try #require(try await metadata.device(Self.device, organization: nil))
+        #expect(metadata.openCommands(of: device, at: ManualStoreClock.start).map(\.enrollmentID) == [Data()])
+        await metadata.close()
     }
 
     @Test func recordFilesThatAreThereAreMissedWhenTheyGo() async throws {
@@ -197,12 +197,12 @@ import WireModel
         try connection.execute("DROP TABLE device_certificate; \(Self.undoingVersion6)")
         try connection.setUserVersion(4)
         try connection.close()
-        let registry = try open(directory)
+        let metadata = try open(directory)
         let certificate = DeviceCertificate(
             fingerprint: Data(count: 32), serial: Data(count: 16), issued: 1, expires: 2)
-        try await registry.keepCertificate(certificate, device: device, reason: "enrollment")
-        #expect(try await registry.device(device, organization: nil)?.certificates == [certificate])
-        await registry.close()
+        try await metadata.keepCertificate(certificate, device: device, reason: "enrollment")
+        #expect(try await metadata.device(device, organization: nil)?.certificates == [certificate])
+        await metadata.close()
     }
 
     @Test func aNewFileHasTheSchemaOfAMigratedOne() async throws {
@@ -218,9 +218,9 @@ import WireModel
         let (old, new) = (try firstVersion(), try TemporaryDirectory())
         defer { withExtendedLifetime((old, new)) {} }
         await (try open(old)).close()
-        let (registry, _) = try MetadataService.open(
+        let (metadata, _) = try MetadataService.open(
             directory: new.path, clock: ManualStoreClock(), logger: quietLogger)
-        await registry.close()
+        await metadata.close()
         #expect(try schema(old) == schema(new) && schema(new).count > 12)
     }
 }

@@ -140,8 +140,8 @@ import WireModel
     }
 
     @Test func lossesOfADeviceAddUp() async throws {
-        let (registry, first) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
-        let device = try await registry.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
+        let (metadata, first) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let device = try await metadata.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
         let service = try service()
         for _ in 0..<3 {
@@ -154,12 +154,12 @@ import WireModel
         #expect(
             notices.map(\.count) == [3, 1] && notices[0].detail.hasPrefix("30 records of the event stream"),
             "\(notices)")
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func aNoticeOfLossesNamesEveryStreamThatLost() async throws {
-        let (registry, first) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
-        let device = try await registry.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
+        let (metadata, first) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let device = try await metadata.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
         let service = try service()
         for kind in [DeviceIncident.Kind.recordsLost, .damagedOnDevice, .identityConflict] {
@@ -173,6 +173,6 @@ import WireModel
         let streams = "the status, event and sample streams"
         #expect(details.count == 3 && details.allSatisfy { $0.contains(streams) }, "\(details)")
         #expect(details.filter { $0.hasPrefix("8 records of ") }.count == 2)
-        await registry.close()
+        await metadata.close()
     }
 }

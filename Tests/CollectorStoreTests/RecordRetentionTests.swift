@@ -107,19 +107,19 @@ import WireModel
         let reading = try SQLiteRecordStore.openReading(directory: directory.path)
         let events = try await purge.plan(of: reading, olderThanDays: 1, streams: [.event])
         let samples = try await purge.plan(of: reading, olderThanDays: 1, streams: [.sample])
-        let (registry, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
-        #expect(try await registry.purge(events, by: AuditActor(name: "ann")) != nil)
-        #expect(try await registry.purge(samples, by: AuditActor(name: "ann")) == nil, "one at a time")
+        let (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        #expect(try await metadata.purge(events, by: AuditActor(name: "ann")) != nil)
+        #expect(try await metadata.purge(samples, by: AuditActor(name: "ann")) == nil, "one at a time")
         let outcome = try await purge.remove(samples, by: .commandLine) { () throws(StoreError) in
             try SQLiteRecordStore.open(directory: directory.path, clock: clock, logger: quietLogger)
         }
         #expect(outcome == .removed(files: 4))
         #expect(days(.event) == ["2026-03-05"] && days(.sample) == ["2026-03-05"] && days(.status).count == 5)
-        let rows = try await registry.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 10).rows.reversed()
+        let rows = try await metadata.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 10).rows.reversed()
         #expect(rows.map(\.entry.actor.name) == ["ann", "ann", "command line", "command line"])
         #expect(rows.map(\.entry.outcome) == [.begun, .done, .begun, .done])
-        #expect(try await registry.retention(of: reading).purge?.removedFiles == 4)
-        await registry.close()
+        #expect(try await metadata.retention(of: reading).purge?.removedFiles == 4)
+        await metadata.close()
         let again = try SQLiteRecordStore.open(directory, clock: clock)
         try await expectBalances(devices, in: again)
         await again.shutDown()
@@ -191,27 +191,27 @@ import WireModel
     /// The machine starts with a clock that is years ahead: nothing steps, and no record is newer than now.
     @Test func aClockThatIsWrongFromTheStartOnIsToldByTheDevices() async throws {
         let (store, devices) = try await filled()
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         var fleet: [DeviceID] = []
         for _ in 0..<6 {
             fleet.append(
-                try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+                try await metadata.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
                     .deviceID)
         }
         for device in fleet {
-            registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
+            metadata.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
         }
-        _ = try await registry.silentDevices()
+        _ = try await metadata.silentDevices()
         let right = clock.now()
         clock.advance(days: 1000)
         let boot = ManualBootClock(clock, bootID: "next")
         let retention = try RecordRetention(
             store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock,
             bootClock: boot,
-            deviceClocks: registry.deviceClocks, logger: quietLogger)
+            deviceClocks: metadata.deviceClocks, logger: quietLogger)
         #expect(await retention.pass().isEmpty, "devices are heard first")
-        for device in fleet { registry.seen(device, DeviceObservation(at: clock.now(), newestRecordTime: right)) }
+        for device in fleet { metadata.seen(device, DeviceObservation(at: clock.now(), newestRecordTime: right)) }
         #expect(await retention.pass().isEmpty)
         #expect(try await service().counts()[.retentionWaiting].lasting == 0, "they may have sent what they had left")
         clock.advance(seconds: 900)
@@ -229,7 +229,7 @@ import WireModel
         let waiting = try #require(try release())
         #expect(waiting.message.hasPrefix("Most devices' clocks are about 86400000 s behind"))
         #expect(await retention.pass().count == 15, "an administrator has said that it is the devices'")
-        await registry.close()
+        await metadata.close()
         try await expectBalances(devices, in: store)
         await store.shutDown()
     }
@@ -254,21 +254,21 @@ import WireModel
 
     @Test func devicesThatDoNotSpeakAreWaitedForAnHour() async throws {
         let (store, _) = try await filled()
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
-        let device = try await registry.enroll(
+        let device = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest()
         ).deviceID
-        registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
-        _ = try await registry.silentDevices()
+        metadata.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
+        _ = try await metadata.silentDevices()
         clock.advance(days: 1000)
         let retention = try RecordRetention(
             store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock,
-            bootClock: ManualBootClock(clock, bootID: "next"), deviceClocks: registry.deviceClocks, logger: quietLogger)
+            bootClock: ManualBootClock(clock, bootID: "next"), deviceClocks: metadata.deviceClocks, logger: quietLogger)
         #expect(await retention.pass().isEmpty)
         clock.advance(seconds: 3600)
         #expect(await retention.pass().count == 15)
-        await registry.close()
+        await metadata.close()
         await store.shutDown()
     }
 

@@ -8,16 +8,16 @@ import WireModel
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let bootClock: ManualBootClock
-    private let registry: MetadataService
+    private let metadata: MetadataService
     private let token: String
     private let service: NoticeService
 
     init() throws {
         directory = try TemporaryDirectory()
         bootClock = ManualBootClock(clock)
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
-        self.registry = registry
+        self.metadata = metadata
         token = try #require(created).enrollmentToken
         service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
     }
@@ -27,7 +27,7 @@ import WireModel
         request.test = test
         var devices: [DeviceID] = []
         for _ in 0..<count {
-            devices.append(try await registry.enroll(token: token ?? self.token, request: request).deviceID)
+            devices.append(try await metadata.enroll(token: token ?? self.token, request: request).deviceID)
         }
         hear(devices)
         return devices
@@ -35,12 +35,12 @@ import WireModel
 
     private func hear(_ devices: [DeviceID]) {
         for device in devices {
-            registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
+            metadata.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
         }
     }
 
     private func watch() -> SilenceWatch {
-        SilenceWatch(metadata: registry, notices: service, clock: clock, bootClock: bootClock, logger: quietLogger) {
+        SilenceWatch(metadata: metadata, notices: service, clock: clock, bootClock: bootClock, logger: quietLogger) {
             true
         }
     }
@@ -81,16 +81,16 @@ import WireModel
         await settle(watch, hearing: living)
         let again = try await notices()
         #expect(again.map(\.id) == told.map(\.id) && again[0].count == 2 && again[0].ended == nil)
-        _ = try await registry.revokeDevice(dead[0], organization: nil, by: .commandLine)
+        _ = try await metadata.revokeDevice(dead[0], organization: nil, by: .commandLine)
         await watch.look()
         #expect(try await notices().allSatisfy { $0.ended != nil }, "nobody waits for it any more")
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func aHerdIsOneNoticeOfItsOrganization() async throws {
-        try await registry.createOrganization("west")
-        let west = try await registry.createEnrollmentToken(organization: "west").token
-        let many = try await registry.createEnrollmentToken(organization: "default", maximumUses: 300).token
+        try await metadata.createOrganization("west")
+        let west = try await metadata.createEnrollmentToken(organization: "west").token
+        let many = try await metadata.createEnrollmentToken(organization: "default", maximumUses: 300).token
         let herd = try await devices(300, token: many)
         let one = try await devices(1, token: west)
         let watch = watch()
@@ -102,7 +102,7 @@ import WireModel
         let after = try await notices("default")
         #expect(after.count == 6 && after.filter { $0.code == .devicesSilent }.allSatisfy { $0.ended != nil })
         #expect(Set(after.filter { $0.code == .deviceSilent }.map(\.subject)) == Set(herd.prefix(5).map(\.description)))
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func aCollectorThatWasOffTellsOfNobodyWhoComesBackAndARestartDoublesNothing() async throws {
@@ -110,16 +110,16 @@ import WireModel
         let first = watch()
         await settle(first, hearing: living)
         #expect(try await notices().count == 2)
-        // Off for two days: for the registry all of them have been silent since.
+        // Off for two days: for the metadata all of them have been silent since.
         clock.advance(days: 2)
         let second = watch()
         await second.look()
-        #expect(try await registry.silentDevices().count == 32)
+        #expect(try await metadata.silentDevices().count == 32)
         await settle(second, hearing: living)
         let told = try await notices()
         #expect(
             Set(told.map(\.subject)) == Set(dead.map(\.description))
                 && told.allSatisfy { $0.count == 1 && $0.ended == nil })
-        await registry.close()
+        await metadata.close()
     }
 }

@@ -69,21 +69,21 @@ import Testing
     }
 
     @Test func theFirstTokenOfAnAdministratorIsGoodForAYear() async throws {
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created?.administratorToken)
-        let row = try #require(try await registry.tokens().first { $0.role == .administrator })
+        let row = try #require(try await metadata.tokens().first { $0.role == .administrator })
         #expect(row.expires == clock.now() + 365 * Self.day)
-        let person = try #require(try await registry.authenticatePerson(token: token))
+        let person = try #require(try await metadata.authenticatePerson(token: token))
         // What it makes without saying an end lives as long; a longer life is refused.
-        let made = try await registry.createToken(
+        let made = try await metadata.createToken(
             NewToken(.person(.viewer), name: "v", organization: nil), by: AuditActor(person))
         #expect(made.row.expires == row.expires)
         await #expect(throws: AdministrationError.self) {
-            try await registry.createToken(
+            try await metadata.createToken(
                 NewToken(.person(.viewer), name: "v", organization: nil, expiresInSeconds: 366 * 86_400),
                 by: AuditActor(person))
         }
-        await registry.close()
+        await metadata.close()
     }
 }

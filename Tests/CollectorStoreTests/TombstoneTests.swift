@@ -24,12 +24,12 @@ import WireModel
     }
 
     @Test func whatWasDeletedIsNotTakenAgainHoweverLongTheDeviceWasOff() async throws {
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try LogArchive.open(directory, clock: clock)
-        let enrolled = try await registry.enroll(
+        let enrolled = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
-        let row = try #require(try await registry.device(enrolled.deviceID, organization: nil))
+        let row = try #require(try await metadata.device(enrolled.deviceID, organization: nil))
         let chunks = [try LogDevice.chunk(segment: 1, 1...20), try LogDevice.chunk(segment: 2, 1...20)]
         let log = LogDevice(row: row)
         let upload = UploadID.random()
@@ -50,31 +50,31 @@ import WireModel
             }
         }
         #expect(directory.chunkFiles.isEmpty)
-        try await registry.deleteDevice(row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
+        try await metadata.deleteDevice(row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
         clock.advance(days: 1)
         #expect(
             try await archive.metadata.uploads(of: row.id, command: nil, limit: 10).isEmpty,
             "nobody can send it any more")
         await archive.close()
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func logsOfADeletedDeviceStayAsLongAsTheyAreKept() async throws {
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try LogArchive.open(directory, clock: clock)
-        let enrolled = try await registry.enroll(
+        let enrolled = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
-        let row = try #require(try await registry.device(enrolled.deviceID, organization: nil))
+        let row = try #require(try await metadata.device(enrolled.deviceID, organization: nil))
         try await LogDevice(row: row).upload([try LogDevice.chunk(segment: 1, 1...20)], to: archive)
-        try await registry.deleteDevice(row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
+        try await metadata.deleteDevice(row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
         clock.advance(days: 500)
         #expect(try await archive.metadata.uploads(of: row.id, command: nil, limit: 10).map(\.storedChunks) == [1])
         try await deleteLogs(of: archive)
         clock.advance(seconds: 3601)
         #expect(try await archive.metadata.uploads(of: row.id, command: nil, limit: 10).isEmpty)
         await archive.close()
-        await registry.close()
+        await metadata.close()
     }
 
     @Test func ofOneDeviceABoundedNumberOfUploadsIsRemembered() async throws {
@@ -90,42 +90,42 @@ import WireModel
     }
 
     @Test func aDeletedDeviceIsForgottenWhenNothingOfItIsLeft() async throws {
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         func deleteOne() async throws -> EnrollResult {
-            let device = try await registry.enroll(token: token, request: WireEnrollRequest())
-            try await registry.deleteDevice(
+            let device = try await metadata.enroll(token: token, request: WireEnrollRequest())
+            try await metadata.deleteDevice(
                 device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
             return device
         }
         func remembered() throws -> Int { try count("SELECT count(*) FROM deleted_device") }
-        let unlimited = try await registry.createEnrollmentToken(
+        let unlimited = try await metadata.createEnrollmentToken(
             organization: "default", expiresInSeconds: 1000 * 86_400
         ).token
         let store = try SQLiteRecordStore.open(directory, clock: clock)
-        let first = try await registry.enroll(token: token, request: WireEnrollRequest())
+        let first = try await metadata.enroll(token: token, request: WireEnrollRequest())
         var device = ScriptedDevice(device: first.deviceID)
         device.produce(3)
         try await store.drain(&device)
-        try await registry.deleteDevice(
+        try await metadata.deleteDevice(
             first.deviceID, enrollment: first.enrollmentID, organization: nil, by: .commandLine)
         _ = try await deleteOne()
         #expect(try remembered() == 2)
         clock.advance(days: 401)
         func deleteAnother() async throws {
-            let device = try await registry.enroll(token: unlimited, request: WireEnrollRequest())
-            try await registry.deleteDevice(
+            let device = try await metadata.enroll(token: unlimited, request: WireEnrollRequest())
+            try await metadata.deleteDevice(
                 device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
         }
         try await deleteAnother()
         #expect(try remembered() == 3, "its records are still there")
-        #expect(try await registry.authenticateDevice(credential: first.credential) == .revoked)
+        #expect(try await metadata.authenticateDevice(credential: first.credential) == .revoked)
         try await store.drop(Partition(day: UTCDay(microseconds: ManualStoreClock.start), stream: .sample))
         try await deleteAnother()
         #expect(try remembered() == 2, "the last two")
-        #expect(try await registry.authenticateDevice(credential: first.credential) == .unknown, "refused all the same")
+        #expect(try await metadata.authenticateDevice(credential: first.credential) == .unknown, "refused all the same")
         await store.shutDown()
-        await registry.close()
+        await metadata.close()
     }
 }

@@ -12,7 +12,7 @@ struct AccessTests {
     @Test func expiredAndRevokedAreToldApart() async throws {
         let harness = Harness()
         let revoked = try await harness.enrolledDevice()
-        try await harness.registry.unenroll(device: revoked.id)
+        try await harness.metadata.unenroll(device: revoked.id)
         try await harness.route { client in
             let second = try await client.send(.get, WireNames.commandsPath, bearer: revoked.credential)
             #expect(second.status == .forbidden)
@@ -40,9 +40,9 @@ struct AccessTests {
                 let response = try await send(method, path, bearer)
                 #expect(
                     response.headers[.init(WireNames.versionHeader)!] == CollectorVersion.current, "\(method) \(path)")
-                #expect(response.headers[.init(WireNames.collectorHeader)!] == harness.registry.collectorID.description)
+                #expect(response.headers[.init(WireNames.collectorHeader)!] == harness.metadata.collectorID.description)
                 #expect(
-                    response.headers[.init(WireNames.incarnationHeader)!] == harness.registry.incarnationID.description)
+                    response.headers[.init(WireNames.incarnationHeader)!] == harness.metadata.incarnationID.description)
                 if response.status.code >= 400 { _ = try response.problem }
             }
         }

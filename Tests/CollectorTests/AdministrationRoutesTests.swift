@@ -11,9 +11,9 @@ struct AdministrationRoutesTests {
     private static let tokens = "/api/v1/tokens"
 
     private static func play(
-        _ body: @escaping @Sendable (RegistryHarness, any TestClientProtocol) async throws -> Void
+        _ body: @escaping @Sendable (MetadataHarness, any TestClientProtocol) async throws -> Void
     ) async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in try await body(harness, client) }
     }
 
@@ -127,7 +127,7 @@ struct AdministrationRoutesTests {
     @Test func anOrganizationsAdministratorStaysWithinIt() async throws {
         try await Self.play { harness, client in
             let own = try await harness.person(.administrator)
-            try await harness.registry.createOrganization("west")
+            try await harness.metadata.createOrganization("west")
             for body in [
                 #"{"kind": "person", "name": "a", "role": "viewer", "organization": "west"}"#,
                 #"{"kind": "enrollment", "organization": "west"}"#,
@@ -142,7 +142,7 @@ struct AdministrationRoutesTests {
                 try await client.json("/api/v1/organizations", bearer: own).objects("items").map { $0.text("name") }
                     == ["default"])
             try await client.send(.get, "/api/v1/organizations/west", bearer: own).expect(404, "not-found")
-            let other = try await harness.registry.createPersonToken(name: "w", role: .viewer, organization: "west").id
+            let other = try await harness.metadata.createPersonToken(name: "w", role: .viewer, organization: "west").id
             try await client.send(.delete, "\(Self.tokens)/\(other)", bearer: own).expect(404, "not-found")
             let all = try await client.json(Self.tokens, bearer: harness.administrator).objects("items")
             let ofAll = try #require(

@@ -41,7 +41,7 @@ struct AnswerFinishTests {
     }
 
     @Test func onlyReadingHasATagAndRefusalsHaveNone() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let refused = try await client.send(.get, "/api/v1/devices?limit=0", bearer: harness.administrator)
             #expect(refused.headers[.eTag] == nil && refused.headers[.cacheControl] == "no-store")

@@ -10,7 +10,7 @@ import WireModel
 struct CommandRoutesTests {
     /// One device, and what people and it say to the collector.
     private struct Scene: Sendable {
-        let harness: RegistryHarness
+        let harness: MetadataHarness
         let client: any TestClientProtocol
         let device: EnrollResult
         let person: String
@@ -47,7 +47,7 @@ struct CommandRoutesTests {
     }
 
     private func play(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             try await body(
                 Scene(
@@ -140,7 +140,7 @@ struct CommandRoutesTests {
             #expect(try await scene.given().isEmpty)
             let list = try await scene.client.json(scene.path, bearer: try await scene.harness.person(.viewer))
             #expect(list.objects("items").isEmpty)
-            try await scene.harness.registry.createOrganization("other")
+            try await scene.harness.metadata.createOrganization("other")
             let stranger = try await scene.harness.person(.administrator, "other")
             #expect(try await scene.issue(wipe, bearer: stranger).status == .notFound)
             #expect(try await scene.client.send(.get, scene.path, bearer: stranger).status == .notFound)

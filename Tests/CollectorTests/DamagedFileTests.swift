@@ -30,13 +30,13 @@ import WireModel
         let data = try await KeptData(days: 3)
         let day = try #require(try Self.days(data).first)
         for stream in StreamName.allCases { try Self.truncate("\(data.path)/records/\(day)/\(stream).sqlite") }
-        let (registry, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
-        let (_, token) = try await registry.createPersonToken(name: "ann", role: .administrator, organization: nil)
+        let (metadata, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let (_, token) = try await metadata.createPersonToken(name: "ann", role: .administrator, organization: nil)
         let store = try data.openStore()
-        let archive = try LogArchive.open(metadata: registry, logger: KeptData.logger)
+        let archive = try LogArchive.open(metadata: metadata, logger: KeptData.logger)
         let clock = data.clock
         let server = CollectorServer(
-            store: store, metadata: registry, archive: archive, notices: NoticeService(metadata: registry),
+            store: store, metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),
             settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
         let missingFiles = try #require(HTTPField.Name("WS1-Missing-Files"))
         let device = data.devices[0]
@@ -69,7 +69,7 @@ import WireModel
         }
         await store.shutDown()
         archive.shutDown()
-        await registry.close()
+        await metadata.close()
         let report = try await StoreVerifier(directory: data.path).verify()
         #expect(report.isWhole && report.lostAtCollector == UInt64(9 * KeptData.recordsPerDay), "\(report.findings)")
     }

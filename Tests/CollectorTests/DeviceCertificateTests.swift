@@ -124,7 +124,7 @@ struct DeviceCertificateTests {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
             #expect(try await scene.ask(held, showing: held.shown).status == 200)
-            _ = try await scene.harness.registry.revokeDevice(held.device, organization: nil, by: .commandLine)
+            _ = try await scene.harness.metadata.revokeDevice(held.device, organization: nil, by: .commandLine)
             let answer = try await scene.ask(held, showing: held.shown)
             #expect(answer.status == 403 && answer.code == Problem.Code.revoked.rawValue)
         }
@@ -194,7 +194,7 @@ struct DeviceCertificateTests {
                 }
             }
             #expect(
-                try await scene.harness.registry.devices(organization: nil, after: nil, limit: 10).devices.count == 1)
+                try await scene.harness.metadata.devices(organization: nil, after: nil, limit: 10).devices.count == 1)
             #expect(try await scene.ask(held, showing: held.shown).status == 200, "no credential was rotated")
         }
     }

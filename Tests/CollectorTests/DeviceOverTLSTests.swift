@@ -78,7 +78,7 @@ struct DeviceOverTLSTests {
 
     private static func certificates(_ scene: CertificateScene, _ device: Device) async throws -> [DeviceCertificate] {
         let id = try #require(device.enrollments.load()).deviceID
-        return try #require(try await scene.harness.registry.device(id, organization: nil)).certificates
+        return try #require(try await scene.harness.metadata.device(id, organization: nil)).certificates
     }
 
     @Test func itEnrollsIsServedAndRenewsBeforeTheEnd() async throws {
@@ -113,8 +113,8 @@ struct DeviceOverTLSTests {
             let id = try #require(device.enrollments.load()).deviceID
             let other = DeviceCertificate(
                 fingerprint: Data(count: 32), serial: Data(count: 16), issued: 1, expires: .max)
-            try await scene.harness.registry.keepCertificate(other, device: id, reason: "renewal")
-            try await scene.harness.registry.noteCertificateUse(other.fingerprint, device: id)
+            try await scene.harness.metadata.keepCertificate(other, device: id, reason: "renewal")
+            try await scene.harness.metadata.noteCertificateUse(other.fingerprint, device: id)
             #expect(try await device.send(passes: 6))
             #expect(try #require(device.enrollments.load()).deviceID == id)
             #expect(try await Self.certificates(scene, device).contains { $0.used != nil && $0 != other })

@@ -10,16 +10,16 @@ import WireModel
 @Suite("Devices over HTTP")
 struct DeviceRoutesTests {
     private static func enroll(
-        _ harness: RegistryHarness, _ name: String, _ change: (inout WireEnrollRequest) -> Void = { _ in }
+        _ harness: MetadataHarness, _ name: String, _ change: (inout WireEnrollRequest) -> Void = { _ in }
     ) async throws -> EnrollResult {
         var request = WireEnrollRequest()
         request.deviceName = name
         change(&request)
-        return try await harness.registry.enroll(token: harness.enrollmentToken, request: request)
+        return try await harness.metadata.enroll(token: harness.enrollmentToken, request: request)
     }
 
     @Test func theListIsFilteredSearchedSortedAndCounted() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             for number in 0..<25 {
                 let device = try await Self.enroll(harness, "Kiosk \(number % 5)") { request in
@@ -87,7 +87,7 @@ struct DeviceRoutesTests {
     }
 
     @Test func aRevokedDeviceIsRefusedAndShownAsRevoked() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let device = try await harness.device()
             let path = "/api/v1/devices/\(device.deviceID)"

@@ -18,8 +18,8 @@ struct EnrollmentTests {
             let answer = try response.message(WireEnrollAnswer.self)
             #expect(answer.deviceID.count == 16)
             #expect(answer.organization == "default")
-            #expect(answer.collectorID == harness.registry.collectorID.data)
-            #expect(answer.incarnationID == harness.registry.incarnationID.data)
+            #expect(answer.collectorID == harness.metadata.collectorID.data)
+            #expect(answer.incarnationID == harness.metadata.incarnationID.data)
             #expect(answer.serverTime == Harness.now)
 
             let commands = try await client.send(.get, WireNames.commandsPath, bearer: answer.credential)
@@ -45,7 +45,7 @@ struct EnrollmentTests {
                 _ = try response.problem
             }
         }
-        #expect(try await harness.registry.deviceIDs(organization: nil, withTest: true).isEmpty)
+        #expect(try await harness.metadata.deviceIDs(organization: nil, withTest: true).isEmpty)
     }
 
     @Test func theProfileIsSentOnceAndThenNotModified() async throws {

@@ -53,7 +53,7 @@ struct IngestTests {
             #expect(answer.parts.map(\.stream) == [.sample, .status, .event])
             #expect(answer.parts.allSatisfy { $0.outcome == .stored })
         }
-        let known = try #require(try await harness.registry.device(device.id, organization: "default"))
+        let known = try #require(try await harness.metadata.device(device.id, organization: "default"))
         #expect(known.beacon?.deviceName == "renamed")
         #expect(known.identity?.hostName == "host-9")
         #expect(known.lastSeen == Harness.now)

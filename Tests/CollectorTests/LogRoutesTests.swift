@@ -266,7 +266,7 @@ struct LogRoutesTests {
             let viewer = try await scene.harness.person(.viewer)
             #expect(try await Self.content(scene, as: viewer).count == 20)
             try await scene.client.send(.delete, "/api/v1/logs", bearer: viewer).expect(403, "forbidden")
-            try await scene.harness.registry.createOrganization("west")
+            try await scene.harness.metadata.createOrganization("west")
             let stranger = try await scene.harness.person(.administrator, "west")
             for path in [
                 "/api/v1/logs", "/api/v1/logs?ids=\(id)", "/api/v1/logs?device=\(scene.device.deviceID)",
@@ -323,7 +323,7 @@ struct LogRoutesTests {
         try await UploadScene.play { scene in
             var request = WireEnrollRequest()
             request.test = true
-            let test = try await scene.harness.registry.enroll(token: scene.harness.enrollmentToken, request: request)
+            let test = try await scene.harness.metadata.enroll(token: scene.harness.enrollmentToken, request: request)
             var book = LogBook()
             try book.add(segment: 1, positions: 1...20, from: Harness.now)
             try await scene.upload(book, as: test.credential)

@@ -54,16 +54,16 @@ struct PeopleLoadTests {
         }
     }
 
-    private let metadata = TestMetadata()
+    private let directory = TestMetadata()
 
     /// A collector with the routes that `add` gives it.
     private func application(
         perToken: Int = 16, people: PeopleExecutor = .shared, _ add: (CollectorRouter) -> Void
     ) -> Application<CollectorResponder> {
-        let registry = metadata.service
+        let metadata = directory.service
         let router = CollectorRouter(
-            metadata: registry, certificates: .off,
-            identity: CollectorIdentity(collector: registry.collectorID, incarnation: registry.incarnationID),
+            metadata: metadata, certificates: .off,
+            identity: CollectorIdentity(collector: metadata.collectorID, incarnation: metadata.incarnationID),
             metrics: CollectorTelemetry().metrics, rate: RequestRate(perSecond: 1000),
             shares: RequestShares(64, perToken: perToken),
             people: people, clock: { Harness.now })
@@ -179,18 +179,18 @@ struct PeopleLoadTests {
         var book = LogBook()
         try book.add(segment: 1, positions: 1...10, from: Harness.now)
         let device = try await harness.enrolledDevice(organization)
-        let row = try #require(try await harness.registry.device(device.id, organization: nil))
+        let row = try #require(try await harness.metadata.device(device.id, organization: nil))
         let upload = UploadID.random()
-        _ = try await harness.registry.beginUpload(try UploadManifest(book.manifest(upload)), from: row)
+        _ = try await harness.metadata.beginUpload(try UploadManifest(book.manifest(upload)), from: row)
         _ = try await harness.archive.store(book.chunks[0].gzip, chunk: 1, of: upload, from: device.id)
     }
 
     @Test func slowReadersOfOneOrganizationKeepNoOtherFromItsLogs() async throws {
         let (arrivals, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let metadata = TestMetadata {
+        let directory = TestMetadata {
             GatedChunkStore(base: $0, arrivals: arrivals, gate: gate, waiting: 3)
         }
-        let harness = Harness(clock: { Harness.now }, metadata: metadata) { $0.logStreams = 4 }
+        let harness = Harness(clock: { Harness.now }, in: directory) { $0.logStreams = 4 }
         for organization in ["default", "other"] { try await Self.sendLogs(harness, of: organization) }
         try await harness.route { client in
             @Sendable func content(_ person: String) async throws -> TestResponse {

@@ -32,7 +32,7 @@ struct ProfilePinTests {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         // Put while a proxy ended TLS.
-        let before = try RegistryHarness(in: directory)
+        let before = try MetadataHarness(in: directory)
         let bearer = before.administrator
         let revision = try await before.server.application().test(.router) { client in
             let response = try await Self.put(client, bearer, Self.pins(Self.other))
@@ -40,9 +40,9 @@ struct ProfilePinTests {
             return try response.json.number("revision") ?? 0
         }
         before.archive.shutDown()
-        await before.registry.close()
+        await before.metadata.close()
 
-        try await RegistryHarness(in: directory, ownPin: Self.own).route { client in
+        try await MetadataHarness(in: directory, ownPin: Self.own).route { client in
             for path in ["/api/v1/profiles/default", "/api/v1/profiles/default/app"] {
                 let response = try await client.send(
                     .put, path, bearer: bearer, headers: RouteScene.json, body: Data(Self.pins(Self.other).utf8))
@@ -60,7 +60,7 @@ struct ProfilePinTests {
     }
 
     @Test func aSetOfOnePinIsAskedForABackup() async throws {
-        let harness = try RegistryHarness(ownPin: Self.own)
+        let harness = try MetadataHarness(ownPin: Self.own)
         try await harness.route { client in
             for (json, paths) in [
                 (Self.pins(Self.own), ["/certificatePins"]), (Self.pins(Self.own, Self.other), []), ("{}", []),
@@ -81,7 +81,7 @@ struct ProfilePinTests {
     }
 
     @Test func adoptionTellsOnHowManyDevicesPinsAreNotInForce() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             for finding in [["certificate-pins-refused"], [], ["certificate-pins-refused"]] {
                 let device = try await harness.device()

@@ -37,7 +37,7 @@ struct ProfileRevisionRoutesTests {
     }
 
     @Test func revisionsAreComparedAndAnEarlierOneIsPutAgain() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
             let first = try await Self.put(client, bearer, #"{"beaconSeconds": 60, "logging": {"level": "error"}}"#)
@@ -68,7 +68,7 @@ struct ProfileRevisionRoutesTests {
     }
 
     @Test func aProfileIsTriedOutWithoutBeingPut() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
             let device = try await harness.device(application: "com.example.shop")
@@ -101,7 +101,7 @@ struct ProfileRevisionRoutesTests {
     }
 
     @Test func adoptionTellsWhatDevicesRun() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
             let newest = try await Self.put(client, bearer, #"{"beaconSeconds": 60}"#)

@@ -25,7 +25,7 @@ struct ProfileRoutesTests {
     }
 
     @Test func aNewOrganizationHasItsDefaultAndADeviceGetsItWithTheKey() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let device = try await harness.device()
             #expect(device.profileRevision == 1)
@@ -58,7 +58,7 @@ struct ProfileRoutesTests {
     }
 
     @Test func aPutMakesARevisionThatDevicesLearnOfAndTheApplicationsIsLaidOver() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let plain = try await harness.device()
             let app = try await harness.device(application: "com.example.shop")
@@ -119,7 +119,7 @@ struct ProfileRoutesTests {
     }
 
     @Test func aPatchChangesWhatItNamesAndLeavesTheRest() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
             func send(_ method: HTTPRequest.Method, _ headers: HTTPFields, _ text: String, _ path: String = Self.path)
@@ -139,7 +139,7 @@ struct ProfileRoutesTests {
             #expect(patched.status == .ok && patched.headers[.eTag] == "\"3\"", "\(String(buffer: patched.body))")
             #expect(try Self.reset(patched) == ["/logging/scrubValues", "/privacy/mac"])
             let row = try #require(
-                try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil))
+                try await harness.metadata.profile(ProfileScope(organization: "default"), revision: nil))
             let profile = row.profile
             #expect(row.revision == 3 && row.author == "administrator")
             #expect(
@@ -149,7 +149,7 @@ struct ProfileRoutesTests {
                 profile.logging.level == .verbose && profile.logging.scrubValues.isEmpty
                     && profile.privacy == ["ssid": .hash])
             #expect(profile.beaconSeconds == 300 && profile.customPayload == "raw")
-            let audit = try await harness.registry.audit(AuditQuery(organization: "default"), below: nil, limit: 10)
+            let audit = try await harness.metadata.audit(AuditQuery(organization: "default"), below: nil, limit: 10)
             #expect(audit.rows.first?.entry.action == .profilePut && audit.rows.first?.entry.detail["revision"] == "3")
 
             // With a precondition.
@@ -166,12 +166,12 @@ struct ProfileRoutesTests {
                 Self.path + "/com.example.shop")
             #expect(try own.status == .ok && Self.reset(own).isEmpty)
             let scope = ProfileScope(organization: "default", application: "com.example.shop")
-            #expect(try await harness.registry.profile(scope, revision: nil)?.profile.hasBeaconSeconds == false)
+            #expect(try await harness.metadata.profile(scope, revision: nil)?.profile.hasBeaconSeconds == false)
         }
     }
 
     @Test func aPatchIsCheckedAsAPutIs() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
             for (patch, field) in [
@@ -200,13 +200,13 @@ struct ProfileRoutesTests {
             let wrong = try await client.send(.delete, Self.path, bearer: admin)
             #expect(wrong.headers[.allow] == "GET, HEAD, PUT, PATCH")
             #expect(
-                try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
+                try await harness.metadata.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
         }
     }
 
     /// Two who change different parts at the same time: neither takes back what the other did.
     @Test func patchesAtTheSameTimeAllHold() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
             let names = ["ssid", "mac", "position", "bssid"]
@@ -221,13 +221,13 @@ struct ProfileRoutesTests {
                 }
                 try await group.waitForAll()
             }
-            let row = try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)
+            let row = try await harness.metadata.profile(ProfileScope(organization: "default"), revision: nil)
             #expect(row?.revision == 5 && Set(row?.profile.privacy.keys.map { $0 } ?? []) == Set(names))
         }
     }
 
     @Test func aPutSaysWhichSettingsItTookBackToTheirDefaults() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
             let whole = """
@@ -251,7 +251,7 @@ struct ProfileRoutesTests {
     }
 
     @Test func whatIsShownCanBePutAgain() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let whole = """
                 {"sampling": {"modules": []}, "logging": {"level": "verbose", "wifiOnly": true, "scrubPatterns": ["a+"]},
@@ -262,12 +262,12 @@ struct ProfileRoutesTests {
                 """
             let bearer = harness.administrator
             _ = try await client.send(.put, Self.path, bearer: bearer, headers: Self.json, body: Data(whole.utf8))
-            let first = try await harness.registry.profile(ProfileScope(organization: "default"), revision: 2)
+            let first = try await harness.metadata.profile(ProfileScope(organization: "default"), revision: 2)
             let shown = try await client.json(Self.path, bearer: bearer).object("profile")
             let body = try JSONSerialization.data(withJSONObject: try #require(shown).fields)
             let put = try await client.send(.put, Self.path, bearer: bearer, headers: Self.json, body: body)
             #expect(put.status == .ok, "\(String(buffer: put.body))")
-            var second = try await harness.registry.profile(ProfileScope(organization: "default"), revision: 3)
+            var second = try await harness.metadata.profile(ProfileScope(organization: "default"), revision: 3)
             second?.profile.revision = 2
             #expect(second?.profile == first?.profile && first != nil)
         }
@@ -292,7 +292,7 @@ struct ProfileRoutesTests {
         (#"{"whatever": 1}"#, "whatever"),
     ])
     func whatCannotBeIsRefusedByTheNameOfItsField(body: String, field: String) async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let response = try await client.send(
                 .put, Self.path, bearer: harness.administrator, headers: Self.json, body: Data(body.utf8))
@@ -301,12 +301,12 @@ struct ProfileRoutesTests {
             #expect(
                 problem.code == "invalid-field" && problem.field == field && problem.detail?.contains(field) == true)
             #expect(
-                try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
+                try await harness.metadata.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
         }
     }
 
     @Test func aLostUpdateIsRefused() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             func expect(_ path: String, _ condition: HTTPFields, _ status: HTTPResponse.Status) async throws {
                 var headers = Self.json
@@ -325,7 +325,7 @@ struct ProfileRoutesTests {
     }
 
     @Test func revisionsAreListedAndOldOnesReadable() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
             for (path, seconds) in [(Self.path, 61), (Self.path + "/app", 62), (Self.path, 63)] {
@@ -346,9 +346,9 @@ struct ProfileRoutesTests {
     }
 
     @Test func onlyAdministratorsPutAndAnotherOrganizationIsNotThere() async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
-            try await harness.registry.createOrganization("other")
+            try await harness.metadata.createOrganization("other")
             let viewer = try await harness.person(.viewer)
             let other = try await harness.person(.administrator, "other")
             let body = Data("{}".utf8)

@@ -24,30 +24,30 @@ import WireModel
         )
             async throws
         {
-            let (registry, created) = try MetadataService.open(
+            let (metadata, created) = try MetadataService.open(
                 directory: directory, clock: clock, logger: KeptData.logger)
             let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: KeptData.logger)
-            let archive = try LogArchive.open(metadata: registry, logger: KeptData.logger)
+            let archive = try LogArchive.open(metadata: metadata, logger: KeptData.logger)
             let clock = clock
             let server = CollectorServer(
-                store: store, metadata: registry, archive: archive, notices: NoticeService(metadata: registry),
+                store: store, metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),
                 settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
             try await server.application().test(.router) {
-                try await body(registry, store, $0, created?.enrollmentToken ?? "")
+                try await body(metadata, store, $0, created?.enrollmentToken ?? "")
             }
             await store.shutDown()
             archive.shutDown()
-            await registry.close()
+            await metadata.close()
         }
 
         func remove() { try? FileManager.default.removeItem(atPath: directory) }
 
         func rebuild() async throws -> ProjectionRebuild.Report {
-            let (registry, _) = try MetadataService.open(directory: directory, clock: clock, logger: KeptData.logger)
+            let (metadata, _) = try MetadataService.open(directory: directory, clock: clock, logger: KeptData.logger)
             let report = try await ProjectionRebuild(
-                of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, metadata: registry
+                of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, metadata: metadata
             ).run()
-            await registry.close()
+            await metadata.close()
             return report
         }
 
@@ -95,9 +95,9 @@ import WireModel
     private func play(_ scene: Scene, then: @escaping @Sendable (SQLiteRecordStore) async throws -> Void = { _ in })
         async throws
     {
-        try await scene.run { registry, store, client, token in
+        try await scene.run { metadata, store, client, token in
             for device in 0..<3 {
-                let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+                let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
                 var (status, samples, events) = (
                     ChainBuilder(stream: .status), ChainBuilder(stream: .sample), ChainBuilder(stream: .event)
                 )
@@ -158,8 +158,8 @@ import WireModel
     ) async throws {
         let scene = Scene()
         defer { scene.remove() }
-        try await scene.run { registry, _, client, token in
-            let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+        try await scene.run { metadata, _, client, token in
+            let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
             var status = ChainBuilder(stream: .status)
             func send(_ beacon: WireBeacon, schedule: UInt32) async throws {
                 scene.clock.advance(seconds: 30)
@@ -180,18 +180,18 @@ import WireModel
             beacon.nextBeaconSeconds = 0
             // An agent that has ended has no schedule to tell with its batch either.
             try await send(beacon, schedule: trigger == .stop ? 60 : 0)
-            #expect(try await registry.device(enrolled.deviceID, organization: nil)?.expectedBeaconSeconds == 60)
+            #expect(try await metadata.device(enrolled.deviceID, organization: nil)?.expectedBeaconSeconds == 60)
         }
         func state(after seconds: Int64) async throws -> ReportingState? {
-            let (registry, _) = try MetadataService.open(
+            let (metadata, _) = try MetadataService.open(
                 directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
             _ = try await ProjectionRebuild(
                 of: try SQLiteRecordStore.openReading(directory: scene.directory), directory: scene.directory,
-                metadata: registry
+                metadata: metadata
             ).catchUp()
             scene.clock.advance(seconds: seconds)
-            let devices = try await registry.devices(organization: nil, after: nil, limit: 10).devices
-            await registry.close()
+            let devices = try await metadata.devices(organization: nil, after: nil, limit: 10).devices
+            await metadata.close()
             return devices.first.map { ReportingState(of: $0, at: scene.clock.now()) }
         }
         #expect(try await state(after: 0) == .reporting)
@@ -232,13 +232,13 @@ import WireModel
             UPDATE device_state SET last_seen = last_seen - 200000000, beacon = x'' WHERE device = (SELECT device FROM device_state
             ORDER BY last_seen DESC LIMIT 1)
             """)
-        let (registry, _) = try MetadataService.open(
+        let (metadata, _) = try MetadataService.open(
             directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
         let report = try await ProjectionRebuild(
             of: try SQLiteRecordStore.openReading(directory: scene.directory), directory: scene.directory,
-            metadata: registry
+            metadata: metadata
         ).catchUp()
-        await registry.close()
+        await metadata.close()
         #expect(report.devices == 1 && report.records < 20)
         let after = try scene.states()
         #expect(after.map { $0.split(separator: "|")[1] } == before.map { $0.split(separator: "|")[1] })

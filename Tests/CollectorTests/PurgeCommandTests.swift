@@ -84,10 +84,10 @@ struct PurgeCommandTests {
 
     /// Oldest first.
     private static func trail(_ data: KeptData) async throws -> [AuditRow] {
-        let (registry, _) = try MetadataService.open(
+        let (metadata, _) = try MetadataService.open(
             directory: data.path, clock: data.clock, logger: KeptData.logger, exclusive: false)
-        let rows = try await registry.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 100).rows
-        await registry.close()
+        let rows = try await metadata.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 100).rows
+        await metadata.close()
         #expect(rows.allSatisfy { $0.entry.actor == .commandLine && $0.entry.detail["files"] == "4" })
         return rows.reversed()
     }

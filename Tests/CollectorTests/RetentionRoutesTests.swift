@@ -19,15 +19,15 @@ struct RetentionRoutesTests {
     ) async throws {
         let data = try await KeptData(days: 4)
         data.clock.advance(seconds: 10 * 86_400)
-        let (registry, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
-        let administrator = try await registry.createPersonToken(name: "ann", role: .administrator, organization: nil)
+        let (metadata, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let administrator = try await metadata.createPersonToken(name: "ann", role: .administrator, organization: nil)
             .token
         let store = try data.openStore()
         let clock = data.clock
         let server = CollectorServer(
-            store: store, metadata: registry,
-            archive: try LogArchive.open(metadata: registry, logger: KeptData.logger),
-            notices: NoticeService(metadata: registry),
+            store: store, metadata: metadata,
+            archive: try LogArchive.open(metadata: metadata, logger: KeptData.logger),
+            notices: NoticeService(metadata: metadata),
             settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
         let result: Result<Void, any Error>
         do {
@@ -35,7 +35,7 @@ struct RetentionRoutesTests {
                 try await server.application().test(.router) { try await body(data, store, $0, administrator) })
         } catch { result = .failure(error) }
         await store.shutDown()
-        await registry.close()
+        await metadata.close()
         try result.get()
         try await data.expectBalance()
     }
@@ -143,7 +143,7 @@ struct RetentionRoutesTests {
             (#"{"olderThanDays": 5, "organization": "x"}"#, "organization"),
         ])
     func whatCannotBeIsRefusedByName(body: String, field: String) async throws {
-        let harness = try RegistryHarness()
+        let harness = try MetadataHarness()
         try await harness.route { client in
             let response = try await client.post(Self.purge, bearer: harness.administrator, json: body)
             #expect(try response.status == .unprocessableContent && response.problem.field == field)

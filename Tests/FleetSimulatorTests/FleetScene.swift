@@ -24,10 +24,10 @@ struct FleetScene {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let clock = SystemStoreClock()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let (registry, created) = try MetadataService.open(directory: directory, clock: clock, logger: logger)
+        let (metadata, created) = try MetadataService.open(directory: directory, clock: clock, logger: logger)
         let tokens = try #require(created)
         let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: logger)
-        let archive = try LogArchive.open(metadata: registry, logger: logger)
+        let archive = try LogArchive.open(metadata: metadata, logger: logger)
         var settings = CollectorServer.Settings(port: 0)
         // Nobody's time is up, however busy the machine.
         settings.connections.firstHeadSeconds = 3600
@@ -36,7 +36,7 @@ struct FleetScene {
         settings.connections.bodyGraceSeconds = 3600
         settings.connections.answerSeconds = 3600
         let server = CollectorServer(
-            store: tampered(store), metadata: registry, archive: archive, notices: NoticeService(metadata: registry),
+            store: tampered(store), metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),
             settings: settings,
             logger: logger, clock: { clock.now() })
         let reports = try await server.application().test(.live) { framework in
@@ -66,12 +66,12 @@ struct FleetScene {
         }
         // No view shows simulated devices unless test devices are asked for.
         var query = DeviceQuery()
-        #expect(try await registry.devices(query, after: nil, limit: 1).total == 0)
+        #expect(try await metadata.devices(query, after: nil, limit: 1).total == 0)
         query.withTest = true
-        #expect(try await registry.devices(query, after: nil, limit: 1).total > 0)
+        #expect(try await metadata.devices(query, after: nil, limit: 1).total > 0)
         await store.shutDown()
         archive.shutDown()
-        await registry.close()
+        await metadata.close()
         #expect(try await StoreVerifier(directory: directory).verify().isWhole)
         return reports
     }

@@ -32,7 +32,7 @@ struct CertificateScene: Sendable {
         var code: String? { (try? JSONDecoder().decode(Problem.self, from: body))?.code }
     }
 
-    let harness: RegistryHarness
+    let harness: MetadataHarness
     let authority: DeviceAuthority
     let files: ServerFiles
     let port: Int
@@ -57,7 +57,7 @@ struct CertificateScene: Sendable {
         var tls = try files.server(requiringClients: clientCA)
         if mode != .off { tls.deviceCA = ca.certificate }
         let configuration = try tls.configuration()
-        let harness = try RegistryHarness(now: now, certificates: certificates, logger: logger)
+        let harness = try MetadataHarness(now: now, certificates: certificates, logger: logger)
         try await harness.route { _ in
             try await harness.server.application(tls: configuration).test(.live) { framework in
                 try await body(

@@ -15,9 +15,9 @@ import WireModel
 /// A collector over records in memory and metadata in a directory of its own, and the words tests say to it.
 struct Harness: Sendable {
     let store = InMemoryRecordStore()
-    private let metadata: TestMetadata
-    var registry: MetadataService { metadata.service }
-    var archive: LogArchive { metadata.archive }
+    private let directory: TestMetadata
+    var metadata: MetadataService { directory.service }
+    var archive: LogArchive { directory.archive }
     let server: CollectorServer
 
     static let now: Int64 = 1_750_000_000_000_000
@@ -27,10 +27,10 @@ struct Harness: Sendable {
     }
 
     init(
-        clock: @escaping @Sendable () -> Int64, metadata: TestMetadata = TestMetadata(),
+        clock: @escaping @Sendable () -> Int64, in directory: TestMetadata = TestMetadata(),
         _ adjust: (inout CollectorServer.Settings) -> Void
     ) {
-        self.metadata = metadata
+        self.directory = directory
         var settings = CollectorServer.Settings(port: 0)
         // No client's time is up unless the test is about that, however busy the machine.
         settings.connections.firstHeadSeconds = 3600
@@ -42,8 +42,8 @@ struct Harness: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         server = CollectorServer(
-            store: store, metadata: metadata.service, archive: metadata.archive,
-            notices: NoticeService(metadata: metadata.service), settings: settings, logger: logger, clock: clock)
+            store: store, metadata: directory.service, archive: directory.archive,
+            notices: NoticeService(metadata: directory.service), settings: settings, logger: logger, clock: clock)
     }
 
     /// Runs against the responder alone, without a socket.
@@ -67,7 +67,7 @@ struct Harness: Sendable {
         var request = WireEnrollRequest()
         request.deviceName = "kiosk-1"
         request.test = test
-        let result = try await registry.enroll(token: "enroll-\(organization)", request: request)
+        let result = try await metadata.enroll(token: "enroll-\(organization)", request: request)
         return (result.deviceID, result.credential)
     }
 }

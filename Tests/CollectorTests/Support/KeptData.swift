@@ -19,11 +19,11 @@ final class KeptData: Sendable {
 
     /// - Parameter days: from `Harness.now`.
     init(days: Int, devices count: Int = 3) async throws {
-        let (registry, created) = try MetadataService.open(directory: path, clock: clock, logger: Self.logger)
+        let (metadata, created) = try MetadataService.open(directory: path, clock: clock, logger: Self.logger)
         var devices: [DeviceID] = []
         for _ in 0..<count {
             devices.append(
-                try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+                try await metadata.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
                     .deviceID)
         }
         self.devices = devices
@@ -41,7 +41,7 @@ final class KeptData: Sendable {
             }
         }
         await store.shutDown()
-        await registry.close()
+        await metadata.close()
     }
 
     private static func part(of chain: inout ChainBuilder, day: Int, at time: Int64) -> BatchPart {

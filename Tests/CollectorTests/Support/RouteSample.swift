@@ -93,7 +93,7 @@ struct RouteSample: Sendable {
         },
         "POST /api/v1/devices/{device}/reinstate": RouteSample {
             let device = try await $0.anotherDevice().id
-            _ = try await $0.harness.registry.revokeDevice(device, organization: nil, by: .commandLine)
+            _ = try await $0.harness.metadata.revokeDevice(device, organization: nil, by: .commandLine)
             return RouteRequest(.post, "/api/v1/devices/\(device)/reinstate")
         },
         "DELETE /api/v1/devices/{device}": RouteSample {
@@ -167,7 +167,7 @@ struct RouteSample: Sendable {
                 json: #"{"kind": "person", "name": "x", "role": "viewer", "organization": "default"}"#)
         },
         "DELETE /api/v1/tokens/{token}": RouteSample(204) {
-            let made = try await $0.harness.registry.createPersonToken(
+            let made = try await $0.harness.metadata.createPersonToken(
                 name: "for one call", role: .viewer, organization: "default")
             return RouteRequest(.delete, "/api/v1/tokens/\(made.id)")
         },

@@ -15,7 +15,7 @@ struct RouteScene: Sendable {
     static let application = "com.example.\(marker)"
     static let batch = WireNames.batchesPath
 
-    let harness: RegistryHarness
+    let harness: MetadataHarness
     let client: any TestClientProtocol
     let device: EnrollResult
     /// A second device of the application.
@@ -46,37 +46,37 @@ struct RouteScene: Sendable {
 
     static func play(_ body: @escaping @Sendable (RouteScene) async throws -> Void) async throws {
         // A quota that the logs below fill, so that there is a notice.
-        let harness = try RegistryHarness(quotaBytes: 2000)
+        let harness = try MetadataHarness(quotaBytes: 2000)
         try await harness.route { client in try await body(try await RouteScene(harness, client)) }
     }
 
-    private init(_ harness: RegistryHarness, _ client: any TestClientProtocol) async throws {
-        let registry = harness.registry
+    private init(_ harness: MetadataHarness, _ client: any TestClientProtocol) async throws {
+        let metadata = harness.metadata
         self.harness = harness
         self.client = client
         let device = try await Self.enroll(harness, "\(Self.marker) kiosk", application: Self.application)
         self.device = device
         second = try await Self.enroll(harness, "\(Self.marker) second", application: Self.application)
-        try await registry.createOrganization("other")
-        let other = try await registry.createEnrollmentToken(organization: "other")
+        try await metadata.createOrganization("other")
+        let other = try await metadata.createEnrollmentToken(organization: "other")
         var request = WireEnrollRequest()
         request.deviceName = "of the other"
-        strangerDevice = try await registry.enroll(token: other.token, request: request)
+        strangerDevice = try await metadata.enroll(token: other.token, request: request)
 
         let administrator = try await harness.person(.administrator)
-        let made = try await registry.createToken(
+        let made = try await metadata.createToken(
             NewToken(.person(.viewer), name: "\(Self.marker) person", organization: "default"), by: .commandLine)
         token = made.row.id
-        let revoked = try await registry.createPersonToken(
+        let revoked = try await metadata.createPersonToken(
             name: "revoked", role: .administrator, organization: "default")
-        try await registry.revokeToken(revoked.id)
-        let expired = try await registry.createToken(
+        try await metadata.revokeToken(revoked.id)
+        let expired = try await metadata.createToken(
             NewToken(.person(.administrator), name: "expired", organization: "default", expiresInSeconds: 1),
             by: .commandLine)
-        let expiredEnrollment = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 1)
+        let expiredEnrollment = try await metadata.createEnrollmentToken(organization: "default", expiresInSeconds: 1)
         harness.clock.advance(seconds: 2)
         let revokedDevice = try await Self.enroll(harness, "revoked")
-        _ = try await registry.revokeDevice(revokedDevice.deviceID, organization: nil, by: .commandLine)
+        _ = try await metadata.revokeDevice(revokedDevice.deviceID, organization: nil, by: .commandLine)
         bearers = [
             .nonsense: "nonsense", .enrollmentToken: harness.enrollmentToken,
             .expiredEnrollmentToken: expiredEnrollment.token,
@@ -113,19 +113,19 @@ struct RouteScene: Sendable {
     static let json: HTTPFields = [.contentType: WireNames.json]
 
     private static func enroll(
-        _ harness: RegistryHarness, _ name: String, application: String = "", machine: String = "m"
+        _ harness: MetadataHarness, _ name: String, application: String = "", machine: String = "m"
     ) async throws -> EnrollResult {
         var request = WireEnrollRequest()
         request.deviceName = name
         request.application = application
         request.machineHash = machine
-        return try await harness.registry.enroll(token: harness.enrollmentToken, request: request)
+        return try await harness.metadata.enroll(token: harness.enrollmentToken, request: request)
     }
 
     /// A device that a call may do away with, on a machine of its own: on another device's it would be a notice.
     func anotherDevice() async throws -> DeviceRow {
         let device = try await Self.enroll(harness, "for one call", machine: UUID().uuidString)
-        return try #require(try await harness.registry.device(device.deviceID, organization: nil))
+        return try #require(try await harness.metadata.device(device.deviceID, organization: nil))
     }
 
     private static var records: Data {

@@ -8,7 +8,7 @@ import WireModel
 
 /// A device that sends logs, and people who look at them.
 struct UploadScene: Sendable {
-    let harness: RegistryHarness
+    let harness: MetadataHarness
     let client: any TestClientProtocol
     let device: EnrollResult
     let person: String
@@ -72,7 +72,7 @@ struct UploadScene: Sendable {
     static func play(
         quotaBytes: Int = 200_000_000, _ body: @escaping @Sendable (UploadScene) async throws -> Void
     ) async throws {
-        let harness = try RegistryHarness(quotaBytes: quotaBytes)
+        let harness = try MetadataHarness(quotaBytes: quotaBytes)
         try await harness.route { client in
             try await body(
                 UploadScene(

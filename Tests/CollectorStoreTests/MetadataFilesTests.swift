@@ -4,7 +4,7 @@ import Testing
 import WireModel
 
 /// What happens when files of the data directory go or are emptied.
-@Suite struct RegistryFilesTests {
+@Suite struct MetadataFilesTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
 
@@ -21,11 +21,11 @@ import WireModel
 
     /// Tokens and credentials are nowhere else: it says which command makes a directory that has them.
     @Test(arguments: ["head", "page"]) func aDamagedDatabaseNamesTheWayBack(_ place: String) async throws {
-        let (registry, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         for number in 0..<200 {
-            _ = try await registry.createPersonToken(name: "ann \(number)", role: .viewer, organization: nil)
+            _ = try await metadata.createPersonToken(name: "ann \(number)", role: .viewer, organization: nil)
         }
-        await registry.close()
+        await metadata.close()
         _ = try await filled()
         let handle = try FileHandle(forUpdating: URL(fileURLWithPath: directory.path + "/collector.sqlite"))
         let bytes = try #require(try handle.readToEnd())
@@ -46,13 +46,13 @@ import WireModel
     }
 
     @Test func aDatabaseThatGoesUnderARunningCollectorIsNoticed() async throws {
-        let (registry, created) = try MetadataService.open(
+        let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         var device = ScriptedDevice()
         device.produce(2)
         #expect(try await store.drain(&device)?.outcome == .stored)
-        #expect(await registry.readiness() == .ready)
+        #expect(await metadata.readiness() == .ready)
         #expect(await store.readiness() == .ready)
         try FileManager.default.moveItem(
             atPath: directory.path + "/collector.sqlite", toPath: directory.path + "/aside")
@@ -62,17 +62,17 @@ import WireModel
             answer.outcome == .unavailable && answer.detail.hasPrefix("io: ") && !answer.detail.contains(directory.path)
         )
         #expect(await store.readiness() != .ready)
-        #expect(await registry.readiness() != .ready)
+        #expect(await metadata.readiness() != .ready)
         await #expect(throws: StoreError.self) {
-            _ = try await registry.authenticatePerson(token: created?.administratorToken ?? "")
+            _ = try await metadata.authenticatePerson(token: created?.administratorToken ?? "")
         }
         // Put back, all goes on.
         try FileManager.default.moveItem(
             atPath: directory.path + "/aside", toPath: directory.path + "/collector.sqlite")
-        #expect(await registry.readiness() == .ready)
+        #expect(await metadata.readiness() == .ready)
         #expect(await store.append(try #require(device.part()), from: device.device).outcome == .stored)
         await store.shutDown()
-        await registry.close()
+        await metadata.close()
     }
 
     @Test(arguments: [false, true]) func recordsWithoutTheirDatabaseAreNotGivenANewOne(emptied: Bool) async throws {

@@ -19,12 +19,12 @@ final class SteppedClock: StoreClock {
     func advance(seconds: Int64) { time.withLock { $0 += seconds * 1_000_000 } }
 }
 
-/// A collector over its own registry and logs on disk, for what they are part of: profiles, commands, enrollment,
+/// A collector over its own metadata and logs on disk, for what they are part of: profiles, commands, enrollment,
 /// uploads. Records are kept in memory.
-struct RegistryHarness: Sendable {
+struct MetadataHarness: Sendable {
     let directory: String
     let clock: SteppedClock
-    let registry: MetadataService
+    let metadata: MetadataService
     let archive: LogArchive
     let server: CollectorServer
     let enrollmentToken: String
@@ -43,17 +43,17 @@ struct RegistryHarness: Sendable {
         clock = SteppedClock(now)
         self.directory =
             directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
-        let (registry, created) = try MetadataService.open(directory: self.directory, clock: clock, logger: logger)
-        self.registry = registry
+        let (metadata, created) = try MetadataService.open(directory: self.directory, clock: clock, logger: logger)
+        self.metadata = metadata
         enrollmentToken = created?.enrollmentToken ?? ""
         administrator = created?.administratorToken ?? ""
         var configuration = LogArchive.Configuration()
         configuration.quotas.applicationBytes = quotaBytes
         configuration.leastFreeBytes = 0
-        archive = try LogArchive.open(metadata: registry, configuration: configuration, logger: logger)
+        archive = try LogArchive.open(metadata: metadata, configuration: configuration, logger: logger)
         let clock = clock
         server = CollectorServer(
-            store: store, metadata: registry, archive: archive, notices: NoticeService(metadata: registry),
+            store: store, metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),
             settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin }, logger: logger,
             clock: { clock.now() })
     }
@@ -74,13 +74,13 @@ struct RegistryHarness: Sendable {
             result = .success(try await server.application().test(.router) { try await test($0) })
         } catch { result = .failure(error) }
         archive.shutDown()
-        await registry.close()
+        await metadata.close()
         try? FileManager.default.removeItem(atPath: directory)
         return try result.get()
     }
 
     func person(_ role: PersonRole, _ organization: String = "default") async throws -> String {
-        try await registry.createPersonToken(name: "\(role)", role: role, organization: organization).token
+        try await metadata.createPersonToken(name: "\(role)", role: role, organization: organization).token
     }
 
     func device(application: String = "", previous: EnrollResult? = nil) async throws -> EnrollResult {
@@ -92,6 +92,6 @@ struct RegistryHarness: Sendable {
             request.deviceID = previous.deviceID.data
             request.previousCredential = previous.credential
         }
-        return try await registry.enroll(token: enrollmentToken, request: request)
+        return try await metadata.enroll(token: enrollmentToken, request: request)
     }
 }
