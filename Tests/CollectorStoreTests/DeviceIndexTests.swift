@@ -105,6 +105,7 @@ import WireModel
         index.insert(
             Self.device(1) { row in
                 row.beacon = beacon
+                row.verdicts = DeviceVerdicts(of: beacon, at: 9)
                 row.expectedBeaconSeconds = 60
             })
         #expect(Self.ids(index) { $0.agentVersion = "2.0.0" } == [id])

@@ -220,6 +220,41 @@ import WireModel
         #expect(row.beacon?.pushToken.token == "two")
     }
 
+    /// Written after each beacon, or all beacons at once.
+    @Test(arguments: [false, true]) func verdictsStayWhileBeaconsHaveNone(atOnce: Bool) async throws {
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
+        func told(_ change: (inout WireBeacon) -> Void) async throws -> DeviceVerdicts? {
+            clock.advance(seconds: 10)
+            var beacon = WireBeacon()
+            beacon.consent = .granted
+            change(&beacon)
+            metadata.seen(device.deviceID, DeviceObservation(at: clock.now(), beacon: beacon))
+            if atOnce { return nil }
+            let row = try #require(try await metadata.device(device.deviceID, organization: nil))
+            #expect(row.lastBeacon == clock.now() && row.beacon == beacon)
+            return row.verdicts
+        }
+        #expect(try await told { $0.doNotDisturb = .yes } == nil)
+        _ = try await told {
+            $0.deviceCompliance = .nonCompliant
+            $0.compromised = .yes
+            $0.findings = [WireFinding()]
+        }
+        let at = clock.now()
+        _ = try await told { $0.doNotDisturb = .yes }
+        for consent in [WireConsent.pending, .denied] { _ = try await told { $0.consent = consent } }
+        let kept = try #require(try await metadata.device(device.deviceID, organization: nil))
+        #expect(kept.verdicts?.at == at && kept.verdicts?.beacon.findings.count == 1)
+        #expect(kept.compliance == .nonCompliant)
+        var query = DeviceQuery()
+        query.compromised = .yes
+        let page = try await metadata.devices(query, after: nil, limit: 10)
+        #expect(page.devices.map(\.id) == [device.deviceID], "filters are of the last verdict too")
+        _ = try await told { $0.compromised = .no }
+        let newest = try #require(try await metadata.device(device.deviceID, organization: nil))
+        #expect(newest.verdicts?.at == clock.now() && newest.compliance == .unknown)
+    }
+
     @Test func organizationsHaveAKeyAndProfileOfTheirOwn() async throws {
         try await metadata.createOrganization("west")
         await #expect(throws: StoreError.self) { try await metadata.createOrganization("west") }

@@ -87,6 +87,7 @@ import WireModel
         }
         var beacon = WireBeacon()
         beacon.deviceName = "lobby"
+        beacon.compromised = .yes
         try insert("INSERT INTO device_state VALUES (?, 8, ?, NULL)", Self.device.data, beacon.encoded)
         try connection.close()
         return directory
@@ -113,6 +114,7 @@ import WireModel
         }
         #expect(device.name == "kiosk" && device.enrolled == 7 && device.enrollmentID.isEmpty && device.left == nil)
         let shown = try #require(try await metadata.device(Self.device, organization: "west"))
+        #expect(shown.verdicts?.at == 8 && shown.verdicts?.beacon.compromised == .yes)
         #expect(shown.beacon?.deviceName == "lobby" && shown.lastBeacon == 8 && shown.lastSeen == 8)
         let profile = try #require(try await metadata.profile(ProfileScope(organization: "west"), revision: nil))
         #expect(profile.revision == 4 && profile.profile.beaconSeconds == 77 && profile.author.isEmpty)
@@ -178,8 +180,9 @@ import WireModel
         #expect(try await directory.verify().findings.map(\.file) == ["records/2026-02-01/event.sqlite"])
     }
 
-    /// Makes a file of version 6 one of version 5.
+    /// Makes a file of the present version one of version 5.
     static let undoingVersion6 = """
+        ALTER TABLE device_state DROP COLUMN verdicts; ALTER TABLE device_state DROP COLUMN verdicts_at;
         DROP TABLE former_incarnation; DROP INDEX upload_application; DROP INDEX notice_unposted;
         DELETE FROM meta WHERE name IN ('credential_key', 'credential_generation');
         ALTER TABLE device DROP COLUMN credential_generation; ALTER TABLE device DROP COLUMN enrollment_token;

@@ -170,6 +170,7 @@ struct QueryTests {
         var beacon = WireBeacon()
         beacon.trigger = .start
         beacon.compromised = .unknown
+        beacon.deviceCompliance = .compliant
         beacon.processStartTime = Harness.now
         var sample = WireSystemSample()
         sample.uptimeSeconds = 1 << 60
@@ -200,6 +201,9 @@ struct QueryTests {
             let one = try await client.json(base, bearer: "viewer-default")
             #expect(one.text("name") == "kiosk-1")
             #expect(one.object("beacon")?.text("trigger") == "start")
+            let verdicts = try #require(one.object("verdicts"))
+            #expect(verdicts.text("compromised") == "unknown" && verdicts.text("deviceCompliance") == "compliant")
+            #expect(verdicts.text("reportedAt") == one.text("lastBeaconAt"))
         }
     }
 

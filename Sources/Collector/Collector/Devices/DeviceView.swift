@@ -34,6 +34,7 @@ struct DeviceView: Encodable {
     var certificates: [DeviceCertificateView]?
     var operatingSystem: JSONValue?
     var beacon: JSONValue?
+    var verdicts: JSONValue?
     var identity: JSONValue?
 
     /// - Parameter role: the viewer's role.
@@ -59,6 +60,7 @@ struct DeviceView: Encodable {
         certificates = device.certificates.isEmpty ? nil : device.certificates.map(DeviceCertificateView.init)
         operatingSystem = try MessageView.json(device.newestOperatingSystem)
         beacon = try device.beacon.map { try MessageView.json($0.seen(by: role)) }
+        verdicts = try device.verdicts?.view
         identity = try device.identity.map(MessageView.json)
     }
 }
@@ -77,5 +79,19 @@ struct DeviceCertificateView: Encodable {
         issuedAt = Timestamp.text(certificate.issued)
         expiresAt = Timestamp.text(certificate.expires)
         usedAt = certificate.used.map(Timestamp.text)
+    }
+}
+
+extension DeviceVerdicts {
+    fileprivate var view: JSONValue {
+        get throws {
+            guard case .object(var members) = try MessageView.json(beacon) else { return .null }
+            // The JSON of a message leaves out what is unknown.
+            for name in ["deviceCompliance", "applicationCompliance", "compromised"] where members[name] == nil {
+                members[name] = .text("unknown")
+            }
+            members["reportedAt"] = .text(Timestamp.text(at))
+            return .object(members)
+        }
     }
 }

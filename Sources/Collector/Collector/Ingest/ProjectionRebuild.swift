@@ -2,7 +2,7 @@ import CollectorStore
 import WireModel
 
 /// Derives again from stored records what `collector.sqlite` says of each device's latest state: when it was last seen,
-/// its beacon, identity, push token and schedule.
+/// its beacon, verdicts, identity, push token and schedule.
 ///
 /// What only records that retention removed could tell stays as it is: there it is the baseline. So does the profile
 /// revision, which a device tells with every batch and no record. Bounded in memory by the number of devices.

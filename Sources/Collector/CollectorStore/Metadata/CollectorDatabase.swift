@@ -17,7 +17,7 @@ import WireModel
 /// marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 6
+    static let version: Int32 = 7
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -146,8 +146,16 @@ enum CollectorDatabase {
         CREATE INDEX notice_unposted ON notice (id) WHERE posted < 2;
         """
 
+    /// From version 6 to 7: what devices last reported of compliance and of compromise, and when.
+    private static let seventhSchema = """
+        ALTER TABLE device_state ADD COLUMN verdicts BLOB;
+        ALTER TABLE device_state ADD COLUMN verdicts_at INTEGER;
+        """
+
     /// What brings a file from each version to the next; the first makes version 1.
-    private static let schemas = [firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema]
+    private static let schemas = [
+        firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema,
+    ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.
     /// - Throws: `.conflict` where record files are there without it: a file made anew beside them would know none
@@ -192,6 +200,7 @@ enum CollectorDatabase {
                 case 6:
                     try CredentialLedger(connection: connection).renewKey()
                     try noteEnrollmentTokens(connection)
+                case 7: try keepVerdicts(connection)
                 default: break
                 }
                 try connection.setUserVersion(next)
@@ -210,6 +219,20 @@ enum CollectorDatabase {
         while try trail.step() {
             guard let device = DeviceID(trail.string(0)) else { continue }
             try update.bind(trail.string(1), device.data)
+            try update.run()
+        }
+    }
+
+    /// Takes them from the newest beacon of each device.
+    private static func keepVerdicts(_ connection: Connection) throws(SQLiteError) {
+        let states = try connection.prepare(
+            "SELECT device, beacon, coalesce(last_beacon, last_seen) FROM device_state WHERE beacon IS NOT NULL")
+        let update = try connection.cached("UPDATE device_state SET verdicts = ?, verdicts_at = ? WHERE device = ?")
+        while try states.step() {
+            guard let beacon = try? WireBeacon.decode(states.data(1)),
+                let told = DeviceVerdicts(of: beacon, at: states.int64(2))
+            else { continue }
+            try update.bind(told.beacon.encoded, told.at, states.data(0))
             try update.run()
         }
     }

@@ -193,7 +193,7 @@ struct DeviceIndexEntry {
         func name(_ text: String) -> String { shared(text.cut(toBytes: Self.textBytes).lowercased()) }
         system = (name(newest.name), name(newest.distribution), name(newest.version))
         compliance = row.compliance
-        compromised = row.beacon?.compromised ?? .unknown
+        compromised = row.verdicts?.beacon.compromised ?? .unknown
         isTest = row.test
         searched = Self.searched(row)
         enrolled = row.enrolled

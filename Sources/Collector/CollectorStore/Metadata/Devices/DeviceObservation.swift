@@ -16,6 +16,8 @@ package struct DeviceObservation: Equatable, Sendable {
 
     /// When the beacon came; `at` until a later observation without a beacon is merged in.
     private(set) var beaconAt: Int64
+    /// What the beacons so far reported of compliance and of compromise.
+    private(set) var verdicts: DeviceVerdicts?
     /// What the beacons so far reported about the push token. The beacon itself is kept without it.
     private(set) var pushToken = PushTokenChange.unsaid
 
@@ -45,7 +47,9 @@ package struct DeviceObservation: Equatable, Sendable {
         self.profileRevision = profileRevision
         self.newestRecordTime = newestRecordTime
         self.beacon = beacon
-        guard let beacon, beacon.hasPushToken else { return }
+        guard let beacon else { return }
+        verdicts = DeviceVerdicts(of: beacon, at: at)
+        guard beacon.hasPushToken else { return }
         switch beacon.pushToken.state {
         case .token(let token): pushToken = token.isEmpty ? .cleared : .token(token)
         case .cleared: pushToken = .cleared
@@ -61,6 +65,7 @@ package struct DeviceObservation: Equatable, Sendable {
         identity = later.identity ?? identity
         expectedBeaconSeconds = later.expectedBeaconSeconds ?? expectedBeaconSeconds
         profileRevision = later.profileRevision ?? profileRevision
+        verdicts = later.verdicts ?? verdicts
         if later.pushToken.isSaid { pushToken = later.pushToken }
     }
 }

@@ -10,7 +10,9 @@ extension DeviceRow {
     /// The number of `columns`.
     static let columnCount: Int32 = 19
     private static let stateColumns =
-        "last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision"
+        """
+        last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision, verdicts, verdicts_at
+        """
     static let select =
         "SELECT \(columns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
 
@@ -62,5 +64,8 @@ extension DeviceRow {
         expectedBeaconSeconds = statement.optionalInt64(first + 4).map { UInt32(clamping: $0) }
         if let token = statement.optionalString(first + 5) { beacon?.pushToken.token = token }
         profileRevision = statement.optionalInt64(first + 6).flatMap { UInt64(exactly: $0) }
+        verdicts = statement.optionalData(first + 7).flatMap { try? WireBeacon.decode($0) }.map {
+            DeviceVerdicts(beacon: $0, at: statement.int64(first + 8))
+        }
     }
 }

@@ -34,6 +34,8 @@ package struct DeviceRow: Equatable, Sendable {
     /// The profile revision that it applies; `nil` if never reported.
     package var profileRevision: UInt64?
     package var beacon: WireBeacon?
+    /// `nil` if no beacon had any.
+    package var verdicts: DeviceVerdicts?
     package var identity: WireSystemIdentity?
     /// In the order of issue. Only if a single device is requested.
     package var certificates: [DeviceCertificate] = []
@@ -74,10 +76,10 @@ extension DeviceRow {
         return beacon.operatingSystem
     }
 
-    /// Of device and application together. If one is not compliant, neither is the whole.
+    /// Of device and application together, as last reported. If one is not compliant, neither is the whole.
     package var compliance: WireCompliance {
-        guard let beacon else { return .unknown }
-        let both = [beacon.deviceCompliance, beacon.applicationCompliance]
+        guard let told = verdicts?.beacon else { return .unknown }
+        let both = [told.deviceCompliance, told.applicationCompliance]
         return both.contains(.nonCompliant) ? .nonCompliant : both.contains(.compliant) ? .compliant : .unknown
     }
 

@@ -190,20 +190,22 @@ extension MetadataService {
             let statement = try connection.cached(
                 """
                 INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
-                    profile_revision)
-                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
+                    profile_revision, verdicts, verdicts_at)
+                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9, ?10, ?11 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
                 ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
                 beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
                 last_beacon = coalesce(excluded.last_beacon, last_beacon),
                 expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
                 profile_revision = coalesce(excluded.profile_revision, profile_revision),
+                verdicts = coalesce(excluded.verdicts, verdicts), verdicts_at = coalesce(excluded.verdicts_at, verdicts_at),
                 push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
                 """)
             for (device, sight) in entries {
                 try statement.bind(
                     device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded,
                     sight.beacon == nil ? nil : sight.beaconAt, sight.expectedBeaconSeconds.map { Int64($0) },
-                    sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) })
+                    sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) },
+                    sight.verdicts?.beacon.encoded, sight.verdicts?.at)
                 try statement.run()
             }
         }
