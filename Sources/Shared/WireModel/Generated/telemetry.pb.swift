@@ -4579,6 +4579,9 @@ package nonisolated struct WireControlBeacon: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// 0: answered once it is on disk. Else once the collector has it, or with an error after this time.
+  package var waitSeconds: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4747,6 +4750,9 @@ package nonisolated struct WireControlPushToken: Sendable {
   /// Clears the value of `token`. Subsequent reads from it will return its default value.
   package mutating func clearToken() {self._token = nil}
 
+  /// as in ControlBeacon
+  package var waitSeconds: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4876,6 +4882,9 @@ package nonisolated struct WireControlAnswer: Sendable {
 
   /// event, beacon: its number in the stream
   package var number: UInt64 = 0
+
+  /// the collector has it; never told by an agent that does not know wait_seconds
+  package var delivered: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -10387,18 +10396,29 @@ nonisolated extension WireControlEvent: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension WireControlBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlBeacon"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}wait_seconds\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    // Load everything into unknown fields
-    while try decoder.nextFieldNumber() != nil {}
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.waitSeconds) }()
+      default: break
+      }
+    }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.waitSeconds != 0 {
+      try visitor.visitSingularUInt32Field(value: self.waitSeconds, fieldNumber: 1)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: WireControlBeacon, rhs: WireControlBeacon) -> Bool {
+    if lhs.waitSeconds != rhs.waitSeconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -10596,7 +10616,7 @@ nonisolated extension WireControlConsent: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlPushToken: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlPushToken"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}token\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}token\0\u{3}wait_seconds\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10605,6 +10625,7 @@ nonisolated extension WireControlPushToken: SwiftProtobuf.Message, SwiftProtobuf
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._token) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.waitSeconds) }()
       default: break
       }
     }
@@ -10618,11 +10639,15 @@ nonisolated extension WireControlPushToken: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._token {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
     } }()
+    if self.waitSeconds != 0 {
+      try visitor.visitSingularUInt32Field(value: self.waitSeconds, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: WireControlPushToken, rhs: WireControlPushToken) -> Bool {
     if lhs._token != rhs._token {return false}
+    if lhs.waitSeconds != rhs.waitSeconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -10847,7 +10872,7 @@ nonisolated extension WireControlLogUploads: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension WireControlAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlAnswer"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}succeeded\0\u{3}error_code\0\u{1}message\0\u{3}exit_code\0\u{1}json\0\u{1}number\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}succeeded\0\u{3}error_code\0\u{1}message\0\u{3}exit_code\0\u{1}json\0\u{1}number\0\u{1}delivered\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10861,6 +10886,7 @@ nonisolated extension WireControlAnswer: SwiftProtobuf.Message, SwiftProtobuf._M
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.exitCode) }()
       case 5: try { try decoder.decodeSingularBytesField(value: &self.json) }()
       case 6: try { try decoder.decodeSingularUInt64Field(value: &self.number) }()
+      case 7: try { try decoder.decodeSingularBoolField(value: &self.delivered) }()
       default: break
       }
     }
@@ -10885,6 +10911,9 @@ nonisolated extension WireControlAnswer: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.number != 0 {
       try visitor.visitSingularUInt64Field(value: self.number, fieldNumber: 6)
     }
+    if self.delivered != false {
+      try visitor.visitSingularBoolField(value: self.delivered, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -10895,6 +10924,7 @@ nonisolated extension WireControlAnswer: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.exitCode != rhs.exitCode {return false}
     if lhs.json != rhs.json {return false}
     if lhs.number != rhs.number {return false}
+    if lhs.delivered != rhs.delivered {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
