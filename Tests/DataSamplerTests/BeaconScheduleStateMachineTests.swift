@@ -26,6 +26,23 @@ import WireModel
         #expect(machine.nextDue == 125 * second)
     }
 
+    @Test func `Changes within a second share one beacon, and any beacon meanwhile reports them`() {
+        var machine = BeaconScheduleStateMachine()
+        machine.noticedChange(now: 10 * second)
+        machine.noticedChange(now: 10 * second + 900_000)
+        #expect(machine.nextDue == 11 * second)
+        #expect(machine.reached(11 * second - 1) == .none)
+        #expect(machine.reached(11 * second) == .make(trigger: .change))
+        // Not in the beacon that is being made.
+        machine.noticedChange(now: 11 * second)
+        _ = machine.finished()
+        #expect(machine.reached(12 * second) == .make(trigger: .change))
+        _ = machine.finished()
+        machine.noticedChange(now: 20 * second)
+        #expect(machine.asked(by: 1, trigger: .demand) == .make(trigger: .demand))
+        #expect(machine.nextDue == nil)
+    }
+
     @Test func `Missed beacons are not made up for`() {
         var machine = BeaconScheduleStateMachine()
         _ = machine.scheduleStarted(frequency: 60, now: 0, trigger: .start)

@@ -87,6 +87,7 @@ import WireModel
         let directory = try TemporaryDirectory()
         var environment = SamplerBench.environment(bench.collector)
         environment.clock = clock
+        environment.beaconChangeDelay = .zero
         environment.detectors = { _, _ in [detector] }
         let sampler = try DataSampler(
             configuration: SamplerBench.configuration(directory.path), environment: environment,

@@ -30,6 +30,8 @@ import WireModel
         environment.slot = slot
         environment.lockWait = .zero
         environment.machineHash = "machine"
+        // Only beacons that a test asks for, and those of start and stop.
+        environment.beaconChangeDelay = .seconds(36_000)
         environment.conditions = { _, _ in UnknownConditions() }
         environment.detectors = { _, _ in [] }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
@@ -78,9 +80,9 @@ import WireModel
         #expect(events.allSatisfy { $0.header.application == "com.example.app" })
 
         let status = try await stored(collector, .status)
-        let record = try #require(status.first)
-        let beacon = try WireBeacon.decode(record.header.body(of: record.bytes))
-        #expect(beacon.trigger == .demand)
+        let beacons = try status.map { try WireBeacon.decode($0.header.body(of: $0.bytes)) }
+        #expect(beacons.map(\.trigger) == [.start, .demand])
+        let beacon = try #require(beacons.last)
         #expect(beacon.application == "com.example.app")
         #expect(beacon.applicationVersion == "2.1")
         #expect(beacon.deviceCompliance == .unknown)

@@ -45,6 +45,12 @@ struct SamplerBench {
             configuration: configuration, environment: Self.environment(collector), logger: Logger(label: "test"))
     }
 
+    /// Starts a sampler and waits for its start beacon, which a call right after the start would share.
+    static func start(_ sampler: DataSampler) async throws {
+        try await sampler.start()
+        _ = try await sampler.running().parts.loop.sendBeacon(.start)
+    }
+
     /// What arrived, in the order of its numbers.
     func stored(_ stream: StreamName) async throws -> [StoredRecord] {
         try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000)

@@ -243,6 +243,29 @@ extension DataSampler {
         try await running.parts.loop.sendChange()
     }
 
+    /// As ``setPushToken(_:)``, and returns once the collector has the token.
+    ///
+    /// - Parameters:
+    ///   - token: 1 to 4,096 bytes, or `nil`.
+    ///   - limit: the longest wait.
+    /// - Throws: what ``setPushToken(_:)`` throws; `notDelivered` with a ``DeliveryFailure`` as its cause. The token is
+    ///   then stored, and every beacon contains it until one is acknowledged.
+    public func setPushToken(_ token: String?, deliveredWithin limit: Duration) async throws(DataSamplerError) {
+        let running = try running()
+        let tokens = running.core.beacons.pushTokens
+        try await setPushToken(token)
+        guard let pending = tokens.pending else { return }
+        try await running.delivery.wait(limit, for: "the push token", stream: .status) {
+            () async throws(DataSamplerError) in
+            tokens.observe(try await running.delivery.queueStatus())
+            guard tokens.pending?.change != pending.change else { return false }
+            guard tokens.isKnown(token) else {
+                throw DeliveryWatch.refused("the push token", "it was changed or erased meanwhile")
+            }
+            return true
+        }
+    }
+
     /// Sets the user of the device for beacons; `nil` reports nobody. It is kept in memory only, so set it after each
     /// start. A change is sent at once.
     ///
@@ -290,6 +313,14 @@ extension DataSampler {
     /// - Throws: `notRunning`, `telemetryDisabled`, `wipePending`, `unenrolled`, `queueFull`, `queue`.
     public func sendBeacon() async throws(DataSamplerError) { _ = try await sendBeaconNumbered() }
 
+    /// As ``sendBeacon()``, and returns once the collector has stored the beacon.
+    ///
+    /// - Parameter limit: the longest wait.
+    /// - Throws: what ``sendBeacon()`` throws; `notDelivered` with a ``DeliveryFailure`` as its cause.
+    public func sendBeacon(deliveredWithin limit: Duration) async throws(DataSamplerError) {
+        _ = try await sendBeaconNumbered(deliveredWithin: limit)
+    }
+
     /// Starts sending beacons on a schedule. The first is sent at once. A second call replaces the schedule.
     ///
     /// - Parameter transmitFrequency: seconds between two beacons. Less than 60 or not finite becomes 60 (ws1); more
@@ -311,5 +342,12 @@ extension DataSampler {
         // The caller asks now, perhaps because the reason for a hold is gone.
         parts.transmitter.tryNow()
         return number
+    }
+
+    /// - Returns: the number in the status stream of the beacon that the collector has stored.
+    package func sendBeaconNumbered(deliveredWithin limit: Duration) async throws(DataSamplerError) -> UInt64 {
+        try await (try running()).delivery.statusRecord(within: limit) { () async throws(DataSamplerError) in
+            try await sendBeaconNumbered()
+        }
     }
 }

@@ -36,6 +36,30 @@ extension DataSampler {
         return try await sendLogs(wire, whenAllowed: whenAllowed).reduce(0) { $0 + $1.rawBytes }
     }
 
+    /// As ``sendLogs(level:type:since:until:whenAllowed:)``, and returns once the collector has all chunks.
+    ///
+    /// - Parameter limit: the longest wait.
+    /// - Returns: the number of bytes of text that were uploaded; 0 if no line was found.
+    /// - Throws: what ``sendLogs(level:type:since:until:whenAllowed:)`` throws; `notDelivered` with a
+    ///   ``DeliveryFailure`` as its cause. Unless it is `refused`, the upload continues.
+    @discardableResult public func sendLogs(
+        level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil,
+        whenAllowed: Bool = false, deliveredWithin limit: Duration
+    ) async throws(DataSamplerError) -> UInt64 {
+        let wire = WireRequestLogs(level: level, type: type, since: since, until: until)
+        let ids = try await sendLogs(wire, whenAllowed: whenAllowed).map(\.id)
+        try await (try running()).delivery.wait(limit, for: "the upload of logs", stream: nil) {
+            () async throws(DataSamplerError) in
+            let uploads = try await logUploads(ids)
+            if let lost = uploads.first(where: { [.failed, .cancelled].contains($0.phase) }) {
+                throw DeliveryWatch.refused(
+                    "the upload of logs", lost.phase == .cancelled ? "it was cancelled" : lost.detail)
+            }
+            return uploads.allSatisfy { $0.phase == .done }
+        }
+        return try await logUploads(ids).reduce(0) { $0 + $1.rawBytes }
+    }
+
     /// - Returns: the uploads that carry the lines.
     package func sendLogs(_ wire: WireRequestLogs, whenAllowed: Bool) async throws(DataSamplerError) -> [LogUpload] {
         let running = try running()

@@ -35,6 +35,7 @@ public final class DataSampler: Service {
         var core: SamplerCore { supervisor.core }
         var parts: DeviceSupervisor.Parts { supervisor.parts }
         var events: DeviceEvents { supervisor.events }
+        var delivery: DeliveryWatch { supervisor.parts.delivery }
 
         /// Tells the collector that something a beacon tells has changed; what stands in the way is logged there.
         func tellChange() async { if !core.settings.telemetryDisabled { await parts.loop.tellChange() } }
@@ -94,8 +95,8 @@ public final class DataSampler: Service {
 
     /// Opens the queue, waiting up to five seconds for its lock, and starts sampling and sending.
     ///
-    /// It starts even if no collector is reachable; records then wait on disk. Events can be recorded once a profile is
-    /// available, fetched now or by an earlier run.
+    /// A beacon is made at once, also without a schedule. It starts even if no collector is reachable; records then
+    /// wait on disk. Events can be recorded once a profile is available, fetched now or by an earlier run.
     ///
     /// - Throws: `alreadyStarted` while this or another instance runs in this process; `queueInUse` while another
     ///   process holds the directory; `queue`, `queueFull`, `identity`, `storage`, `invalidConfiguration` with the
@@ -132,12 +133,7 @@ public final class DataSampler: Service {
             return running
         }
         guard let running else { return }
-        let loop = running.parts.loop
-        if await loop.beacons.interval != nil {
-            await loop.stopBeacons()
-            // A failure is logged where it happens, and the stop continues without it.
-            _ = try? await loop.sendBeacon(.stop)
-        }
+        await running.parts.loop.endBeacons()
         running.work.cancel()
         await running.work.value
         running.parts.budgets.save()
@@ -214,7 +210,10 @@ public final class DataSampler: Service {
             settings: plan.transmission, agentVersion: "ws1-telemetry/\(Self.version)",
             conditions: core.conditions, events: EventSink { events.post(.transmitter($0)) }, clock: environment.clock,
             sleeper: environment.sleeper, roll: environment.roll, logger: logger)
-        let loop = DeviceLoop(core: core, transmitter: transmitter, sleeper: environment.sleeper) { name in
+        let loop = DeviceLoop(
+            core: core, transmitter: transmitter, sleeper: environment.sleeper,
+            changeDelay: environment.beaconChangeDelay
+        ) { name in
             Self.makeModule(name, core: core, host: environment.host, logger: logger)
         }
         let ledgerFile = CommandLedger.file(in: configuration.directory)
@@ -224,10 +223,20 @@ public final class DataSampler: Service {
         let logs = try LogKeeper(configuration, logger: logger)
         let (logRequests, uploader) = try logCarriers(core, transmitter, events, logs)
         let profiles = ProfileKeeper(core: core, transmitter: transmitter, events: events, roll: environment.roll)
-        let wipes = WipeKeeper(core: core, events: events) { () async throws(DataSamplerError) in
-            await uploader.cancelAll()
-            try await logs.erase()
-        }
+        let delivery = DeliveryWatch(core: core, transmitter: transmitter, sleeper: environment.sleeper)
+        let wipes = WipeKeeper(
+            core: core, events: events,
+            announce: {
+                guard (try? core.identity.load()) != nil else { return }
+                // A wipe does not depend on it: the collector may be out of reach.
+                _ = try? await delivery.statusRecord(within: .seconds(10)) { () async throws(DataSamplerError) in
+                    try await loop.sendChange()
+                }
+            },
+            eraseLogs: { () async throws(DataSamplerError) in
+                await uploader.cancelAll()
+                try await logs.erase()
+            })
         let commands = CommandRunner(
             save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core,
             actions: DeviceActions(
@@ -241,8 +250,9 @@ public final class DataSampler: Service {
         let supervisor = DeviceSupervisor(
             core: core, events: events,
             parts: DeviceSupervisor.Parts(
-                loop: loop, transmitter: transmitter, profiles: profiles, commands: commands, wipes: wipes,
-                leaving: leaving, logs: logs, logRequests: logRequests, uploader: uploader, budgets: budgets,
+                loop: loop, transmitter: transmitter, delivery: delivery, profiles: profiles, commands: commands,
+                wipes: wipes, leaving: leaving, logs: logs, logRequests: logRequests, uploader: uploader,
+                budgets: budgets,
                 traces: traces), custom: custom)
         let hearing = Task { await supervisor.handleEvents() }
         await events.report(.started)

@@ -52,6 +52,9 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let profileRefused = Code(rawValue: "profile-refused")
         /// The collector could not be asked, or refused. Try again later.
         public static let collector = Code(rawValue: "collector")
+        /// What was asked for is on disk, but the collector did not acknowledge it in time. The cause is a
+        /// ``DeliveryFailure``.
+        public static let notDelivered = Code(rawValue: "not-delivered")
         /// The profile does not allow this.
         public static let notAllowed = Code(rawValue: "not-allowed")
         /// The present network may not be used for this. Nothing was lost. Try again later.

@@ -118,6 +118,9 @@ package actor Transmitter {
     /// What the collector showed on the last connection; `nil`: none was made, or there is no TLS.
     nonisolated package var serverKey: Data? { transport.serverKey }
 
+    /// What keeps this stream from being sent now; `nil` if nothing does. Reads the network's state.
+    package func gate(of stream: StreamName) -> TransmissionGate.Reason? { gates().closed[stream] }
+
     // MARK: The loop
 
     /// Sends at the transmit interval and on demand until its task is cancelled. Call it once.

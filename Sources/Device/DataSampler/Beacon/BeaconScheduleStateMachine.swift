@@ -42,11 +42,20 @@ struct BeaconScheduleStateMachine: Sendable {
 
     /// In microseconds; `nil` without a schedule.
     private(set) var interval: UInt64?
-    /// When the next scheduled beacon is due; `nil` without a schedule.
-    private(set) var nextDue: UInt64?
+    /// `nil` without a schedule.
+    private var scheduleDue: UInt64?
+    /// When the beacon about noticed changes is due; `nil` without any.
+    private var changeDue: UInt64?
+    private let changeDelay: UInt64
     private var state = State.idle
     /// Counts the changes of what a beacon contains.
     private var change: UInt64 = 0
+
+    /// - Parameter changeDelay: changes within it share one beacon; in microseconds.
+    init(changeDelay: UInt64 = 1_000_000) { self.changeDelay = changeDelay }
+
+    /// When a beacon is due next; `nil` if none is.
+    var nextDue: UInt64? { [scheduleDue, changeDue].compactMap { $0 }.min() }
 
     /// Limits a requested interval in seconds. Below 60 or not finite becomes 60 (ws1); more than a day becomes a day.
     static func frequency(_ asked: Double) -> Double {
@@ -57,18 +66,25 @@ struct BeaconScheduleStateMachine: Sendable {
     /// Something that beacons contain has changed. A beacon in flight does not contain it.
     mutating func changed() { change += 1 }
 
+    /// As `changed`, and a beacon reports it after `changeDelay` at the latest. The next one does, whatever its
+    /// trigger.
+    mutating func noticedChange(now: UInt64) {
+        changed()
+        changeDue = changeDue ?? now + changeDelay
+    }
+
     /// Starts or replaces the schedule. Its first beacon is made at once.
     mutating func scheduleStarted(frequency asked: Double, now: UInt64, trigger: WireBeaconTrigger) -> Action {
         let interval = UInt64(Self.frequency(asked) * 1_000_000)
         self.interval = interval
-        nextDue = now + interval
+        scheduleDue = now + interval
         return demand(trigger, caller: nil)
     }
 
     /// Idempotent. A beacon in flight still completes.
     mutating func scheduleStopped() {
         interval = nil
-        nextDue = nil
+        scheduleDue = nil
     }
 
     /// A caller requests a beacon and waits. `finished` returns the caller when its beacon has ended.
@@ -80,10 +96,13 @@ struct BeaconScheduleStateMachine: Sendable {
     /// The clock advanced. Makes a beacon that is due. Missed beacons are not made up for, because a beacon reports the
     /// present.
     mutating func reached(_ now: UInt64) -> Action {
-        guard let interval, let due = nextDue, now >= due else { return .none }
-        // Keeps to the schedule, so delays do not add up; after a long sleep it starts again from now.
-        nextDue = due + interval > now ? due + interval : now + interval
-        return demand(.schedule, caller: nil)
+        if let interval, let due = scheduleDue, now >= due {
+            // Keeps to the schedule, so delays do not add up; after a long sleep it starts again from now.
+            scheduleDue = due + interval > now ? due + interval : now + interval
+            return demand(.schedule, caller: nil)
+        }
+        guard let changeDue, now >= changeDue else { return .none }
+        return demand(.change, caller: nil)
     }
 
     /// The beacon in flight has ended. Its callers get its result. The returned action is the next beacon.
@@ -101,6 +120,8 @@ struct BeaconScheduleStateMachine: Sendable {
 
     private mutating func demand(_ trigger: WireBeaconTrigger, caller: Caller?) -> Action {
         let callers = caller.map { [$0] } ?? []
+        // The beacon that this leads to contains every change so far.
+        changeDue = nil
         switch state {
         case .idle:
             state = .inFlight(Flight(change: change, callers: callers))

@@ -22,7 +22,7 @@ struct DeviceFacts: Sendable {
     private let host: any HostSource
     private var module: SystemModule
     /// Cached, because the module reports it only now and then.
-    private var identity: WireSystemIdentity?
+    private(set) var identity: WireSystemIdentity?
 
     init(host: any HostSource, logger: Logger) {
         self.host = host

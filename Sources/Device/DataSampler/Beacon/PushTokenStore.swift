@@ -52,6 +52,9 @@ final class PushTokenStore: Sendable {
     /// The change that a beacon made now must contain; `nil` for none.
     var pending: PushTokenState.Pending? { state.withLock { $0.pending } }
 
+    /// Whether the collector has this token; `nil`: knows that there is none.
+    func isKnown(_ token: String?) -> Bool { state.withLock { $0.known == PushTokenState.Token(token) } }
+
     /// A beacon with the `pending` change is on synced disk under this number.
     /// - Parameter status: the queue's status when the beacon was made, in the number's epoch.
     func queued(_ pending: PushTokenState.Pending, number: UInt64, status: QueueStatus) {
@@ -105,6 +108,8 @@ struct PushTokenState: Codable, Equatable, Sendable {
         /// Explicitly no token.
         case cleared
 
+        init(_ text: String?) { self = text.map(Token.token) ?? .cleared }
+
         var wire: WirePushToken {
             var message = WirePushToken()
             switch self {
@@ -133,7 +138,7 @@ struct PushTokenState: Codable, Equatable, Sendable {
 
     private(set) var pending: Pending?
     /// The token that the collector has; `nil` if it was never told.
-    private var known: Token?
+    private(set) var known: Token?
     private var changes: UInt64 = 0
     /// The epoch of the status stream that the numbers belong to.
     private var epoch = ""
@@ -147,7 +152,7 @@ struct PushTokenState: Codable, Equatable, Sendable {
     /// Sets the token; `nil` clears it.
     /// - Returns: whether something new must be reported, so a beacon is sent at once.
     mutating func set(_ text: String?) -> Bool {
-        let token = text.map(Token.token) ?? .cleared
+        let token = Token(text)
         if let pending {
             guard pending.token != token else { return false }
         } else {

@@ -33,6 +33,8 @@ enum DeviceEvent: Sendable {
     /// It is carried out, or it failed.
     case consentChanged
     case wipeEnded
+    /// A detector of compromise has another verdict.
+    case verdictChanged
     /// The clock reached the end of the offline time that is allowed.
     case offlineTimeEnded
     case transmitter(TransmitterEvent)

@@ -10,7 +10,7 @@ enum DeviceAction: Sendable {
     ///   - firstBeacon: why the first beacon of a schedule that begins now is sent.
     ///   - restartsBeacons: a schedule begins anew even if it is the one that runs.
     case follow(firstBeacon: WireBeaconTrigger, restartsBeacons: Bool)
-    /// Tells the collector at once that something a beacon tells has changed.
+    /// Something that beacons contain has changed; one reports it within a second.
     case sendChange
     case notify(DataSamplerNotice)
     /// Keeps since when the collector is out of reach.
@@ -94,7 +94,8 @@ struct DevicePolicy: Sendable {
         case .pinsChanged, .gateChanged: break
         case .consentChanging: consentChanges += 1
         case .consentChanged: consentChanges -= 1
-        case .wipeEnded: return [.follow, .sendChange]
+        case .wipeEnded: break
+        case .verdictChanged: return [.sendChange]
         case .offlineTimeEnded:
             guard let seconds = offline.overdue(allowedSeconds: settings.offlineTimeAllowed, now: queueTime) else {
                 return []
@@ -177,7 +178,7 @@ struct DevicePolicy: Sendable {
                 settings: settings, custom: custom.mapValues(\.sampleInterval), slowdown: slowdown,
                 isPaused: isStopped || isDoNotDisturb),
             beaconInterval: isStopped ? nil : settings.beaconInterval,
-            isQuiet: isStopped || isDoNotDisturb,
+            isStopped: isStopped,
             doNotDisturb: settings.doNotDisturbAllowed ? isDoNotDisturbAsked : nil,
             logLevel: LogCapture.level(
                 settings.logging, command: calls.logLevel.flatMap { LogLevel($0) }, capture: captureLevel,
@@ -215,8 +216,8 @@ struct DevicePlan: Sendable {
     var samples: SamplePlan
     /// Seconds; `nil`: no schedule.
     var beaconInterval: Double?
-    /// Nothing is sampled, and beacons tell no more than they have to.
-    var isQuiet: Bool
+    /// Nothing is sampled, and no beacon is made.
+    var isStopped: Bool
     /// What beacons tell of it; `nil`: the profile does not allow it.
     var doNotDisturb: Bool?
     /// Down to which log lines are written; `nil`: none are.

@@ -21,6 +21,7 @@ actor DeviceSupervisor {
     struct Parts: Sendable {
         var loop: DeviceLoop
         var transmitter: Transmitter
+        var delivery: DeliveryWatch
         var profiles: ProfileKeeper
         var commands: CommandRunner
         var wipes: WipeKeeper
@@ -41,6 +42,8 @@ actor DeviceSupervisor {
     private var policy: DevicePolicy
     private let offlineFile: StateFile<OfflineWatch>
     private var beaconInterval: Double?
+    /// The first beacon was asked for.
+    private var hasBegunBeacons = false
     private var isDisabled: Bool
 
     init(core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule]) {
@@ -93,7 +96,7 @@ actor DeviceSupervisor {
         case .uploads: return await parts.uploader.round()
         case .unenrollment: return await parts.leaving.round()
         case .compromise:
-            if await core.beacons.compromise.examineIfDue() != nil { await parts.loop.tellChange() }
+            if await core.beacons.compromise.examineIfDue() != nil { await events.report(.verdictChanged) }
             return CompromiseMonitor.interval
         case .offlineTime:
             await events.report(.offlineTimeEnded)
@@ -145,7 +148,7 @@ actor DeviceSupervisor {
         case .follow(let trigger, let restartsBeacons):
             if restartsBeacons { beaconInterval = nil }
             await follow(firstBeacon: trigger)
-        case .sendChange: if !core.settings.telemetryDisabled { await parts.loop.noteChange() }
+        case .sendChange: if !core.settings.telemetryDisabled { await parts.loop.noticeChange() }
         case .notify(let notice): core.notices.post(notice)
         case .keepOffline(let offline):
             do { try offlineFile.save(offline) } catch {
@@ -190,9 +193,15 @@ actor DeviceSupervisor {
             } else {
                 await parts.loop.stopBeacons()
             }
-        } else if !plan.isQuiet, core.isBeaconOutdated {
-            // The one at start tells what ran before there was a profile.
-            await parts.loop.noteChange()
+        }
+        if !plan.isStopped {
+            if beaconInterval == nil, !hasBegunBeacons {
+                // One at start goes without a schedule too (ws1).
+                await parts.loop.wantBeacon(.start)
+            } else if await core.isBeaconOutdated {
+                await parts.loop.noticeChange()
+            }
+            hasBegunBeacons = true
         }
         parts.logs.apply(plan.settings.logging, level: plan.logLevel)
         await parts.transmitter.apply(plan.transmission)

@@ -19,8 +19,8 @@ final class SamplerCore: Sendable {
         var gate: RecordGate
         var facts: DeviceFacts
         var beacons: UInt64 = 0
-        /// The modules that the newest beacon tells of; `nil`: none was made yet.
-        var toldModules: [SampleModuleName]?
+        /// What the newest beacon says; `nil`: none was made yet.
+        var told: BeaconNews?
         /// Usage that no event has told yet, because no profile was at hand; of more than ``untoldUsageLimit`` the
         /// oldest go.
         var untoldUsage: [(event: UsageEvent, at: RecordStamp)] = []
@@ -184,9 +184,17 @@ final class SamplerCore: Sendable {
         analytics.setEnabled(settings.analyticsEnabled && !settings.telemetryDisabled)
     }
 
-    /// Whether the newest beacon told of other modules than are sampled now.
+    /// Whether a beacon made now would say something else than the newest one. Figures do not count.
     var isBeaconOutdated: Bool {
-        state.withLock { state in state.toldModules.map { $0 != state.settings.modules } ?? false }
+        get async {
+            guard let told = state.withLock({ $0.told }) else { return false }
+            let organization = enrolledOrganization
+            let (present, settings) = state.withLock { state in
+                let facts = DeviceFacts.Reading(identity: state.facts.identity)
+                return (inputs(.change, at: clock.now(), facts: facts, organization, state), state.settings)
+            }
+            return BeaconNews(await beacons.make(present, settings).beacon) != told
+        }
     }
 
     func changeGate(_ change: (inout RecordGate) -> Void) { state.withLock { change(&$0.gate) } }
@@ -297,18 +305,14 @@ final class SamplerCore: Sendable {
         // queued.
         let status = try? await queue.status()
         let stamp = clock.now()
-        // Of an identity that cannot be read nothing is known here; `status` says why.
-        let organization = (try? identity.load())?.organization
+        let organization = enrolledOrganization
         let (inputs, settings) = state.withLock { state in
             state.beacons += 1
-            state.toldModules = state.settings.modules
-            let inputs = BeaconInputs(
-                trigger: trigger, nextBeaconSeconds: nextBeaconSeconds, sequence: state.beacons, stamp: stamp,
-                facts: state.facts.read(at: stamp).adding(metrics.selfFigures()),
-                standing: Self.standing(organization, trigger, state.gate), doNotDisturb: state.doNotDisturb,
-                conditions: conditions.current(), queue: status,
-                profileFindings: pins.finding(state.settings.pins).map { [$0.name] } ?? [],
-                consent: consent.consent.wire, slowdown: state.slowdown)
+            let facts = state.facts.read(at: stamp).adding(metrics.selfFigures())
+            var inputs = self.inputs(trigger, at: stamp, facts: facts, organization, state)
+            inputs.nextBeaconSeconds = nextBeaconSeconds
+            inputs.conditions = conditions.current()
+            inputs.queue = status
             return (inputs, state.settings)
         }
         let made = await beacons.make(inputs, settings)
@@ -319,7 +323,23 @@ final class SamplerCore: Sendable {
                 durability: .durable)
             ?? 0
         beacons.queued(made, number: number, epoch: queue.epoch)
+        state.withLock { $0.told = BeaconNews(made.beacon) }
         return number
+    }
+
+    /// Of an identity that cannot be read nothing is known here; `status` says why.
+    private var enrolledOrganization: String? { (try? identity.load())?.organization }
+
+    /// What a beacon is made from, without the figures.
+    private func inputs(
+        _ trigger: WireBeaconTrigger, at stamp: RecordStamp, facts: DeviceFacts.Reading, _ organization: String?,
+        _ state: State
+    ) -> BeaconInputs {
+        BeaconInputs(
+            trigger: trigger, sequence: state.beacons, stamp: stamp, facts: facts,
+            standing: Self.standing(organization, trigger, state.gate), doNotDisturb: state.doNotDisturb,
+            profileFindings: pins.finding(state.settings.pins).map { [$0.name] } ?? [],
+            consent: consent.consent.wire, slowdown: state.slowdown)
     }
 
     private static func standing(_ organization: String?, _ trigger: WireBeaconTrigger, _ gate: RecordGate)

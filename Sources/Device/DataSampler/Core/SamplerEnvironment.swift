@@ -33,6 +33,8 @@ struct SamplerEnvironment: Sendable {
     var metrics: @Sendable () -> SelfMetrics = { SelfMetrics() }
     var machineHash: String? = MachineHash.ofThisMachine()
     var slot = ProcessSlot.shared
+    /// Changes within it share one beacon.
+    var beaconChangeDelay: Duration = .seconds(1)
     /// How long a start waits for the queue directory's lock.
     var lockWait: Duration = .seconds(5)
     /// How long a stop continues to send.

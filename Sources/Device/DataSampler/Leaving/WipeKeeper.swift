@@ -6,13 +6,15 @@ import WireModel
 
 /// Erases what the device stores, and continues after a crash at any point. Each step may be repeated.
 ///
-/// The steps: store the note on synced disk; stop recording; count waiting records as `wiped` and close the epoch;
+/// The steps: store the note on synced disk; stop recording; tell the collector that a wipe is pending, which may take
+/// ten seconds; count waiting records as `wiped` and close the epoch;
 /// remove other stored state; record the result in the new epoch; remove the note and record again. The command ledger,
 /// the identity and the profile survive.
 actor WipeKeeper {
     private let file: StateFile<WipeNote>
     private let core: SamplerCore
     private let events: DeviceEvents
+    private let announce: @Sendable () async -> Void
     private let eraseLogs: EraseLogs
     private var note: WipeNote?
     /// Everything was erased since the note was written or found.
@@ -23,7 +25,12 @@ actor WipeKeeper {
     /// Ends uploads and erases the log store. May be repeated.
     typealias EraseLogs = @Sendable () async throws(DataSamplerError) -> Void
 
-    init(core: SamplerCore, events: DeviceEvents, eraseLogs: @escaping EraseLogs) {
+    /// - Parameter announce: tells the collector that a wipe is pending, within a bounded time.
+    init(
+        core: SamplerCore, events: DeviceEvents, announce: @escaping @Sendable () async -> Void = {},
+        eraseLogs: @escaping EraseLogs
+    ) {
+        self.announce = announce
         self.eraseLogs = eraseLogs
         self.events = events
         file = WipeNote.file(in: core.configuration.directory)
@@ -55,8 +62,10 @@ actor WipeKeeper {
     /// Erases everything; after an error it goes on by itself.
     /// - Parameter command: `nil`: asked for here.
     func wipe(command: Data?, reason: String) async throws(DataSamplerError) {
+        let isNew = note == nil
         try begin(command: command, reason: reason)
         await events.report(.gateChanged)
+        if isNew { await announce() }
         try await erase()
     }
 

@@ -31,7 +31,9 @@ actor DeviceLoop {
     var customRuns: [String: CustomRun] = [:]
     var lastCustomRun: UInt64 = 0
 
-    var beacons = BeaconScheduleStateMachine()
+    var beacons: BeaconScheduleStateMachine
+    /// The last beacon was asked for.
+    private var isEndingBeacons = false
     /// The beacon to make next; at most one, as one is in flight at a time.
     var pendingBeacon: WireBeaconTrigger?
     var callers: [BeaconScheduleStateMachine.Caller: CheckedContinuation<Result<UInt64, DataSamplerError>, Never>] = [:]
@@ -39,14 +41,17 @@ actor DeviceLoop {
     private(set) var hasEnded = false
 
     /// - Parameters:
+    ///   - changeDelay: changes within it share one beacon.
     ///   - transmitter: learns at once of what was recorded.
     ///   - makeModule: a module to be sampled from now on; `nil` for one that this platform does not have.
     init(
         core: SamplerCore, transmitter: Transmitter, sleeper: any Clock<Duration>,
+        changeDelay: Duration = .seconds(1),
         makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?
     ) {
         self.core = core
         self.sleeper = sleeper
+        beacons = BeaconScheduleStateMachine(changeDelay: changeDelay.wholeMicroseconds)
         self.makeModule = makeModule
         self.transmitter = transmitter
         schedule = SampleSchedule(intervals: [:], now: core.clock.now().timeSinceBoot)
@@ -159,6 +164,8 @@ actor DeviceLoop {
         let (shared, next) = beacons.finished()
         for caller in shared { callers.removeValue(forKey: caller)?.resume(returning: result) }
         perform(next)
+        // A change that came while the beacon was made was compared with the one before it, or with none.
+        if case .success = result, await core.isBeaconOutdated { noticeChange() }
     }
 }
 
@@ -241,18 +248,22 @@ extension DeviceLoop {
 
     /// Something a beacon tells has changed: one goes at once, to whoever listens. Its failure is logged where it
     /// happens.
-    func tellChange() async { try? await sendChange() }
+    func tellChange() async { _ = try? await sendChange() }
 
-    /// As `tellChange`, and waits for nothing.
-    func noteChange() {
-        beacons.changed()
-        perform(beacons.wanted(.change))
+    /// Something that beacons contain has changed. A beacon reports it within a second, with other changes.
+    func noticeChange() {
+        guard !isEndingBeacons else { return }
+        beacons.noticedChange(now: core.clock.now().timeSinceBoot)
+        wake.signal()
     }
 
-    /// As `tellChange`, and returns once the beacon is on synced disk.
-    func sendChange() async throws(DataSamplerError) {
+    /// Makes a beacon that nobody waits for.
+    func wantBeacon(_ trigger: WireBeaconTrigger) { perform(beacons.wanted(trigger)) }
+
+    /// As `tellChange`, and returns the beacon's number once it is on synced disk.
+    @discardableResult func sendChange() async throws(DataSamplerError) -> UInt64 {
         beacons.changed()
-        _ = try await sendBeacon(.change)
+        return try await sendBeacon(.change)
     }
 
     /// Starts a schedule or replaces the one there is; the first beacon goes at once.
@@ -260,6 +271,15 @@ extension DeviceLoop {
         // The one in flight tells the former schedule.
         beacons.changed()
         perform(beacons.scheduleStarted(frequency: frequency, now: core.clock.now().timeSinceBoot, trigger: trigger))
+    }
+
+    /// Where there is a schedule, a last beacon says that none follows. Returns when it is on synced disk.
+    func endBeacons() async {
+        isEndingBeacons = true
+        guard beacons.interval != nil else { return }
+        stopBeacons()
+        // A failure is logged where it happens, and the stop continues without it.
+        _ = try? await sendBeacon(.stop)
     }
 
     /// Idempotent.
