@@ -18,10 +18,14 @@ import WireModel
     }
 
     /// Runs a server while `body` runs. It answers a beacon with number 7, and anything else with a failure.
+    /// - Parameter beforeAnswer: an answer waits for it.
     private func serving(
-        _ directory: String, idleTime: TimeAmount = .seconds(30), _ body: @Sendable @escaping () async throws -> Void
+        _ directory: String, idleTime: TimeAmount = .seconds(30),
+        beforeAnswer: @Sendable @escaping () async -> Void = {},
+        _ body: @Sendable @escaping () async throws -> Void
     ) async throws {
         let server = ControlServer(directory: directory, idleTime: idleTime, logger: Logger(label: "test")) { request in
+            await beforeAnswer()
             guard case .beacon? = request.action else { return .failure(code: "no", message: "not that", exitCode: 1) }
             return .numbered(7)
         }
@@ -153,6 +157,19 @@ import WireModel
             let descriptor = try #require(rawConnection(directory, bind: false))
             defer { close(descriptor) }
             #expect(await exchange(descriptor, Data()).isEmpty)
+        }
+    }
+
+    @Test func `An answer may take longer than a connection may be silent`() async throws {
+        let directory = try directory()
+        let silentIsClosed: @Sendable () async -> Void = {
+            guard let silent = rawConnection(directory, bind: false) else { return }
+            #expect(await exchange(silent, Data()).isEmpty)
+            close(silent)
+        }
+        try await serving(directory, idleTime: .milliseconds(50), beforeAnswer: silentIsClosed) {
+            let answer = try await ControlClient(directory: directory).ask(Self.beacon)
+            #expect(answer?.number == 7)
         }
     }
 

@@ -51,7 +51,7 @@ extension Deployment {
         return try JSONDecoder().decode(Items<Chunk>.self, from: try await request("/logs?\(query)")).items.count
     }
 
-    private func request(_ path: String, _ method: HTTPMethod = .GET, body: String? = nil) async throws -> Data {
+    func request(_ path: String, _ method: HTTPMethod = .GET, body: String? = nil) async throws -> Data {
         var request = HTTPClientRequest(url: "\(collectorURL)/api/v1\(path)")
         request.method = method
         request.headers.add(name: "authorization", value: "Bearer \(token("administrator-token"))")

@@ -69,10 +69,26 @@ struct DeviceAccess {
 
     /// Asks the running agent, and fails if no agent runs.
     func ask(_ request: WireControlRequest) async throws(CommandError) -> WireControlAnswer {
-        guard let answer = try await askIfRunning(request) else {
-            throw CommandError(.tryAgain, "no agent runs in \(configuration.directory): start it, or check --data")
+        guard let answer = try await askIfRunning(request) else { throw noAgent }
+        return answer
+    }
+
+    /// As `ask`, for a request that is answered once the collector has what was asked for.
+    func ask(_ request: WireControlRequest, waitingSeconds: UInt32) async throws(CommandError) -> WireControlAnswer {
+        // The agent answers at the end of the wait; the rest is for a busy machine.
+        let client = ControlClient(directory: configuration.directory, timeoutSeconds: Int(waitingSeconds) + 30)
+        guard let answer = try await Self.ask(client, request) else { throw noAgent }
+        guard answer.delivered else {
+            throw CommandError(
+                .failed,
+                "the running agent is of an earlier version and cannot wait for the collector: restart it, or leave --wait out. It did what was asked."
+            )
         }
         return answer
+    }
+
+    private var noAgent: CommandError {
+        CommandError(.tryAgain, "no agent runs in \(configuration.directory): start it, or check --data")
     }
 
     private func withQueue(
@@ -109,6 +125,12 @@ extension WireControlAnswer {
         var answer = WireControlAnswer()
         answer.succeeded = true
         answer.number = number
+        return answer
+    }
+
+    static func delivered(_ number: UInt64) -> WireControlAnswer {
+        var answer = numbered(number)
+        answer.delivered = true
         return answer
     }
 

@@ -45,7 +45,10 @@ struct PushTokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push-token",
         abstract: "Sets the push token with which the collector can wake this device; a beacon carries it at once.",
-        discussion: "Needs a running agent. An unchanged token is not sent again.")
+        discussion: """
+            Needs a running agent. An unchanged token is not sent again. With --wait the command ends when the collector has the token; otherwise \
+            it says what stands in the way, and the exit code is 75.
+            """)
 
     @Argument(help: "The token, up to 4096 bytes.")
     var token: String?
@@ -53,6 +56,7 @@ struct PushTokenCommand: AsyncParsableCommand {
     @Flag(help: "Make the collector forget its token.")
     var clear = false
 
+    @OptionGroup var delivery: DeliveryOptions
     @OptionGroup var options: DirectoryOptions
 
     func validate() throws {
@@ -62,8 +66,15 @@ struct PushTokenCommand: AsyncParsableCommand {
     func run() async throws {
         var request = WireControlRequest()
         if let token { request.pushToken.token.token = token } else { request.pushToken.token.cleared = true }
-        _ = try await DeviceAccess(options).ask(request)
-        try Output.line(clear ? "the push token is cleared" : "the push token is set")
+        let access = try DeviceAccess(options)
+        request.pushToken.waitSeconds = delivery.seconds
+        if delivery.wait {
+            _ = try await access.ask(request, waitingSeconds: delivery.seconds)
+        } else {
+            _ = try await access.ask(request)
+        }
+        let place = delivery.wait ? " at the collector" : ""
+        try Output.line((clear ? "the push token is cleared" : "the push token is set") + place)
     }
 }
 

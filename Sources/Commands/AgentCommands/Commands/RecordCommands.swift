@@ -55,20 +55,44 @@ struct EventCommand: AsyncParsableCommand {
 struct BeaconCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "beacon", abstract: "Records a status beacon, and waits until it is synced to disk.",
-        discussion:
-            "A running agent sends the beacon at once. If no agent runs, the beacon waits in the data directory for the next run."
-    )
+        discussion: """
+            A running agent sends the beacon at once. If no agent runs, the beacon waits in the data directory for the next run. With --wait the \
+            command needs a running agent and ends when the collector has stored the beacon; otherwise it says what stands in the way, and the exit \
+            code is 75.
+            """)
 
+    @OptionGroup var delivery: DeliveryOptions
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
         let access = try DeviceAccess(options)
         var request = WireControlRequest()
         request.beacon = WireControlBeacon()
+        request.beacon.waitSeconds = delivery.seconds
+        guard !delivery.wait else {
+            let answer = try await access.ask(request, waitingSeconds: delivery.seconds)
+            return try Output.line("beacon \(answer.number) is stored by the collector")
+        }
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             .numbered(try await sampler.sendBeacon())
         }
         try Output.line("beacon \(answer.number)")
+    }
+}
+
+/// Options of commands that can wait for the collector.
+struct DeliveryOptions: ParsableArguments {
+    @Flag(help: "End when the collector has acknowledged it, or with exit code 75 after --timeout.")
+    var wait = false
+
+    @Option(help: ArgumentHelp("With --wait: the longest wait, 1 to 3600 seconds.", valueName: "seconds"))
+    var timeout: UInt32 = 30
+
+    /// 0: no wait.
+    var seconds: UInt32 { wait ? timeout : 0 }
+
+    func validate() throws {
+        guard (1...3600).contains(timeout) else { throw ValidationError("--timeout must be 1 to 3600") }
     }
 }
 

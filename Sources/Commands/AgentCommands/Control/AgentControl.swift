@@ -21,7 +21,10 @@ struct AgentControl: Sendable {
                 // The event is recorded, so a status that cannot be read is left out.
                 guard let status = try? await sampler.status() else { return .numbered(number) }
                 return try .event(number, EventPlan(status))
-            case .beacon: return .numbered(try await sampler.sendBeaconNumbered())
+            case .beacon(let control):
+                guard control.waitSeconds > 0 else { return .numbered(try await sampler.sendBeaconNumbered()) }
+                return .delivered(
+                    try await sampler.sendBeaconNumbered(deliveredWithin: .seconds(control.waitSeconds)))
             case .unlock: return .numbered(try await sampler.unlockedNumbered())
             case .status: return try .json(try await sampler.status())
             case .balance: return try .json(try await sampler.balance())
@@ -31,7 +34,7 @@ struct AgentControl: Sendable {
             case .wipe(let control): try await sampler.wipe(reason: control.reason)
             case .unenroll: return .numbered(try await sampler.unenroll() ? 1 : 0)
             case .doNotDisturb(let control): try await sampler.setDoNotDisturb(control.on)
-            case .pushToken(let control): try await setPushToken(control.token)
+            case .pushToken(let control): return try await setPushToken(control)
             case .consent(let control): try await setConsent(control.consent)
             case .log(let control): return try await LogControl(sampler: sampler).answer(control)
             case .sendLogs(let control): return try await LogControl(sampler: sampler).answer(control)
@@ -72,12 +75,21 @@ struct AgentControl: Sendable {
         }
     }
 
-    private func setPushToken(_ token: WirePushToken) async throws(DataSamplerError) {
-        switch token.state {
-        case .token(let text): try await sampler.setPushToken(text)
-        case .cleared: try await sampler.setPushToken(nil)
+    private func setPushToken(_ control: WireControlPushToken) async throws(DataSamplerError)
+        -> WireControlAnswer
+    {
+        let token: String?
+        switch control.token.state {
+        case .token(let text): token = text
+        case .cleared: token = nil
         case nil: throw DataSamplerError(.invalidArgument, "the request neither sets nor clears the push token")
         }
+        guard control.waitSeconds > 0 else {
+            try await sampler.setPushToken(token)
+            return .done
+        }
+        try await sampler.setPushToken(token, deliveredWithin: .seconds(control.waitSeconds))
+        return .delivered(0)
     }
 
     private func setConsent(_ consent: WireConsent) async throws(DataSamplerError) {

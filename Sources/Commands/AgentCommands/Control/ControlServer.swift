@@ -19,7 +19,7 @@ struct ControlServer: Sendable {
     static let maximumConnections = 32
 
     let directory: String
-    /// An idle connection is closed after this time.
+    /// A connection without a request is closed after this time.
     var idleTime: TimeAmount = .seconds(30)
     /// The group that may ask too.
     var accessGroup: AccessGroup?
@@ -157,7 +157,7 @@ struct ControlServer: Sendable {
         func leave() { count.withLock { $0 -= 1 } }
     }
 
-    /// Hands over the one request of a connection. It closes connections that are idle or send something else.
+    /// Hands over the one request of a connection. It closes connections that ask nothing or send something else.
     private final class RequestHandler: ChannelInboundHandler {
         typealias InboundIn = Data
 
@@ -176,7 +176,8 @@ struct ControlServer: Sendable {
 
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             if event is IdleStateHandler.IdleStateEvent {
-                context.close(promise: nil)
+                // An answer may take longer.
+                if !asked { context.close(promise: nil) }
             } else {
                 context.fireUserInboundEventTriggered(event)
             }

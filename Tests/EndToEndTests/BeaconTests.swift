@@ -1,0 +1,83 @@
+import Foundation
+import Testing
+
+/// What a device reports is with the collector at once, and whoever waits for it is told when.
+@Suite(.timeLimit(.minutes(5)))
+struct BeaconTests {
+    private struct Device: Decodable {
+        struct Beacon: Decodable {
+            struct PushToken: Decodable { var token: String? }
+            var enrollment: String?
+            var pushToken: PushToken?
+        }
+        struct Verdicts: Decodable { var reportedAt: String }
+        var beacon: Beacon?
+        var verdicts: Verdicts?
+        var profileRevision: UInt64?
+    }
+
+    private struct Beacons: Decodable {
+        struct Item: Decodable {
+            struct Beacon: Decodable { var enrollment: String? }
+            var beacon: Beacon?
+        }
+        var items: [Item]
+    }
+
+    private static func device(_ deployment: Deployment) async throws -> Device {
+        let id = try await deployment.deviceID()
+        return try JSONDecoder().decode(Device.self, from: try await deployment.request("/devices/\(id)"))
+    }
+
+    @Test func whoWaitsIsToldWhenTheCollectorHasIt() async throws {
+        try await Deployment.run { deployment in
+            func run(_ arguments: String...) async throws -> Program.Outcome {
+                try await Program.agent.run(arguments + ["--data", deployment.agentData])
+            }
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let beacon = try await run("beacon", "--wait")
+            #expect(beacon.succeeded && beacon.output.contains("stored by the collector"), "\(beacon)")
+            let told = try await Self.device(deployment)
+            #expect(told.beacon?.enrollment == "enrolled" && told.verdicts != nil)
+
+            try await deployment.stopCollector()
+            let late = try await run("push-token", "one", "--wait", "--timeout", "2")
+            #expect(late.ending == .exited(75) && late.errors.contains("was not acknowledged within 2"), "\(late)")
+            try await deployment.startCollector()
+            let token = try await run("push-token", "one", "--wait", "--timeout", "60")
+            #expect(token.succeeded, "\(token)")
+            #expect(try await Self.device(deployment).beacon?.pushToken?.token == "one")
+            let refused = try await run("beacon", "--wait", "--timeout", "0")
+            #expect(refused.ending == .exited(64) && refused.errors.contains("--timeout"), "\(refused)")
+
+            try await deployment.stopAgent()
+            let nobody = try await run("beacon", "--wait")
+            #expect(nobody.ending == .exited(75) && nobody.errors.contains("no agent runs"), "\(nobody)")
+        }
+    }
+
+    /// The schedule is 900 s, so that none of this waits for it.
+    @Test func changesAreReportedWithoutBeingAskedFor() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent(["--beacon-interval", "900"])
+            try await deployment.waitUntilAgentAnswers()
+            try await deployment.until("the collector knows that the device is enrolled", while: deployment.agent) {
+                try await Self.device(deployment).beacon?.enrollment == "enrolled"
+            }
+            let wipe = try await Program.agent.run(["wipe", "--yes", "--data", deployment.agentData])
+            #expect(wipe.succeeded, "\(wipe)")
+            let id = try await deployment.deviceID()
+            let beacons = try JSONDecoder().decode(
+                Beacons.self, from: try await deployment.request("/devices/\(id)/beacons"))
+            #expect(
+                beacons.items.contains { $0.beacon?.enrollment == "wipe-pending" },
+                "acknowledged before the wipe went on")
+            try await deployment.until("the collector knows that the wipe is over", while: deployment.agent) {
+                try await Self.device(deployment).beacon?.enrollment == "enrolled"
+            }
+        }
+    }
+}
