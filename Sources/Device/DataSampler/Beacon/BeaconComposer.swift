@@ -153,31 +153,21 @@ struct BeaconInputs: Sendable {
     var modules: [String] = []
 }
 
-/// The statements of a beacon that a change of is worth a beacon of its own. Figures are not among them.
-struct BeaconNews: Equatable, Sendable {
-    private let enrollment: WireEnrollmentState
-    private let organization: String
-    private let managed: WireVerdict
-    private let profileRevision: UInt64
-    private let profileFindings: [String]
-    private let deviceCompliance: WireCompliance
-    private let applicationCompliance: WireCompliance
-    private let compromised: WireVerdict
-    private let doNotDisturb: WireVerdict
-    private let consent: WireConsent
-    private let modules: [String]
-
-    init(_ beacon: WireBeacon) {
-        enrollment = beacon.enrollment
-        organization = beacon.organizationGroup
-        managed = beacon.managed
-        profileRevision = beacon.profileRevision
-        profileFindings = beacon.profileFindings
-        deviceCompliance = beacon.deviceCompliance
-        applicationCompliance = beacon.applicationCompliance
-        compromised = beacon.compromised
-        doNotDisturb = beacon.doNotDisturb
-        consent = beacon.consent
-        modules = beacon.modules
+extension WireBeacon {
+    /// Only the fields whose change is worth a beacon of its own. Figures are not among them.
+    var statements: WireBeacon {
+        var statements = WireBeacon()
+        statements.enrollment = enrollment
+        statements.organizationGroup = organizationGroup
+        statements.managed = managed
+        statements.profileRevision = profileRevision
+        statements.profileFindings = profileFindings
+        statements.deviceCompliance = deviceCompliance
+        statements.applicationCompliance = applicationCompliance
+        statements.compromised = compromised
+        statements.doNotDisturb = doNotDisturb
+        statements.consent = consent
+        statements.modules = modules
+        return statements
     }
 }

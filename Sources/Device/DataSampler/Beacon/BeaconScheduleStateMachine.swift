@@ -44,8 +44,8 @@ struct BeaconScheduleStateMachine: Sendable {
     private(set) var interval: UInt64?
     /// `nil` without a schedule.
     private var scheduleDue: UInt64?
-    /// When the beacon about noticed changes is due; `nil` without any.
-    private var changeDue: UInt64?
+    /// When noticed changes are compared with the newest beacon; `nil` without any.
+    private var comparisonDue: UInt64?
     private let changeDelay: UInt64
     private var state = State.idle
     /// Counts the changes of what a beacon contains.
@@ -54,8 +54,8 @@ struct BeaconScheduleStateMachine: Sendable {
     /// - Parameter changeDelay: changes within it share one beacon; in microseconds.
     init(changeDelay: UInt64 = 1_000_000) { self.changeDelay = changeDelay }
 
-    /// When a beacon is due next; `nil` if none is.
-    var nextDue: UInt64? { [scheduleDue, changeDue].compactMap { $0 }.min() }
+    /// When a beacon or a comparison is due next; `nil` if none is.
+    var nextDue: UInt64? { [scheduleDue, comparisonDue].compactMap { $0 }.min() }
 
     /// Limits a requested interval in seconds. Below 60 or not finite becomes 60 (ws1); more than a day becomes a day.
     static func frequency(_ asked: Double) -> Double {
@@ -66,11 +66,19 @@ struct BeaconScheduleStateMachine: Sendable {
     /// Something that beacons contain has changed. A beacon in flight does not contain it.
     mutating func changed() { change += 1 }
 
-    /// As `changed`, and a beacon reports it after `changeDelay` at the latest. The next one does, whatever its
-    /// trigger.
+    /// As `changed`, for something that may have changed: a comparison is due after `changeDelay`, unless a beacon is
+    /// requested before.
     mutating func noticedChange(now: UInt64) {
         changed()
-        changeDue = changeDue ?? now + changeDelay
+        comparisonDue = comparisonDue ?? now + changeDelay
+    }
+
+    /// - Returns: whether what a beacon would say now is to be compared with what the newest one said. If they differ,
+    ///   the caller requests one.
+    mutating func takeComparison(dueBy now: UInt64) -> Bool {
+        guard let comparisonDue, now >= comparisonDue else { return false }
+        self.comparisonDue = nil
+        return true
     }
 
     /// Starts or replaces the schedule. Its first beacon is made at once.
@@ -96,13 +104,10 @@ struct BeaconScheduleStateMachine: Sendable {
     /// The clock advanced. Makes a beacon that is due. Missed beacons are not made up for, because a beacon reports the
     /// present.
     mutating func reached(_ now: UInt64) -> Action {
-        if let interval, let due = scheduleDue, now >= due {
-            // Keeps to the schedule, so delays do not add up; after a long sleep it starts again from now.
-            scheduleDue = due + interval > now ? due + interval : now + interval
-            return demand(.schedule, caller: nil)
-        }
-        guard let changeDue, now >= changeDue else { return .none }
-        return demand(.change, caller: nil)
+        guard let interval, let due = scheduleDue, now >= due else { return .none }
+        // Keeps to the schedule, so delays do not add up; after a long sleep it starts again from now.
+        scheduleDue = due + interval > now ? due + interval : now + interval
+        return demand(.schedule, caller: nil)
     }
 
     /// The beacon in flight has ended. Its callers get its result. The returned action is the next beacon.
@@ -121,7 +126,7 @@ struct BeaconScheduleStateMachine: Sendable {
     private mutating func demand(_ trigger: WireBeaconTrigger, caller: Caller?) -> Action {
         let callers = caller.map { [$0] } ?? []
         // The beacon that this leads to contains every change so far.
-        changeDue = nil
+        comparisonDue = nil
         switch state {
         case .idle:
             state = .inFlight(Flight(change: change, callers: callers))

@@ -10,8 +10,8 @@ enum DeviceAction: Sendable {
     ///   - firstBeacon: why the first beacon of a schedule that begins now is sent.
     ///   - restartsBeacons: a schedule begins anew even if it is the one that runs.
     case follow(firstBeacon: WireBeaconTrigger, restartsBeacons: Bool)
-    /// Something that beacons contain has changed; one reports it within a second.
-    case sendChange
+    /// Makes a beacon at once, whether or not anything changed.
+    case sendBeacon
     case notify(DataSamplerNotice)
     /// Keeps since when the collector is out of reach.
     case keepOffline(OfflineWatch)
@@ -95,7 +95,7 @@ struct DevicePolicy: Sendable {
         case .consentChanging: consentChanges += 1
         case .consentChanged: consentChanges -= 1
         case .wipeEnded: break
-        case .verdictChanged: return [.sendChange]
+        case .verdictChanged: break
         case .offlineTimeEnded:
             guard let seconds = offline.overdue(allowedSeconds: settings.offlineTimeAllowed, now: queueTime) else {
                 return []
@@ -150,7 +150,7 @@ struct DevicePolicy: Sendable {
         case .collectorRestored:
             // What it was restored to may have another profile under a lower revision.
             return [.fetchProfile(onlyAfterFailure: false)]
-        case .blocked: return [.sendChange]
+        case .blocked: return [.sendBeacon]
         case .enrollmentAnswered(let succeeded, let duration):
             return [.recordUsage(.enrollmentCall(succeeded ? .succeeded : .failed, duration: duration))]
         case .credentialRotated, .epochSettled, .unenrolled: return []

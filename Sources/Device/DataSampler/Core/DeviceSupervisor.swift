@@ -148,7 +148,7 @@ actor DeviceSupervisor {
         case .follow(let trigger, let restartsBeacons):
             if restartsBeacons { beaconInterval = nil }
             await follow(firstBeacon: trigger)
-        case .sendChange: if !core.settings.telemetryDisabled { await parts.loop.noticeChange() }
+        case .sendBeacon: if !core.settings.telemetryDisabled { await parts.loop.wantBeacon(.change) }
         case .notify(let notice): core.notices.post(notice)
         case .keepOffline(let offline):
             do { try offlineFile.save(offline) } catch {
@@ -198,7 +198,7 @@ actor DeviceSupervisor {
             if beaconInterval == nil, !hasBegunBeacons {
                 // One at start goes without a schedule too (ws1).
                 await parts.loop.wantBeacon(.start)
-            } else if await core.isBeaconOutdated {
+            } else {
                 await parts.loop.noticeChange()
             }
             hasBegunBeacons = true
@@ -231,7 +231,6 @@ actor DeviceSupervisor {
                 core.logger.error("certificate pins of the profile are not in force", metadata: ["reason": "\(text)"])
             }
         }
-        if !changes.isEmpty { await perform(.sendChange) }
     }
 }
 

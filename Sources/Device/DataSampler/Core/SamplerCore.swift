@@ -20,7 +20,7 @@ final class SamplerCore: Sendable {
         var facts: DeviceFacts
         var beacons: UInt64 = 0
         /// What the newest beacon says; `nil`: none was made yet.
-        var told: BeaconNews?
+        var told: WireBeacon?
         /// Usage that no event has told yet, because no profile was at hand; of more than ``untoldUsageLimit`` the
         /// oldest go.
         var untoldUsage: [(event: UsageEvent, at: RecordStamp)] = []
@@ -184,16 +184,18 @@ final class SamplerCore: Sendable {
         analytics.setEnabled(settings.analyticsEnabled && !settings.telemetryDisabled)
     }
 
-    /// Whether a beacon made now would say something else than the newest one. Figures do not count.
+    /// Whether a beacon made now would say something else than the newest one, or there is none. Figures do not count.
+    /// `false` while telemetry is disabled, because no beacon is made.
     var isBeaconOutdated: Bool {
         get async {
-            guard let told = state.withLock({ $0.told }) else { return false }
+            let told = state.withLock { $0.told }
             let organization = enrolledOrganization
             let (present, settings) = state.withLock { state in
                 let facts = DeviceFacts.Reading(identity: state.facts.identity)
                 return (inputs(.change, at: clock.now(), facts: facts, organization, state), state.settings)
             }
-            return BeaconNews(await beacons.make(present, settings).beacon) != told
+            guard !settings.telemetryDisabled else { return false }
+            return await beacons.make(present, settings).beacon.statements != told
         }
     }
 
@@ -323,7 +325,7 @@ final class SamplerCore: Sendable {
                 durability: .durable)
             ?? 0
         beacons.queued(made, number: number, epoch: queue.epoch)
-        state.withLock { $0.told = BeaconNews(made.beacon) }
+        state.withLock { $0.told = made.beacon.statements }
         return number
     }
 

@@ -87,6 +87,9 @@ actor DeviceLoop {
             }
             cancelOverdueCustom(now: now.timeSinceBoot)
             perform(beacons.reached(now.timeSinceBoot))
+            if beacons.takeComparison(dueBy: now.timeSinceBoot), await core.isBeaconOutdated {
+                perform(beacons.wanted(.change))
+            }
             if pendingBeacon != nil { continue }
             let next = [step.wakeAt, beacons.nextDue, nextCustomDeadline].compactMap { $0 }.min()
             // Without anything scheduled only a signal wakes; a day is as good as for ever, and no clock overflows on
@@ -164,8 +167,6 @@ actor DeviceLoop {
         let (shared, next) = beacons.finished()
         for caller in shared { callers.removeValue(forKey: caller)?.resume(returning: result) }
         perform(next)
-        // A change that came while the beacon was made was compared with the one before it, or with none.
-        if case .success = result, await core.isBeaconOutdated { noticeChange() }
     }
 }
 
@@ -250,7 +251,8 @@ extension DeviceLoop {
     /// happens.
     func tellChange() async { _ = try? await sendChange() }
 
-    /// Something that beacons contain has changed. A beacon reports it within a second, with other changes.
+    /// Something that beacons contain may have changed. If it has, a beacon reports it within a second, with other
+    /// changes.
     func noticeChange() {
         guard !isEndingBeacons else { return }
         beacons.noticedChange(now: core.clock.now().timeSinceBoot)
