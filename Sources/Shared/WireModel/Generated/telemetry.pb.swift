@@ -2386,6 +2386,9 @@ package nonisolated struct WireRequestLogs: Sendable {
 
   package var includeVerboseRing: Bool = false
 
+  /// bundle id; empty: those of all programs
+  package var application: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum Mode: SwiftProtobuf.Enum, Swift.CaseIterable {
@@ -2486,6 +2489,9 @@ package nonisolated struct WireChangeLogLevel: Sendable {
   package var level: WireLogLevel = .unspecified
 
   package var durationSeconds: UInt32 = 0
+
+  /// bundle id; empty: all programs
+  package var application: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4792,12 +4798,16 @@ package nonisolated struct WireControlProfile: Sendable {
   package init() {}
 }
 
+/// answered once they are with the kernel
 package nonisolated struct WireControlLog: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
   package var lines: [WireControlLogLine] = []
+
+  /// bundle id of the program that wrote them; empty: the agent's
+  package var application: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -7047,7 +7057,7 @@ nonisolated extension WireCommand: SwiftProtobuf.Message, SwiftProtobuf._Message
 
 nonisolated extension WireRequestLogs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".RequestLogs"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}mode\0\u{1}type\0\u{1}level\0\u{1}since\0\u{1}until\0\u{3}capture_seconds\0\u{3}maximum_bytes\0\u{1}categories\0\u{1}text\0\u{3}include_verbose_ring\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}mode\0\u{1}type\0\u{1}level\0\u{1}since\0\u{1}until\0\u{3}capture_seconds\0\u{3}maximum_bytes\0\u{1}categories\0\u{1}text\0\u{3}include_verbose_ring\0\u{1}application\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7065,6 +7075,7 @@ nonisolated extension WireRequestLogs: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 8: try { try decoder.decodeRepeatedStringField(value: &self.categories) }()
       case 9: try { try decoder.decodeSingularStringField(value: &self.text) }()
       case 10: try { try decoder.decodeSingularBoolField(value: &self.includeVerboseRing) }()
+      case 11: try { try decoder.decodeSingularStringField(value: &self.application) }()
       default: break
       }
     }
@@ -7105,6 +7116,9 @@ nonisolated extension WireRequestLogs: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if self.includeVerboseRing != false {
       try visitor.visitSingularBoolField(value: self.includeVerboseRing, fieldNumber: 10)
     }
+    if !self.application.isEmpty {
+      try visitor.visitSingularStringField(value: self.application, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -7119,6 +7133,7 @@ nonisolated extension WireRequestLogs: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.categories != rhs.categories {return false}
     if lhs.text != rhs.text {return false}
     if lhs.includeVerboseRing != rhs.includeVerboseRing {return false}
+    if lhs.application != rhs.application {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7217,7 +7232,7 @@ nonisolated extension WireReloadProfile: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension WireChangeLogLevel: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChangeLogLevel"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}level\0\u{3}duration_seconds\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}level\0\u{3}duration_seconds\0\u{1}application\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7227,6 +7242,7 @@ nonisolated extension WireChangeLogLevel: SwiftProtobuf.Message, SwiftProtobuf._
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularEnumField(value: &self.level) }()
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self.durationSeconds) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.application) }()
       default: break
       }
     }
@@ -7239,12 +7255,16 @@ nonisolated extension WireChangeLogLevel: SwiftProtobuf.Message, SwiftProtobuf._
     if self.durationSeconds != 0 {
       try visitor.visitSingularUInt32Field(value: self.durationSeconds, fieldNumber: 2)
     }
+    if !self.application.isEmpty {
+      try visitor.visitSingularStringField(value: self.application, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: WireChangeLogLevel, rhs: WireChangeLogLevel) -> Bool {
     if lhs.level != rhs.level {return false}
     if lhs.durationSeconds != rhs.durationSeconds {return false}
+    if lhs.application != rhs.application {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -10723,7 +10743,7 @@ nonisolated extension WireControlProfile: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlLog: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlLog"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lines\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lines\0\u{1}application\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10732,6 +10752,7 @@ nonisolated extension WireControlLog: SwiftProtobuf.Message, SwiftProtobuf._Mess
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.lines) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.application) }()
       default: break
       }
     }
@@ -10741,11 +10762,15 @@ nonisolated extension WireControlLog: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if !self.lines.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.lines, fieldNumber: 1)
     }
+    if !self.application.isEmpty {
+      try visitor.visitSingularStringField(value: self.application, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: WireControlLog, rhs: WireControlLog) -> Bool {
     if lhs.lines != rhs.lines {return false}
+    if lhs.application != rhs.application {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
