@@ -188,17 +188,23 @@ import WireModel
         #expect(machine.entries.map(\.state) == [state])
     }
 
+    private var verbose: WireChangeLogLevel {
+        var change = WireChangeLogLevel()
+        (change.level, change.durationSeconds) = (.verbose, 60)
+        return change
+    }
+
     @Test func `A log level returns after its time, a repeat does not extend it, cancelling returns it`() {
         var machine = CommandLedgerStateMachine()
-        machine.levelChanged(to: 4, by: id(1), seconds: 60, now: 0)
-        machine.levelChanged(to: 4, by: id(1), seconds: 60, now: 30_000_000)
+        machine.levelChanged(verbose, by: id(1), now: 0)
+        machine.levelChanged(verbose, by: id(1), now: 30_000_000)
         #expect(machine.wakeAt == minute)
         let outcome9 = machine.levelReturned(now: minute - 1)
         #expect(!outcome9)
         let outcome10 = machine.levelReturned(now: minute)
         #expect(outcome10)
         #expect(machine.levelChange == nil)
-        machine.levelChanged(to: 4, by: id(2), seconds: 60, now: 0)
+        machine.levelChanged(verbose, by: id(2), now: 0)
         let outcome11 = machine.cancelled(id(2))
         #expect(outcome11.0 == .done)
         #expect(machine.levelChange == nil)
@@ -225,7 +231,7 @@ import WireModel
     @Test func `It is what it was after a restart`() throws {
         var machine = received([command(1), command(2) { $0.wipe = .init() }])
         machine.began(id(1))
-        machine.levelChanged(to: 4, by: id(9), seconds: 60, now: 0)
+        machine.levelChanged(verbose, by: id(9), now: 0)
         #expect(
             try JSONDecoder().decode(CommandLedgerStateMachine.self, from: JSONEncoder().encode(machine)) == machine)
     }

@@ -21,7 +21,7 @@ import WireModel
         func sendBeacon() async throws(DataSamplerError) { beacons.add(1, ordering: .relaxed) }
         func deviceInformation() async -> WireDeviceInformation { WireDeviceInformation() }
         func reloadProfile() async -> ProfileKeeper.Outcome { .failed("the collector is away") }
-        func changeLogLevel(_ level: WireLogLevel?) async {}
+        func changeLogLevel(_ level: LogLevelWish?) async {}
         func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {}
         func cancelLogs(command: Data) async {}
         func wipe(command: Data, reason: String) async throws(DataSamplerError) {

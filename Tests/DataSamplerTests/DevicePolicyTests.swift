@@ -51,7 +51,7 @@ import WireModel
         #expect(leaving.beaconInterval == nil && leaving.samples.intervals.isEmpty)
         let wiping = plan(policy()) { $0.isWiping = true }
         #expect(wiping.transmission.heldStreams.isEmpty && wiping.transmission.areLogsPaused)
-        #expect(wiping.logLevel == nil, "no line is written while the store is erased")
+        #expect(wiping.logLevels.level(of: "") == nil, "no line is written while the store is erased")
     }
 
     @Test func `While a decision on consent is carried out the stricter of two holds`() {
@@ -80,17 +80,35 @@ import WireModel
     }
 
     @Test func `Without consent no log line is written`() {
-        #expect(plan(policy()).logLevel != nil)
-        #expect(plan(policy(), isConsentDenied: true).logLevel == nil)
+        #expect(plan(policy()).logLevels.level(of: "") != nil)
+        #expect(plan(policy(), isConsentDenied: true).logLevels.level(of: "") == nil)
     }
 
     @Test func `A capture widens the level of the logs, and its end returns it`() {
         var policy = policy()
-        let before = plan(policy).logLevel
-        _ = take(&policy, .captureLevelChanged(.verbose))
-        #expect(plan(policy).logLevel == .verbose)
-        _ = take(&policy, .captureLevelChanged(nil))
-        #expect(plan(policy).logLevel == before)
+        let before = plan(policy).logLevels.level(of: "")
+        _ = take(&policy, .capturesChanged([LogLevelWish(level: .verbose)]))
+        #expect(plan(policy).logLevels.level(of: "") == .verbose && policy.captureLevel == .verbose)
+        _ = take(&policy, .capturesChanged([]))
+        #expect(plan(policy).logLevels.level(of: "") == before && policy.captureLevel == nil)
+    }
+
+    @Test func `A level for one application leaves the others alone`() {
+        var policy = policy { $0.applicationIdentifier = "own" }
+        func level(_ application: String) -> LogLevel? { plan(policy).logLevels.level(of: application) }
+        _ = take(&policy, .logLevelChanged(LogLevelWish(level: .error, application: "other")))
+        #expect(level("other") == .error && level("own") == .information && level("third") == .information)
+        #expect(policy.settings.logging.level != .error)
+        _ = take(&policy, .capturesChanged([LogLevelWish(level: .verbose, application: "third")]))
+        #expect(level("other") == .error && level("own") == .information && level("third") == .verbose)
+        #expect(policy.captureLevel == nil)
+        _ = take(&policy, .logLevelChanged(LogLevelWish(level: .warning, application: "own")))
+        #expect(level("other") == .information && level("own") == .warning && level("third") == .verbose)
+        #expect(policy.settings.logging.level == .warning)
+        _ = take(&policy, .logLevelChanged(LogLevelWish(level: .error)))
+        #expect(level("other") == .error && level("own") == .error && level("third") == .verbose)
+        _ = take(&policy, .logLevelChanged(nil))
+        #expect(level("other") == .information && level("own") == .information)
     }
 
     @Test func `The end of the offline time is told once, and counted from when the collector went away`() {

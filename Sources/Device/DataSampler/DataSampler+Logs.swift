@@ -22,6 +22,7 @@ extension DataSampler {
     /// - Parameters:
     ///   - level: include lines of this level and of more severe ones.
     ///   - type: `nil` includes both types.
+    ///   - application: include lines of the program with this bundle id; `nil` of all.
     ///   - since: include lines from this time on; `nil` from the beginning.
     ///   - until: include lines before this time; `nil` to the end.
     ///   - whenAllowed: if logs may not use the present network, wait for one that is allowed instead of failing.
@@ -29,24 +30,26 @@ extension DataSampler {
     /// - Throws: `networkNotAllowed` (ws1: logs over Wi-Fi only) with the reason, and the logs stay; `queueFull` if too
     ///   many uploads are open; `storage`, `invalidArgument`, `notRunning`.
     @discardableResult public func sendLogs(
-        level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil,
-        whenAllowed: Bool = false
+        level: LogLevel = .verbose, type: LogType? = nil, application: String? = nil, since: Date? = nil,
+        until: Date? = nil, whenAllowed: Bool = false
     ) async throws(DataSamplerError) -> UInt64 {
-        let wire = WireRequestLogs(level: level, type: type, since: since, until: until)
+        let wire = WireRequestLogs(
+            level: level, type: type, application: application, since: since, until: until)
         return try await sendLogs(wire, whenAllowed: whenAllowed).reduce(0) { $0 + $1.rawBytes }
     }
 
-    /// As ``sendLogs(level:type:since:until:whenAllowed:)``, and returns once the collector has all chunks.
+    /// As ``sendLogs(level:type:application:since:until:whenAllowed:)``, and returns once the collector has all chunks.
     ///
     /// - Parameter limit: the longest wait.
     /// - Returns: the number of bytes of text that were uploaded; 0 if no line was found.
-    /// - Throws: what ``sendLogs(level:type:since:until:whenAllowed:)`` throws; `notDelivered` with a
+    /// - Throws: what ``sendLogs(level:type:application:since:until:whenAllowed:)`` throws; `notDelivered` with a
     ///   ``DeliveryFailure`` as its cause. Unless it is `refused`, the upload continues.
     @discardableResult public func sendLogs(
-        level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil,
-        whenAllowed: Bool = false, deliveredWithin limit: Duration
+        level: LogLevel = .verbose, type: LogType? = nil, application: String? = nil, since: Date? = nil,
+        until: Date? = nil, whenAllowed: Bool = false, deliveredWithin limit: Duration
     ) async throws(DataSamplerError) -> UInt64 {
-        let wire = WireRequestLogs(level: level, type: type, since: since, until: until)
+        let wire = WireRequestLogs(
+            level: level, type: type, application: application, since: since, until: until)
         let ids = try await sendLogs(wire, whenAllowed: whenAllowed).map(\.id)
         try await (try running()).delivery.wait(limit, for: "the upload of logs", stream: nil) {
             () async throws(DataSamplerError) in
@@ -90,13 +93,19 @@ extension DataSampler {
     /// Writes lines into the log store and reports what became of each. When it returns, the kernel has the written
     /// lines, whatever their level.
     ///
-    /// - Throws: `notRunning`; `storage` if no thread can be started.
-    package func deliverLogs(_ entries: [LogEntry]) async throws(DataSamplerError) -> LogDelivery {
-        let store = try logs()
+    /// - Parameter application: bundle id of the program that wrote them; empty for this one.
+    /// - Throws: `notRunning`; `invalidArgument` for a bundle id that is too long; `storage` if no thread can be
+    ///   started.
+    package func deliverLogs(
+        _ entries: [LogEntry], of application: String = ""
+    ) async throws(DataSamplerError) -> LogDelivery {
+        let logs = try running().parts.logs
         do throws(LogStoreError) {
-            return try await BlockingWork.run { () throws(LogStoreError) in store.deliver(entries) }
+            return try await BlockingWork.run { () throws(LogStoreError) in
+                try logs.deliver(entries, of: application)
+            }
         } catch {
-            throw DataSamplerError(.storage, error.message, cause: error)
+            throw DataSamplerError(error.code == .invalid ? .invalidArgument : .storage, error.message, cause: error)
         }
     }
 
@@ -107,7 +116,9 @@ extension DataSampler {
         _ core: SamplerCore, _ transmitter: Transmitter, _ events: DeviceEvents, _ logs: LogKeeper
     ) throws(DataSamplerError) -> (LogRequests, LogUploader) {
         let directory = configuration.directory
-        let stored = StoredLogs(store: logs.store) { (try? core.identity.load())?.map { "\($0.deviceID)" } ?? "device" }
+        let stored = StoredLogs(store: logs.store, application: configuration.applicationIdentifier) {
+            (try? core.identity.load())?.map { "\($0.deviceID)" } ?? "device"
+        }
         let uploadsFile = StateFile<[LogUpload]>(directory: directory, name: Self.uploadsName, maximumBytes: 16 << 20)
         let uploads = try uploadsFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(Self.uploadsName)) ?? []
         let uploader = LogUploader(
@@ -131,11 +142,12 @@ extension DataSampler {
 }
 
 extension WireRequestLogs {
-    fileprivate init(level: LogLevel, type: LogType?, since: Date?, until: Date?) {
+    fileprivate init(level: LogLevel, type: LogType?, application: String?, since: Date?, until: Date?) {
         self.init()
         mode = .snapshot
         self.level = level.wire
         if let type { self.type = type.wire }
+        self.application = application ?? ""
         if let since { self.since = Self.microseconds(since) }
         if let until { self.until = Self.microseconds(until) }
     }

@@ -27,6 +27,8 @@ import WireModel
 public final class LogStore: Sendable {
     /// The configuration's name. File names of fetched chunks begin with it.
     public let applicationName: String
+    /// The configuration's bundle id.
+    public let applicationIdentifier: String
     /// The configuration's scrubbing.
     package let ownScrubbing: LogScrubbing
     package let directory: StoreDirectory
@@ -35,6 +37,8 @@ public final class LogStore: Sendable {
     private let session: SessionKeeper
     private let rules: Atomic<Int>
     private let scrubber: ShortLock<LineScrubber?>
+    /// Serializes deliveries for other programs.
+    let visits = Mutex(())
 
     /// Opens the store. A directory that cannot be written is no error: `status.failure` names the cause, and lines are
     /// counted as lost until it can be written.
@@ -44,6 +48,7 @@ public final class LogStore: Sendable {
         try configuration.check()
         let scrubber = try LineScrubber(configuration.scrubbing)
         applicationName = configuration.applicationName
+        applicationIdentifier = configuration.applicationIdentifier
         ownScrubbing = configuration.scrubbing
         directory = StoreDirectory(path: configuration.directory)
         keeper = configuration.keeper
@@ -270,6 +275,9 @@ extension LogStore {
         public var directory: String
         /// The program's name. File names of fetched chunks begin with it.
         public var applicationName: String
+        /// Bundle id of the program, which its segments and what is uploaded of them carry; at most 200 bytes. Empty
+        /// for the application that the device enrolled with.
+        public var applicationIdentifier = ""
         /// The program's version, told in its crash logs.
         public var applicationVersion = ""
         /// The least severe level that is written; `nil` writes nothing. Default: information.
@@ -308,11 +316,19 @@ extension LogStore.Configuration {
     func check() throws(LogStoreError) {
         try Self.require(!directory.isEmpty, "directory", "empty", "a path")
         try Self.require(!applicationName.isEmpty, "applicationName", "empty", "a name")
+        try Self.check(applicationIdentifier: applicationIdentifier)
         try Self.require(flushInterval, in: .zero ... .seconds(60), "flushInterval")
         try Self.require(maximumBytes >= 1_000_000, "maximumBytes", "\(maximumBytes)", "at least 1000000")
         try Self.require(maximumAge, in: .seconds(60) ... .seconds(3650 * 86_400), "maximumAge")
         try Self.require(ringBytes == 0 || ringBytes >= 100_000, "ringBytes", "\(ringBytes)", "0 or at least 100000")
         try Self.require(segmentAge, in: .seconds(60) ... .seconds(30 * 86_400), "segmentAge")
+    }
+
+    static func check(applicationIdentifier: String) throws(LogStoreError) {
+        try require(
+            SegmentName.component(applicationIdentifier).utf8.count <= SegmentName.maximumApplicationBytes,
+            "applicationIdentifier", "too long",
+            "at most \(SegmentName.maximumApplicationBytes) letters, digits, points, dashes and underscores")
     }
 
     var writerSettings: LogWriter.Settings {
@@ -325,15 +341,15 @@ extension LogStore.Configuration {
     /// The session of this process, starting now.
     var session: SessionRecord {
         SessionRecord(
-            application: applicationName, version: applicationVersion, process: getpid(), bootID: SystemClock.bootID(),
-            started: SystemClock.wallMicroseconds(),
+            application: applicationName, applicationIdentifier: applicationIdentifier, version: applicationVersion,
+            process: getpid(), bootID: SystemClock.bootID(), started: SystemClock.wallMicroseconds(),
             backtraces: Backtraces.path(from: getenv("SWIFT_BACKTRACE").map { String(cString: $0) }))
     }
 
     var keeper: StoreKeeper {
         StoreKeeper(
             directory: StoreDirectory(path: directory), maximumBytes: maximumBytes, ringBytes: ringBytes,
-            maximumAge: maximumAge.milliseconds * 1000)
+            maximumAge: maximumAge.milliseconds * 1000, application: applicationIdentifier)
     }
 
     private static func require(_ duration: Duration, in range: ClosedRange<Duration>, _ name: String)

@@ -100,6 +100,55 @@ import WireModel
         }
     }
 
+    @Test func linesOfSeveralApplicationsAreUploadedAppart() async throws {
+        let bench = SamplerBench()
+        try await withSampler(bench, { $0.applicationIdentifier = "own" }) { sampler in
+            try sampler.logs().error("mine")
+            for (application, message) in [("own", "mine too"), ("", "and this"), ("other", "theirs")] {
+                let delivery = try await sampler.deliverLogs([LogEntry(.error, message)], of: application)
+                #expect(delivery.written == 1)
+            }
+            let filtered = try await sampler.deliverLogs([LogEntry(.verbose, "too much")], of: "other")
+            #expect(filtered.written == 0 && filtered.ring == 1)
+            let tooLong = await #expect(throws: DataSamplerError.self) {
+                try await sampler.deliverLogs([LogEntry(.error, "x")], of: String(repeating: "x", count: 201))
+            }
+            #expect(tooLong?.code == .invalidArgument)
+            func uploads(_ command: UInt8) -> [String: [String]] {
+                bench.collector.uploads.all.values.filter {
+                    $0.isComplete && $0.manifest.commandID == Data(repeating: command, count: 16)
+                }.reduce(into: [:]) { all, upload in
+                    for chunk in upload.manifest.chunks {
+                        #expect(chunk.fileName.hasPrefix("\(upload.manifest.application)-"))
+                        all[upload.manifest.application, default: []] += String(
+                            decoding: upload.chunks[chunk.number] ?? Data(), as: UTF8.self
+                        ).split(separator: "\n").map { message(String($0)) }
+                    }
+                }
+            }
+            let all = try await ask(bench, sampler, request(1) { $0.level = .error })
+            #expect(all.state == .done)
+            #expect(uploads(1) == ["own": ["mine", "mine too", "and this"], "other": ["theirs"]])
+            let one = try await ask(
+                bench, sampler,
+                request(2) {
+                    $0.level = .error
+                    $0.application = "other"
+                })
+            #expect(one.state == .done && uploads(2) == ["other": ["theirs"]])
+            let none = try await ask(bench, sampler, request(3) { $0.application = "nobody" })
+            #expect(none.detail == "no line matches")
+            // The newest lines of all programs fill a budget.
+            let newest = try await ask(
+                bench, sampler,
+                request(4) {
+                    $0.level = .error
+                    $0.maximumBytes = 60
+                })
+            #expect(newest.state == .done && uploads(4) == ["other": ["theirs"]])
+        }
+    }
+
     @Test func aRequestThatFindsNothingIsDone() async throws {
         let bench = SamplerBench()
         try await withSampler(bench) { sampler in

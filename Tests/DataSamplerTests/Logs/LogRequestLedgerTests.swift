@@ -20,7 +20,7 @@ import WireModel
         var ledger = LogRequestLedger()
         ledger.began(first, WireRequestLogs(), queueTime: 5, wallTime: 1000)
         #expect(ledger.planning.map(\.command) == [first])
-        #expect(ledger.captureLevel == nil)
+        #expect(ledger.captures.isEmpty)
         ledger.planned(first, uploads: [second])
         #expect(ledger.planning.isEmpty)
         #expect(ledger[first]?.phase == .uploading(uploads: [second]))
@@ -34,21 +34,21 @@ import WireModel
         #expect(ledger.nextEnd == 10_000_005)
         var changed = ledger.capturesEnded(queueTime: 10_000_004)
         #expect(!changed)
-        #expect(ledger.captureLevel == .verbose)
+        #expect(ledger.captures.map(\.level) == [.verbose])
         changed = ledger.capturesEnded(queueTime: 10_000_005)
         #expect(changed)
         #expect(ledger[first]?.phase == .planning(sinceWallTime: 1000))
-        #expect(ledger.captureLevel == nil)
+        #expect(ledger.captures.isEmpty)
     }
 
-    @Test func theLeastSevereLevelOfAllCapturesHolds() {
+    @Test func everyCaptureThatRunsAsksForItsLevel() {
         var ledger = LogRequestLedger()
         ledger.began(first, capture(10, .warning), queueTime: 0, wallTime: 0)
-        #expect(ledger.captureLevel == .warning)
+        #expect(ledger.captures == [LogLevelWish(level: .warning)])
         ledger.began(second, capture(5, .unspecified), queueTime: 0, wallTime: 0)
-        #expect(ledger.captureLevel == .verbose)
+        #expect(ledger.captures.map(\.level) == [.warning, .verbose])
         _ = ledger.capturesEnded(queueTime: 5_000_000)
-        #expect(ledger.captureLevel == .warning)
+        #expect(ledger.captures.map(\.level) == [.warning])
     }
 
     @Test func aRequestThatComesAgainGoesOnAsItWas() throws {

@@ -14,7 +14,8 @@ import WireModel
         let request = try #require(LogRequest(WireRequestLogs()))
         #expect(request.mode == .snapshot)
         #expect(request.filter.isEverything)
-        #expect(request.type == nil && request.maximumBytes == nil && !request.includesRing)
+        #expect(
+            request.type == nil && request.application == nil && request.maximumBytes == nil && !request.includesRing)
     }
 
     @Test func allThatIsSaidIsMeant() throws {
@@ -24,6 +25,7 @@ import WireModel
                     $0.mode = .capture
                     $0.captureSeconds = 60
                     $0.type = .application
+                    $0.application = "com.example.kiosk"
                     $0.level = .warning
                     $0.since = 5
                     $0.until = 9
@@ -33,7 +35,7 @@ import WireModel
                     $0.includeVerboseRing = true
                 }))
         #expect(request.mode == .capture(seconds: 60))
-        #expect(request.type == .application)
+        #expect(request.type == .application && request.application == "com.example.kiosk")
         #expect(request.filter == LogFilter(level: .warning, since: 5, until: 9, categories: ["net.*"], text: "closed"))
         #expect(request.maximumBytes == 1000)
         #expect(request.includesRing)

@@ -112,6 +112,34 @@ import WireModel
         #expect(try temporary.files.filter { $0.hasSuffix(".session") }.isEmpty)
     }
 
+    @Test func linesOfAnotherProgramGoIntoSegmentsOfItsOwn() async throws {
+        var configuration = configuration()
+        configuration.applicationIdentifier = "own"
+        let store = try LogStore(configuration)
+        store.error("mine")
+        for number in 1...3 {
+            #expect(
+                try store.deliver([LogEntry(.information, "theirs \(number)")], of: "other", level: .information)
+                    .written == 1)
+        }
+        #expect(try store.deliver([LogEntry(.error, "nothing")], of: "other", level: nil).filtered == 1)
+        await store.close()
+        let names = try temporary.directory.segments().keys.sorted()
+        #expect(names.map(\.application) == ["own", "other"], "one segment for each")
+        func lines(_ application: String) throws -> [[UInt8]] {
+            var lines: [[UInt8]] = []
+            let snapshot = try StoreSnapshot(temporary.directory, kinds: [.application], application: application)
+            try MergedLines(snapshot, filter: LogFilter()).forEach { lines.append(Array($0)) }
+            return lines
+        }
+        #expect(try lines("other").count == 3 && lines("own").count == 1 && lines("third").isEmpty)
+        let chunks = try store.fetchSDKLogChunks(device: "d")
+        #expect(chunks.count == 2, "a chunk has lines of one program")
+        #expect(try (0..<2).map { try chunks.chunk(at: $0).application } == ["own", "other"])
+        #expect(try chunks.chunk(at: 1).suggestedFileName.hasPrefix("other-d-application-"))
+        #expect(try store.fetchSDKLogChunks(device: "d", application: "other").count == 1)
+    }
+
     @Test func visitorsAtTheSameTimeHaveSegmentsOfTheirOwn() throws {
         let visitors = try (0..<3).map { _ in try LogVisitor(configuration()) }
         for round in 0..<5 {

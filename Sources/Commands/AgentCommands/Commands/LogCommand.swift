@@ -29,6 +29,11 @@ struct LogCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The source of the line, e.g. backup.nightly; up to 128 bytes.", valueName: "name"))
     var category: String = ""
 
+    @Option(
+        help: ArgumentHelp(
+            "Bundle id of the program that the lines belong to; by default the agent's.", valueName: "id"))
+    var application: String = ""
+
     @Option(help: ArgumentHelp("A value beside the text; may be repeated.", valueName: "key=value"))
     var metadata: [String] = []
 
@@ -39,7 +44,7 @@ struct LogCommand: AsyncParsableCommand {
 
     func run() async throws {
         let template = try template()
-        let handover = LogHandover(try DeviceAccess(options))
+        let handover = LogHandover(try DeviceAccess(options), application: application)
         var failure: CommandError?
         do throws(CommandError) { try await handOver(template, to: handover) } catch { failure = error }
         try tell(handover.total ?? LogDelivery(level: nil))
@@ -173,11 +178,16 @@ struct LogBatches {
 /// it.
 final class LogHandover {
     private let access: DeviceAccess
+    private let application: String
     /// The log store, opened if no agent runs.
     private var offline: OfflineLogs?
     private(set) var total: LogDelivery?
 
-    init(_ access: DeviceAccess) { self.access = access }
+    /// - Parameter application: bundle id of the program that wrote the lines; empty for the agent's.
+    init(_ access: DeviceAccess, application: String) {
+        self.access = access
+        self.application = application
+    }
 
     /// - Throws: the failure that stopped it. Some of the lines may already be in the log.
     func deliver(_ entries: [LogEntry]) async throws(CommandError) {
@@ -195,6 +205,7 @@ final class LogHandover {
         if let offline { return offline.deliver(entries) }
         var request = WireControlRequest()
         request.log.lines = entries.map(\.wire)
+        request.log.application = application
         if let answer = try await access.askIfRunning(request) {
             return try StatusCommand.decode(LogDelivery.self, answer.json)
         }
@@ -202,7 +213,7 @@ final class LogHandover {
             let store = LogStore.Configuration(access.configuration, applicationName: "", applicationVersion: "")
                 .directory
             let isNew = !FileManager.default.fileExists(atPath: store)
-            let logs = try OfflineLogs(access.configuration)
+            let logs = try OfflineLogs(access.configuration, application: application)
             if isNew {
                 StandardError.line(
                     "ws1agent: no agent runs in \(access.configuration.directory), and there was no log: \(store) was made"

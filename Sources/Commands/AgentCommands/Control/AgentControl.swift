@@ -119,7 +119,7 @@ struct LogControl: Sendable {
             }
             entries.append(entry)
         }
-        return try .json(try await sampler.deliverLogs(entries))
+        return try .json(try await sampler.deliverLogs(entries, of: control.application))
     }
 
     func answer(_ control: WireControlSendLogs) async throws(DataSamplerError) -> WireControlAnswer {

@@ -74,6 +74,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         /// The raw value of a `WireLogLevel`.
         var level: Int
         var until: Int64
+        /// Bundle id; absent for all programs.
+        var application: String?
     }
 
     /// Further commands are answered `notNow`. An entry cannot be dropped before it expires, because its repeat would
@@ -239,9 +241,11 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     // MARK: Log level
 
     /// A repeat of the same command does not extend its time.
-    mutating func levelChanged(to level: Int, by command: Data, seconds: UInt32, now: Int64) {
+    mutating func levelChanged(_ change: WireChangeLogLevel, by command: Data, now: Int64) {
         guard levelChange?.command != command else { return }
-        levelChange = LevelChange(command: command, level: level, until: now + Int64(seconds) * 1_000_000)
+        levelChange = LevelChange(
+            command: command, level: change.level.rawValue, until: now + Int64(change.durationSeconds) * 1_000_000,
+            application: change.application.isEmpty ? nil : change.application)
     }
 
     /// - Returns: whether the level has just returned.

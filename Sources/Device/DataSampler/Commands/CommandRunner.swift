@@ -198,8 +198,7 @@ actor CommandRunner {
                 case .failed(let why): return (.notNow, why)
                 }
             case .changeLogLevel(let change):
-                ledger.machine.levelChanged(
-                    to: change.level.rawValue, by: entry.id, seconds: change.durationSeconds, now: core.queueTime)
+                ledger.machine.levelChanged(change, by: entry.id, now: core.queueTime)
                 await actions.changeLogLevel(level)
             case .cancel(let cancel):
                 let answer = ledger.machine.cancelled(cancel.commandID)
@@ -222,7 +221,12 @@ actor CommandRunner {
         }
     }
 
-    private var level: WireLogLevel? { ledger.machine.levelChange.flatMap { WireLogLevel(rawValue: $0.level) } }
+    private var level: LogLevelWish? {
+        guard let change = ledger.machine.levelChange,
+            let level = WireLogLevel(rawValue: change.level).flatMap({ LogLevel($0) })
+        else { return nil }
+        return LogLevelWish(level: level, application: change.application ?? "")
+    }
 
     // MARK: Telling
 
@@ -287,7 +291,7 @@ protocol CommandActions: Sendable {
     func deviceInformation() async -> WireDeviceInformation
     func reloadProfile() async -> ProfileKeeper.Outcome
     /// - Parameter level: `nil` returns to the profile's level.
-    func changeLogLevel(_ level: WireLogLevel?) async
+    func changeLogLevel(_ level: LogLevelWish?) async
     /// Starts collecting and uploading logs, or finds that it has started. `CommandRunner.heard` receives the progress.
     func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError)
     /// Does nothing if the command requested no logs or has ended.

@@ -37,7 +37,7 @@ struct DeviceActions: CommandActions {
 
     func reloadProfile() async -> ProfileKeeper.Outcome { await profiles.refresh() }
 
-    func changeLogLevel(_ level: WireLogLevel?) async { await events.report(.logLevelChanged(level)) }
+    func changeLogLevel(_ level: LogLevelWish?) async { await events.report(.logLevelChanged(level)) }
 
     func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {
         try await logRequests.begin(command: command, request)

@@ -15,9 +15,9 @@ enum DeviceEvent: Sendable {
     /// The program asked for a schedule of beacons; `nil`: for none.
     case beaconScheduleAsked(every: Double?)
     /// A command changed the log level, or its time is over (`nil`).
-    case logLevelChanged(WireLogLevel?)
-    /// Captures of logs ask for another level; `nil`: none is under way.
-    case captureLevelChanged(LogLevel?)
+    case logLevelChanged(LogLevelWish?)
+    /// Captures of logs ask for other levels.
+    case capturesChanged([LogLevelWish])
     /// Other custom modules are registered.
     case customModulesChanged([String: any CustomSampleModule])
     case doNotDisturbSwitched(Bool)

@@ -34,8 +34,9 @@ struct DevicePolicy: Sendable {
     private(set) var local: DataSamplerConfiguration
     private var profile: WireProfile?
     private(set) var calls = DeviceSettings.Calls()
-    /// What requests that capture logs ask for.
-    private(set) var captureLevel: LogLevel?
+    /// What a command and requests that capture logs ask for.
+    private var logLevelWish: LogLevelWish?
+    private var captures: [LogLevelWish] = []
     private(set) var custom: [String: any CustomSampleModule]
     private(set) var isDoNotDisturbAsked = false
     private(set) var isSuspended = false
@@ -58,6 +59,9 @@ struct DevicePolicy: Sendable {
 
     var settings: DeviceSettings { DeviceSettings.resolve(local: local, profile: profile, calls: calls) }
 
+    /// The least severe level that captures of this program's own lines request.
+    var captureLevel: LogLevel? { captures.filter { $0.concerns(local.applicationIdentifier) }.map(\.level).max() }
+
     func isDoNotDisturb(_ settings: DeviceSettings) -> Bool { isDoNotDisturbAsked && settings.doNotDisturbAllowed }
 
     /// When the offline time that is allowed ends, by the queue's clock; `nil`: it does not.
@@ -78,10 +82,11 @@ struct DevicePolicy: Sendable {
         case .beaconScheduleAsked(every: let seconds):
             calls.beacons = seconds.map { .every($0) } ?? .stopped
             return [.follow(firstBeacon: .start, restartsBeacons: seconds != nil)]
-        case .logLevelChanged(let level):
-            guard level != calls.logLevel else { return [] }
-            calls.logLevel = level
-        case .captureLevelChanged(let level): captureLevel = level
+        case .logLevelChanged(let wish):
+            guard wish != logLevelWish else { return [] }
+            logLevelWish = wish
+            calls.logLevel = wish.flatMap { $0.concerns(local.applicationIdentifier) ? $0.level.wire : nil }
+        case .capturesChanged(let captures): self.captures = captures
         case .customModulesChanged(let modules): custom = modules
         case .doNotDisturbSwitched(let isOn): isDoNotDisturbAsked = isOn
         case .suspended(let isOn):
@@ -180,8 +185,9 @@ struct DevicePolicy: Sendable {
             beaconInterval: isStopped ? nil : settings.beaconInterval,
             isStopped: isStopped,
             doNotDisturb: settings.doNotDisturbAllowed ? isDoNotDisturbAsked : nil,
-            logLevel: LogCapture.level(
-                settings.logging, command: calls.logLevel.flatMap { LogLevel($0) }, capture: captureLevel,
+            logLevels: LogLevels(
+                settings: DeviceSettings.resolve(local: local, profile: profile).logging, command: logLevelWish,
+                captures: captures,
                 isStopped: gate.isWiping || gate.isUnenrolled || isDisabled || isConsentDenied),
             transmission: transmission(settings, gate: gate, awaits: awaits, pins: pins(settings.pins)))
     }
@@ -220,7 +226,7 @@ struct DevicePlan: Sendable {
     var isStopped: Bool
     /// What beacons tell of it; `nil`: the profile does not allow it.
     var doNotDisturb: Bool?
-    /// Down to which log lines are written; `nil`: none are.
-    var logLevel: LogLevel?
+    /// Down to which log lines are written.
+    var logLevels: LogLevels
     var transmission: TransmitterSettings
 }

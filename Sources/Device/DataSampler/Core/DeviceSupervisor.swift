@@ -203,7 +203,7 @@ actor DeviceSupervisor {
             }
             hasBegunBeacons = true
         }
-        parts.logs.apply(plan.settings.logging, level: plan.logLevel)
+        parts.logs.apply(plan.settings.logging, levels: plan.logLevels)
         await parts.transmitter.apply(plan.transmission)
         await tellSwitch(plan.settings.telemetryDisabled)
         await tellPins()

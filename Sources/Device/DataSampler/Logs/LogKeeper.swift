@@ -12,10 +12,13 @@ final class LogKeeper: Sendable {
     private let isOwn: Bool
     private let logger: Logger
     private let rules: Mutex<(scrubbing: LogScrubbing, own: LogScrubbing)>
+    private let levels = Mutex<LogLevels?>(nil)
+    private let applicationIdentifier: String
 
     /// - Throws: `storage` if the store cannot be opened.
     init(_ configuration: DataSamplerConfiguration, logger: Logger) throws(DataSamplerError) {
         self.logger = logger
+        applicationIdentifier = configuration.applicationIdentifier
         var own = LogScrubbing()
         if let given = configuration.logStore {
             store = given
@@ -35,12 +38,20 @@ final class LogKeeper: Sendable {
         rules = Mutex((own, own))
     }
 
-    /// - Parameter level: `nil` writes nothing.
-    func apply(_ settings: DeviceSettings.Logging, level: LogLevel?) {
+    func apply(_ settings: DeviceSettings.Logging, levels: LogLevels) {
         // Scrub rules first, so no line is written unscrubbed.
         let isScrubbing = scrub(settings)
-        let level = isScrubbing ? level : nil
+        let level = isScrubbing ? levels.level(of: applicationIdentifier) : nil
+        self.levels.withLock { $0 = isScrubbing ? levels : nil }
         if store.level != level { store.level = level }
+    }
+
+    /// Writes lines on the caller's thread and reports what became of each. Waits for the disk.
+    /// - Parameter application: bundle id of the program that wrote them; empty for this one.
+    func deliver(_ entries: [LogEntry], of application: String) throws(LogStoreError) -> LogDelivery {
+        guard !application.isEmpty, application != applicationIdentifier else { return store.deliver(entries) }
+        let level = levels.withLock { $0 }.flatMap { $0.level(of: application) }
+        return try store.deliver(entries, of: application, level: level)
     }
 
     /// - Returns: `false` if the rules cannot be applied.
@@ -73,19 +84,33 @@ final class LogKeeper: Sendable {
     func close() async { if isOwn { await store.close() } else { store.flush() } }
 }
 
-/// Decides the level that is written now. Pure.
-enum LogCapture {
-    /// - Parameters:
-    ///   - command: a temporary level from a command.
-    ///   - capture: the level that captures request. It never lowers what is written anyway.
-    ///   - isStopped: telemetry is disabled, a wipe is under way, consent is denied, or the device was unenrolled.
+/// A level that a command or a request asks for.
+struct LogLevelWish: Equatable, Sendable {
+    var level: LogLevel
+    /// Bundle id; empty for all programs.
+    var application = ""
+
+    func concerns(_ application: String) -> Bool { self.application.isEmpty || self.application == application }
+}
+
+/// Decides the level at which each program's lines are written now. Pure.
+struct LogLevels: Equatable, Sendable {
+    /// The profile's and the configuration's.
+    var settings: DeviceSettings.Logging
+    /// A temporary level from a command.
+    var command: LogLevelWish?
+    /// The levels that captures request. They never lower what is written anyway.
+    var captures: [LogLevelWish] = []
+    /// Telemetry is disabled, a wipe is under way, consent is denied, or the device was unenrolled.
+    var isStopped: Bool
+
+    /// - Parameter application: bundle id.
     /// - Returns: `nil` if nothing is written.
-    static func level(_ settings: DeviceSettings.Logging, command: LogLevel?, capture: LogLevel?, isStopped: Bool)
-        -> LogLevel?
-    {
+    func level(of application: String) -> LogLevel? {
         guard settings.enabled, !isStopped else { return nil }
-        let level = command ?? LogLevel(settings.level) ?? .information
-        return max(level, capture ?? .error)
+        let commanded = command.flatMap { $0.concerns(application) ? $0.level : nil }
+        let level = commanded ?? LogLevel(settings.level) ?? .information
+        return captures.filter { $0.concerns(application) }.map(\.level).reduce(level, max)
     }
 }
 
@@ -95,6 +120,7 @@ extension LogStore.Configuration {
         self.init(
             directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)", applicationName: applicationName)
         self.applicationVersion = applicationVersion
+        applicationIdentifier = configuration.applicationIdentifier
         flushInterval = .seconds(configuration.lossWindow)
         level = configuration.loggingEnabled ? .information : nil
         maximumBytes = configuration.logRetention.bytes

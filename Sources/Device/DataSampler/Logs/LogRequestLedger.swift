@@ -64,14 +64,14 @@ struct LogRequestLedger: KeptState, Equatable {
 
     mutating func ended(_ command: Data) { entries.removeAll { $0.command == command } }
 
-    /// The least severe level that a running capture requests; `nil` if none runs.
-    var captureLevel: LogLevel? {
+    /// The levels that running captures request.
+    var captures: [LogLevelWish] {
         entries.compactMap { entry in
             guard case .capturing = entry.phase, let wire = try? WireRequestLogs.decode(entry.request) else {
                 return nil
             }
-            return LogLevel(wire.level) ?? .verbose
-        }.max()
+            return LogLevelWish(level: LogLevel(wire.level) ?? .verbose, application: wire.application)
+        }
     }
 
     /// When the next capture ends, on the queue clock.
@@ -97,6 +97,8 @@ struct LogRequest: Equatable, Sendable {
     var mode: Mode
     /// `nil` for all.
     var type: LogType?
+    /// Bundle id; `nil` for all.
+    var application: String?
     var filter: LogFilter
     /// The most bytes of text to send; the newest lines are kept. `nil` for no limit.
     var maximumBytes: UInt64?
@@ -107,6 +109,7 @@ struct LogRequest: Equatable, Sendable {
         guard Self.objection(to: wire) == nil else { return nil }
         mode = wire.mode == .capture ? .capture(seconds: wire.captureSeconds) : .snapshot
         type = LogType(wire.type)
+        application = wire.application.isEmpty ? nil : wire.application
         filter = LogFilter(
             level: LogLevel(wire.level) ?? .verbose, since: wire.hasSince ? wire.since : nil,
             until: wire.hasUntil ? wire.until : nil, categories: wire.categories, text: wire.text)

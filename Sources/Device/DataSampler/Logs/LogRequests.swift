@@ -20,7 +20,7 @@ actor LogRequests {
     private let core: SamplerCore
     private let events: DeviceEvents
     private var ledger: LogRequestLedger
-    private var captureLevel: LogLevel?
+    private var captures: [LogLevelWish] = []
 
     /// - Parameter ledger: as `file` was last given it.
     init(
@@ -130,7 +130,7 @@ actor LogRequests {
     {
         var manifest = WireUploadManifest()
         manifest.uploadID = id.data
-        manifest.application = core.configuration.applicationIdentifier
+        manifest.application = logs.application
         manifest.type = logs.type.wire
         manifest.level = logs.level.wire
         manifest.commandID = command
@@ -226,9 +226,9 @@ actor LogRequests {
     }
 
     private func followCapture() async {
-        guard ledger.captureLevel != captureLevel else { return }
-        captureLevel = ledger.captureLevel
-        await events.report(.captureLevelChanged(captureLevel))
+        guard ledger.captures != captures else { return }
+        captures = ledger.captures
+        await events.report(.capturesChanged(captures))
     }
 }
 
@@ -243,9 +243,11 @@ struct CrashUpload: Equatable, Sendable {
     var time: Int64
 }
 
-/// Lines of one type that are cut into chunks and not uploaded yet.
+/// Lines of one type and one program that are cut into chunks and not uploaded yet.
 struct PlannedLogs: Equatable, Sendable {
     var type: LogType
+    /// Bundle id of the program that wrote them.
+    var application: String
     var level: LogLevel
     /// The store that numbered the lines, 16 bytes.
     var logEpoch: Data

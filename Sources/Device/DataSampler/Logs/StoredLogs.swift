@@ -9,11 +9,13 @@ import WireModel
 /// chunks again when they are sent.
 struct StoredLogs: UploadSource {
     let store: LogStore
+    /// The bundle id that the device enrolled with. Segments without one belong to it.
+    let application: String
     /// The device's name in file names.
     let device: @Sendable () -> String
 
     /// - Parameter since: an additional time limit in microseconds since 1970; `nil` for none.
-    /// - Returns: one upload per type of log with matching lines, crashes first.
+    /// - Returns: one upload per type of log and program with matching lines, crashes first.
     func plan(_ request: LogRequest, since: Int64?) async throws(DataSamplerError) -> [PlannedLogs] {
         let filter = request.filter(since: since)
         var kinds: [SegmentName.Kind] = []
@@ -24,8 +26,17 @@ struct StoredLogs: UploadSource {
             var planned: [PlannedLogs] = []
             for type in [LogType.crash, .application] {
                 let logs = try snapshot(wanted.filter { $0.type == type })
-                let plan = try Self.plan(logs, filter, maximumBytes: request.maximumBytes)
-                if !plan.chunks.isEmpty { planned.append(try self.planned(plan, type, epoch: logs.epoch)) }
+                let owners = Set(logs.segments.map { self.owner($0.name) }).filter { request.application ?? $0 == $0 }
+                var plans = try owners.sorted().map { (owner) throws(LogStoreError) in
+                    (
+                        owner: owner,
+                        plan: try Self.plan(logs.only { self.owner($0) == owner }, filter, request.maximumBytes)
+                    )
+                }
+                Self.shorten(&plans, to: request.maximumBytes)
+                for (owner, plan) in plans where !plan.chunks.isEmpty {
+                    planned.append(try self.planned(plan, type, owner, epoch: logs.epoch))
+                }
             }
             return planned
         }
@@ -38,12 +49,12 @@ struct StoredLogs: UploadSource {
             let all = try snapshot([.crash])
             var uploads: [CrashUpload] = []
             for segment in all.segments where !known.contains(segment.name.ordinal) {
-                let plan = try Self.plan(all.only(segment), LogFilter(), maximumBytes: nil)
+                let plan = try Self.plan(all.only { $0 == segment.name }, LogFilter(), nil)
                 guard !plan.chunks.isEmpty else { continue }
                 uploads.append(
                     CrashUpload(
                         ordinal: segment.name.ordinal, present: Set(all.segments.map(\.name.ordinal)),
-                        logs: try self.planned(plan, LogType.crash, epoch: all.epoch),
+                        logs: try self.planned(plan, .crash, owner(segment.name), epoch: all.epoch),
                         time: segment.index.whole.times.upperBound))
             }
             return uploads
@@ -81,8 +92,12 @@ struct StoredLogs: UploadSource {
         var snapshot: StoreSnapshot
         var epoch: LogEpochID
         var segments: [StoreSnapshot.Segment] { snapshot.segments }
-        func only(_ segment: StoreSnapshot.Segment) -> Logs { Logs(snapshot: snapshot.only(segment), epoch: epoch) }
+        func only(where isIncluded: (SegmentName) -> Bool) -> Logs {
+            Logs(snapshot: snapshot.only(where: isIncluded), epoch: epoch)
+        }
     }
+
+    private func owner(_ name: SegmentName) -> String { name.application.isEmpty ? application : name.application }
 
     /// Reads the store's present state outside of the threads that tasks share. A store without a directory is empty.
     private func read<Value: Sendable>(
@@ -109,26 +124,34 @@ struct StoredLogs: UploadSource {
         }
     }
 
-    /// - Parameter maximumBytes: limit of the text. The newest chunks are kept, and chunks are cut no larger than that.
-    ///   `nil` for no limit.
-    private static func plan(_ logs: Logs, _ filter: LogFilter, maximumBytes: UInt64?) throws(LogStoreError)
+    /// - Parameter maximumBytes: chunks are cut no larger than that; `nil` for no limit.
+    private static func plan(_ logs: Logs, _ filter: LogFilter, _ maximumBytes: UInt64?) throws(LogStoreError)
         -> ChunkPlan
     {
-        let budget = maximumBytes.map { Int(clamping: $0) } ?? .max
         // Unreadable parts are left out. `verify`, and gaps at the collector, reveal them.
         var problems = logs.snapshot.problems
-        var plan = try ChunkPlan(
-            logs.snapshot, filter: filter, maximumBytes: min(LogLimits.chunkBytes, budget), problems: &problems)
-        var kept = 0
-        let first = plan.chunks.lastIndex { chunk in
-            kept += chunk.rawBytes
-            return kept > budget
-        }
-        if let first { plan.chunks.removeFirst(first + 1) }
-        return plan
+        return try ChunkPlan(
+            logs.snapshot, filter: filter,
+            maximumBytes: min(LogLimits.chunkBytes, maximumBytes.map { Int(clamping: $0) } ?? .max),
+            problems: &problems)
     }
 
-    private func planned(_ plan: ChunkPlan, _ type: LogType, epoch: LogEpochID) throws(LogStoreError) -> PlannedLogs {
+    /// Keeps the newest chunks of all plans that together have at most so many bytes of text; `nil` for no limit.
+    private static func shorten(_ plans: inout [(owner: String, plan: ChunkPlan)], to maximumBytes: UInt64?) {
+        guard let maximumBytes else { return }
+        var kept: UInt64 = 0
+        let newestFirst = plans.flatMap(\.plan.chunks).sorted { $0.first > $1.first }
+        let dropped = newestFirst.first { chunk in
+            kept += UInt64(chunk.rawBytes)
+            return kept > maximumBytes
+        }
+        guard let dropped else { return }
+        for index in plans.indices { plans[index].plan.chunks.removeAll { $0.first <= dropped.first } }
+    }
+
+    private func planned(
+        _ plan: ChunkPlan, _ type: LogType, _ owner: String, epoch: LogEpochID
+    ) throws(LogStoreError) -> PlannedLogs {
         let reader = try ChunkReader(plan, in: store.directory)
         let name = ChunkName(application: store.applicationName, device: device())
         var chunks: [WireUploadChunk] = []
@@ -139,15 +162,14 @@ struct StoredLogs: UploadSource {
             chunk.lastLine = planned.last
             chunk.rawBytes = UInt32(planned.rawBytes)
             chunk.rawDigest = try reader.rawDigest(of: planned)
-            chunk.fileName = name.file(
-                index + 1, of: plan.chunks.count, type: type, earliest: planned.earliest, isCompressed: true)
+            chunk.fileName = name.file(index + 1, of: plan.chunks.count, planned, isCompressed: true)
             chunk.firstTime = planned.earliest
             chunk.lastTime = planned.latest
             chunks.append(chunk)
         }
         do {
             return PlannedLogs(
-                type: type, level: plan.filter.level, logEpoch: epoch.data, chunks: chunks,
+                type: type, application: owner, level: plan.filter.level, logEpoch: epoch.data, chunks: chunks,
                 plan: try JSONEncoder().encode(plan))
         } catch {
             throw LogStoreError(.invalid, "a plan of chunks cannot be encoded: \(error)", cause: error)
@@ -161,13 +183,17 @@ struct StoredLogs: UploadSource {
 package struct OfflineLogs {
     private let visitor: LogVisitor
 
+    /// - Parameter application: bundle id of the program that wrote the lines; empty for the configuration's.
     /// - Throws: `storageDamaged` if the profile is unreadable, so it is unknown what must not be written; `storage`.
-    package init(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) {
+    package init(
+        _ configuration: DataSamplerConfiguration, application: String = ""
+    ) throws(DataSamplerError) {
         let settings = DeviceSettings.resolve(local: configuration, profile: try Self.profile(configuration.directory))
         var store = LogStore.Configuration(configuration, applicationName: "ws1agent", applicationVersion: "")
+        if !application.isEmpty { store.applicationIdentifier = application }
         let isStopped = try Self.isStopped(configuration)
-        store.level = LogCapture.level(
-            settings.logging, command: nil, capture: nil, isStopped: settings.telemetryDisabled || isStopped)
+        store.level = LogLevels(settings: settings.logging, isStopped: settings.telemetryDisabled || isStopped)
+            .level(of: store.applicationIdentifier)
         store.scrubbing = LogScrubbing(values: settings.logging.scrubValues, patterns: settings.logging.scrubPatterns)
         do { visitor = try LogVisitor(store) } catch { throw DataSamplerError(.storage, error.message, cause: error) }
     }

@@ -1,3 +1,4 @@
+import Synchronization
 import TelemetryBasics
 import WireModel
 
@@ -73,14 +74,20 @@ package final class LogVisitor {
     private var losses = LossLedger()
 
     /// - Throws: `.invalid` for a configuration or scrub rules out of range.
-    package init(_ configuration: LogStore.Configuration) throws(LogStoreError) {
+    package convenience init(_ configuration: LogStore.Configuration) throws(LogStoreError) {
         try configuration.check()
         let scrubber = try LineScrubber(configuration.scrubbing)
-        let (keeper, settings) = (configuration.keeper, configuration.writerSettings)
+        let rules = CaptureRules(
+            level: configuration.level, hasRing: configuration.ringBytes > 0, isScrubbing: scrubber != nil)
+        self.init(configuration.keeper, configuration.writerSettings, rules, scrubber)
+    }
+
+    fileprivate init(
+        _ keeper: StoreKeeper, _ settings: LogWriter.Settings, _ rules: CaptureRules, _ scrubber: LineScrubber?
+    ) {
         self.keeper = keeper
         self.scrubber = scrubber
-        rules = CaptureRules(
-            level: configuration.level, hasRing: configuration.ringBytes > 0, isScrubbing: scrubber != nil)
+        self.rules = rules
         application = SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper, isVisiting: true)
         ring = SegmentStream(.ring, maximumBytes: settings.ringSegmentBytes, keeper: keeper, isVisiting: true)
     }
@@ -159,5 +166,21 @@ extension LogStore {
         for entry in entries { intake.add(entry) }
         let (written, ring, failure) = writer.deliver(intake.buffer)
         return intake.delivery(written: written, ring: ring, failure: failure)
+    }
+
+    /// As ``deliver(_:)``, for another program, whose bundle id the segments carry. One such call runs at a time, so
+    /// that programs that log now and then share a segment for each bundle id.
+    /// - Parameter level: the least severe level that is written; `nil` writes nothing.
+    /// - Throws: `.invalid` for a bundle id that is too long.
+    package func deliver(_ entries: [LogEntry], of application: String, level: LogLevel?) throws(LogStoreError)
+        -> LogDelivery
+    {
+        try Configuration.check(applicationIdentifier: application)
+        var keeper = keeper
+        keeper.application = application
+        let (present, scrubber) = capture
+        let rules = CaptureRules(level: level, hasRing: present.hasRing, isScrubbing: present.isScrubbing)
+        let visitor = LogVisitor(keeper, writer.settings, rules, scrubber)
+        return visits.withLock { _ in visitor.deliver(entries) }
     }
 }

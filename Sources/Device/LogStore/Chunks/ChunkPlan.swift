@@ -8,6 +8,8 @@ package struct ChunkPlan: Codable, Equatable, Sendable {
     package struct Part: Codable, Equatable, Sendable {
         package var ordinal: UInt64
         package var kind: String
+        /// The bundle id in the segment's name; absent if it has none.
+        package var application: String?
         /// Offset in the segment's text, in bytes. A part begins and ends at line borders.
         package var offset: Int
         package var bytes: Int
@@ -19,12 +21,16 @@ package struct ChunkPlan: Codable, Equatable, Sendable {
 
         /// `nil` if this program does not know the kind of segment.
         package var name: SegmentName? {
-            SegmentName.Kind(rawValue: kind).map { SegmentName(ordinal: ordinal, kind: $0) }
+            SegmentName.Kind(rawValue: kind).map {
+                SegmentName(ordinal: ordinal, kind: $0, application: application ?? "")
+            }
         }
     }
 
     package struct Chunk: Codable, Equatable, Sendable {
         package var type: LogType
+        /// The bundle id of all its segments; absent if they have none.
+        package var application: String?
         package var parts: [Part]
         package var rawBytes: Int
         package var lines: Int
@@ -104,7 +110,9 @@ extension ChunkPlanner.Piece {
 extension ChunkPlan.Part {
     init(_ name: SegmentName, _ range: Range<Int>, isCopied: Bool) {
         self.init(
-            ordinal: name.ordinal, kind: name.kind.rawValue, offset: range.lowerBound, bytes: range.count,
+            ordinal: name.ordinal, kind: name.kind.rawValue,
+            application: name.application.isEmpty ? nil : name.application, offset: range.lowerBound,
+            bytes: range.count,
             isCopied: isCopied)
     }
 }
@@ -121,6 +129,14 @@ package struct ChunkPlanner {
         package var tally: LineTally
         /// Known if the piece is one whole sealed segment.
         package var digests: (raw: Data, stored: Data, storedBytes: Int)?
+
+        var owner: Owner { Owner(type: type, application: part.application) }
+    }
+
+    /// What all lines of a chunk have in common.
+    struct Owner: Equatable {
+        var type: LogType
+        var application: String?
     }
 
     package private(set) var chunks: [ChunkPlan.Chunk] = []
@@ -130,17 +146,19 @@ package struct ChunkPlanner {
     package init(maximumBytes: Int = LogLimits.chunkBytes) { self.maximumBytes = maximumBytes }
 
     /// Whether that many bytes of lines fit into the current chunk.
-    package func fits(_ bytes: Int, _ type: LogType) -> Bool {
+    func fits(_ bytes: Int, _ owner: Owner) -> Bool {
         guard let chunk = chunks.last else { return false }
-        return chunk.type == type && chunk.rawBytes + bytes <= maximumBytes
+        return Owner(type: chunk.type, application: chunk.application) == owner
+            && chunk.rawBytes + bytes <= maximumBytes
     }
 
     package mutating func add(_ piece: Piece) {
-        if !fits(piece.tally.rawBytes, piece.type) {
+        if !fits(piece.tally.rawBytes, piece.owner) {
             tally = LineTally()
             chunks.append(
                 ChunkPlan.Chunk(
-                    type: piece.type, parts: [], rawBytes: 0, lines: 0, first: piece.first, last: piece.last,
+                    type: piece.type, application: piece.part.application, parts: [], rawBytes: 0, lines: 0,
+                    first: piece.first, last: piece.last,
                     earliest: 0, latest: 0, rawDigest: piece.digests?.raw, storedDigest: piece.digests?.stored,
                     storedBytes: piece.digests?.storedBytes))
         } else {
@@ -209,8 +227,8 @@ final class FilteredSegmentPlanner {
         var offset = offset
         for line in LineSlices(text) {
             if let fields = LogLine(line), matcher.matches(fields, in: line) {
-                if let full = piece, !planner.fits(full.tally.rawBytes + line.count, type),
-                    planner.fits(full.tally.rawBytes, type)
+                if let full = piece, !planner.fits(full.tally.rawBytes + line.count, full.owner),
+                    planner.fits(full.tally.rawBytes, full.owner)
                 {
                     planner.add(full)
                     piece = nil

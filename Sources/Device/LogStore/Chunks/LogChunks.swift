@@ -43,8 +43,9 @@ public struct LogChunks: AsyncSequence, Sendable {
         return LogChunk(
             data: sink.data,
             suggestedFileName: name.file(
-                position + 1, of: count, type: planned.type, earliest: planned.earliest, isCompressed: form == .gzip),
-            type: planned.type, lines: planned.first...planned.last, rawBytes: planned.rawBytes, digest: digest)
+                position + 1, of: count, planned, isCompressed: form == .gzip),
+            type: planned.type, application: planned.application ?? "", lines: planned.first...planned.last,
+            rawBytes: planned.rawBytes, digest: digest)
     }
 
     /// Starts at the first chunk.
@@ -84,6 +85,8 @@ public struct LogChunk: Sendable {
     public let suggestedFileName: String
     /// The kind of log that its lines belong to.
     public let type: LogType
+    /// Bundle id of the program that wrote the lines. Empty for the application that the device enrolled with.
+    public let application: String
     /// Numbers of its first and last line in the store.
     public let lines: ClosedRange<UInt64>
     /// Bytes of the text, whether or not `data` is compressed.
@@ -106,17 +109,19 @@ extension LogStore {
     ///   - device: identifies the device in file names; any text.
     ///   - level: include lines of this level and of more severe ones.
     ///   - type: `nil` includes both types.
+    ///   - application: include lines of the program with this bundle id; `nil` of all.
     ///   - since: include lines from this time on; `nil` from the beginning.
     ///   - until: include lines before this time; `nil` to the end.
     ///   - isCompressed: whether chunks are gzip. Sealed segments are then copied and not compressed again.
     /// - Throws: `LogStoreError`, with the first segment that cannot be read.
     public func fetchSDKLogChunks(
-        device: String, level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil,
-        isCompressed: Bool = false
+        device: String, level: LogLevel = .verbose, type: LogType? = nil, application: String? = nil,
+        since: Date? = nil, until: Date? = nil, isCompressed: Bool = false
     ) throws(LogStoreError) -> LogChunks {
         flush()
         let kinds = Set([SegmentName.Kind.application, .crash].filter { type == nil || $0.type == type })
-        let snapshot = try StoreSnapshot(directory, kinds: kinds, epoch: try directory.readState()?.epoch ?? .unknown)
+        let snapshot = try StoreSnapshot(
+            directory, kinds: kinds, application: application, epoch: try directory.readState()?.epoch ?? .unknown)
         var problems = snapshot.problems
         let filter = LogFilter(level: level, since: since.map(Self.microseconds), until: until.map(Self.microseconds))
         let plan = try ChunkPlan(snapshot, filter: filter, problems: &problems)
@@ -138,13 +143,21 @@ package struct ChunkName: Sendable {
     /// that file systems allow.
     private static let maximumBytes = 64
 
-    private let prefix: String
+    private let application: String
+    private let device: String
 
     /// - Parameters:
-    ///   - application: any text. Characters other than ASCII letters, digits, `.`, `_` and `-` become `_`.
+    ///   - application: of chunks without a bundle id; any text. Characters other than ASCII letters, digits, `.`, `_`
+    ///     and `-` become `_`.
     ///   - device: likewise.
     package init(application: String, device: String) {
-        prefix = "\(Self.safe(application))-\(Self.safe(device))"
+        self.application = application
+        self.device = device
+    }
+
+    package func file(_ number: Int, of count: Int, _ chunk: ChunkPlan.Chunk, isCompressed: Bool) -> String {
+        ChunkName(application: chunk.application ?? application, device: device).file(
+            number, of: count, type: chunk.type, earliest: chunk.earliest, isCompressed: isCompressed)
     }
 
     /// - Parameters:
@@ -155,7 +168,8 @@ package struct ChunkName: Sendable {
         let padded = String(repeating: "0", count: max(0, String(count).utf8.count - digits.utf8.count)) + digits
         // 2026-11-21T23:51:28.123456Z -> 20261121T235128Z
         let time = Timestamp.text(earliest).prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
-        return "\(prefix)-\(type.rawValue)-\(time)-\(padded)of\(count).log\(isCompressed ? ".gz" : "")"
+        return
+            "\(Self.safe(application))-\(Self.safe(device))-\(type.rawValue)-\(time)-\(padded)of\(count).log\(isCompressed ? ".gz" : "")"
     }
 
     private static func safe(_ name: String) -> String {

@@ -47,8 +47,11 @@ struct CrashReporter {
             try directory.remove(marker)
             return false
         }
-        let name = SegmentName(ordinal: ordinal, kind: .crash)
-        let isWritten = directory.has(name, .text) || directory.has(name, .sealed)
+        let name = SegmentName(ordinal: ordinal, kind: .crash, application: session.applicationIdentifier)
+        // A version before 1.1 leaves out the application.
+        let isWritten = [name, SegmentName(ordinal: ordinal, kind: .crash)].contains {
+            directory.has($0, .text) || directory.has($0, .sealed)
+        }
         if !isWritten { try write(session, to: name) }
         try directory.remove(marker)
         try directory.sync()
@@ -73,7 +76,9 @@ struct CrashReporter {
         for ordinal in session.segments.suffix(Self.tailSegments).reversed() {
             let size = tail.reduce(0) { $0 + $1.count }
             guard size < CrashLog.tailBytes else { break }
-            tail = LogTail.lines(of: ordinal, in: directory, maximumBytes: CrashLog.tailBytes - size) + tail
+            let segment = SegmentName(
+                ordinal: ordinal, kind: .application, application: session.applicationIdentifier)
+            tail = LogTail.lines(of: segment, in: directory, maximumBytes: CrashLog.tailBytes - size) + tail
         }
         let text = CrashLog.text(
             session, reason: reason, backtrace: backtrace, tail: tail, ordinal: name.ordinal,
@@ -146,8 +151,7 @@ enum CrashLog {
 /// Finds the last lines of segments.
 enum LogTail {
     /// The last whole lines of a segment, in order, together at most `maximumBytes`. Empty if the segment is gone.
-    static func lines(of ordinal: UInt64, in directory: StoreDirectory, maximumBytes: Int) -> [[UInt8]] {
-        let name = SegmentName(ordinal: ordinal, kind: .application)
+    static func lines(of name: SegmentName, in directory: StoreDirectory, maximumBytes: Int) -> [[UInt8]] {
         // The segment may be sealed between the first and the second attempt.
         return text(of: name, directory, maximumBytes) ?? sealed(name, directory, maximumBytes) ?? []
     }

@@ -143,7 +143,10 @@ struct SessionRecord: Equatable, Sendable {
 
     static let head = "ws1log-session 1"
 
+    /// The program's name.
     var application: String
+    /// The bundle id that its segments carry.
+    var applicationIdentifier = ""
     var version: String
     var process: Int32
     /// `nil` if the kernel does not tell.
@@ -164,6 +167,7 @@ extension SessionRecord {
             Self.head, "application \(Self.oneLine(application))", "version \(Self.oneLine(version))",
             "process \(process)", "started \(started)",
         ]
+        if !applicationIdentifier.isEmpty { lines.append("identifier \(Self.oneLine(applicationIdentifier))") }
         if let bootID { lines.append("boot \(Self.oneLine(bootID))") }
         if let backtraces, !backtraces.contains("\n") { lines.append("backtraces \(backtraces)") }
         return lines.map { $0 + "\n" }.joined()
@@ -199,6 +203,7 @@ extension SessionRecord {
         }
         self.application = application
         self.process = process
+        applicationIdentifier = values["identifier"] ?? ""
         version = values["version"] ?? ""
         bootID = values["boot"]
         started = values["started"].flatMap(Int64.init) ?? 0

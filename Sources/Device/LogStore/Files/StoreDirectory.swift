@@ -31,6 +31,16 @@ package struct StoreDirectory: Hashable, Sendable {
         return found
     }
 
+    /// Segments of some kinds and one application, sorted by ordinal.
+    /// - Parameter application: `nil` for all.
+    func segments(
+        of kinds: Set<SegmentName.Kind>, _ application: String?
+    ) throws(LogStoreError) -> [(key: SegmentName, value: Set<SegmentName.Part>)] {
+        try segments().filter {
+            kinds.contains($0.key.kind) && application ?? $0.key.application == $0.key.application
+        }.sorted { $0.key < $1.key }
+    }
+
     /// Renames a file and replaces one that has the new name.
     package func rename(_ file: String, to newName: String) throws(LogStoreError) {
         try Files<LogStoreError>.rename(path(file), to: path(newName))
@@ -59,8 +69,8 @@ package struct StoreDirectory: Hashable, Sendable {
     }
 }
 
-/// The name of a segment's files: `<ordinal, ten digits>-<kind>`, followed by the part that a file holds. Sorted by
-/// name, files are in the order of ordinals.
+/// The name of a segment's files: `<ordinal, ten digits>-<kind>[-<application>]`, followed by the part that a file
+/// holds. Sorted by name, files are in the order of ordinals.
 package struct SegmentName: Hashable, Comparable, Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case application
@@ -87,13 +97,53 @@ package struct SegmentName: Hashable, Comparable, Sendable {
     /// Counts from 1.
     package let ordinal: UInt64
     package let kind: Kind
+    /// Bundle id of the program that wrote the lines. Empty: the application that the device enrolled with; so are
+    /// segments of versions before 1.1.
+    package let application: String
 
-    package init(ordinal: UInt64, kind: Kind) {
+    package init(ordinal: UInt64, kind: Kind, application: String = "") {
         self.ordinal = ordinal
         self.kind = kind
+        self.application = application
     }
 
-    package func file(_ part: Part) -> String { "\(Self.digits(ordinal))-\(kind.rawValue)\(part.rawValue)" }
+    package func file(_ part: Part) -> String {
+        let application = application.isEmpty ? "" : "-" + Self.component(application)
+        return "\(Self.digits(ordinal))-\(kind.rawValue)\(application)\(part.rawValue)"
+    }
+
+    /// Limit of a bundle id as it stands in names, in bytes. With the rest, a name stays below 255.
+    static let maximumApplicationBytes = 200
+
+    /// A bundle id as it stands in names: every byte but letters, digits, `.`, `_` and `-` as `%2f`.
+    static func component(_ application: String) -> String {
+        application.utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                String(Unicode.Scalar(byte))
+            default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+            }
+        }.joined()
+    }
+
+    /// Reverses ``component(_:)``; `nil` for what is none.
+    private static func application(_ component: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = component.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+                return nil
+            }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
 
     /// An ordinal as it stands in names.
     package static func digits(_ ordinal: UInt64) -> String {
@@ -103,12 +153,14 @@ package struct SegmentName: Hashable, Comparable, Sendable {
 
     /// Parses a file's name; `nil` if the file does not belong to a segment.
     package static func read(_ file: String) -> (name: SegmentName, part: Part)? {
-        guard let dash = file.firstIndex(of: "-"), let dot = file[dash...].firstIndex(of: "."),
-            let ordinal = UInt64(file[..<dash]), ordinal > 0,
-            let kind = Kind(rawValue: String(file[file.index(after: dash)..<dot])),
-            let part = Part(rawValue: String(file[dot...]))
+        guard let part = Part.allCases.first(where: { file.hasSuffix($0.rawValue) }) else { return nil }
+        let words = file.dropLast(part.rawValue.utf8.count).split(
+            separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
+        guard words.count >= 2, let ordinal = UInt64(words[0]), ordinal > 0,
+            let kind = Kind(rawValue: String(words[1])),
+            let application = words.count == 3 ? Self.application(words[2]) : ""
         else { return nil }
-        let name = SegmentName(ordinal: ordinal, kind: kind)
+        let name = SegmentName(ordinal: ordinal, kind: kind, application: application)
         return name.file(part) == file ? (name, part) : nil
     }
 

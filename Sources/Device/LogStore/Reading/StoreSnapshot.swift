@@ -20,6 +20,8 @@ package struct StoreSnapshot: Sendable {
 
     package let directory: StoreDirectory
     package let kinds: Set<SegmentName.Kind>
+    /// Only segments with this bundle id; `nil` for all.
+    package let application: String?
     /// Sorted by ordinal, which is the byte order of the log.
     package private(set) var segments: [Segment] = []
     package private(set) var problems: [Problem] = []
@@ -27,13 +29,15 @@ package struct StoreSnapshot: Sendable {
     package private(set) var gone: [SegmentName] = []
 
     /// - Throws: `.notFound` if there is no directory. Faults of single segments are listed in `problems`.
-    package init(_ directory: StoreDirectory, kinds: Set<SegmentName.Kind>, epoch: LogEpochID = .unknown)
-        throws(LogStoreError)
-    {
+    package init(
+        _ directory: StoreDirectory, kinds: Set<SegmentName.Kind>, application: String? = nil,
+        epoch: LogEpochID = .unknown
+    ) throws(LogStoreError) {
         self.directory = directory
         self.kinds = kinds
+        self.application = application
         let inflater = try BlockInflater()
-        for (name, parts) in try directory.segments().sorted(by: { $0.key < $1.key }) where kinds.contains(name.kind) {
+        for (name, parts) in try directory.segments(of: kinds, application) {
             // Retention leaves an index alone for a moment, or the segment was lost. Either way there is nothing to
             // read.
             guard parts != [.index] else {
@@ -55,9 +59,14 @@ package struct StoreSnapshot: Sendable {
     }
 
     /// The snapshot reduced to one segment.
-    package func only(_ segment: Segment) -> StoreSnapshot {
+    package func only(_ segment: Segment) -> StoreSnapshot { only { $0 == segment.name } }
+
+    /// The snapshot reduced to some segments.
+    package func only(where isIncluded: (SegmentName) -> Bool) -> StoreSnapshot {
         var copy = self
-        (copy.segments, copy.problems, copy.gone) = ([segment], [], [])
+        copy.segments = segments.filter { isIncluded($0.name) }
+        copy.problems = problems.filter { isIncluded($0.name) }
+        copy.gone = gone.filter(isIncluded)
         return copy
     }
 }
@@ -67,6 +76,7 @@ package struct StoreSnapshot: Sendable {
 package final class StoreFollower {
     private let directory: StoreDirectory
     private let kinds: Set<SegmentName.Kind>
+    private let application: String?
     private let filter: LogFilter
     private let matcher: LogLineMatcher
     private let inflater: BlockInflater
@@ -79,6 +89,7 @@ package final class StoreFollower {
     package init(after snapshot: StoreSnapshot, filter: LogFilter) throws(LogStoreError) {
         directory = snapshot.directory
         kinds = snapshot.kinds
+        application = snapshot.application
         self.filter = filter
         matcher = LogLineMatcher(filter)
         inflater = try BlockInflater()
@@ -89,7 +100,7 @@ package final class StoreFollower {
     /// New matching lines, sorted by time, each with its newline.
     package func poll() throws(LogStoreError) -> [[UInt8]] {
         var found: [(time: Int64, line: [UInt8])] = []
-        for (name, parts) in try directory.segments().sorted(by: { $0.key < $1.key }) where kinds.contains(name.kind) {
+        for (name, parts) in try directory.segments(of: kinds, application) {
             guard !finished.contains(name), parts != [.index] else { continue }
             var offset = offsets[name, default: 0]
             var status = stat()

@@ -37,7 +37,7 @@ final class LogWriter: Sendable {
 
     private enum Maintenance { case none, running, runningAndWanted }
 
-    private let settings: Settings
+    let settings: Settings
     private let keeper: StoreKeeper
     private let waiting: ShortLock<WaitingLines>
     private let output: Mutex<Output>

@@ -11,6 +11,8 @@ struct StoreKeeper: Sendable {
     let ringBytes: Int
     /// In microseconds.
     let maximumAge: Int64
+    /// Bundle id of the program whose lines go into new segments.
+    var application = ""
 
     /// How many texts are tried when looking for one to continue.
     private static let resumable = 4
@@ -38,7 +40,8 @@ struct StoreKeeper: Sendable {
                 // twice.
                 state.next = max(state.next, (segments.map(\.name.ordinal).max() ?? 0) + 1)
                 retain(segments, &state)
-                let segment = try ActiveSegment(making: SegmentName(ordinal: state.next, kind: kind), in: directory)
+                let segment = try ActiveSegment(
+                    making: SegmentName(ordinal: state.next, kind: kind, application: application), in: directory)
                 made = segment.name
                 state.next += 1
                 return segment
@@ -49,7 +52,7 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// The newest segment of a kind that can be continued and that nobody holds. It is locked. Also returns the
+    /// The newest segment of a kind and of the application that can be continued and that nobody holds. It is locked. Also returns the
     /// position of its last line.
     func resume(_ kind: SegmentName.Kind, maximumBytes: Int) throws(LogStoreError) -> (
         segment: ActiveSegment, position: UInt64
@@ -57,7 +60,8 @@ struct StoreKeeper: Sendable {
         try directory.withState { (state) throws(LogStoreError) in
             let left = try CrashReporter.segmentsOfSessions(in: directory)
             let texts = try directory.segments().filter {
-                $0.value == [.text] && $0.key.kind == kind && !left.contains($0.key.ordinal)
+                $0.value == [.text] && $0.key.kind == kind && $0.key.application == application
+                    && !left.contains($0.key.ordinal)
             }
             for name in texts.keys.sorted(by: >).prefix(Self.resumable) {
                 if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes) {
