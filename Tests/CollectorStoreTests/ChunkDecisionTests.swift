@@ -5,8 +5,11 @@ import Testing
 @Suite struct ChunkDecisionTests {
     @Test(arguments: [
         (UploadPhase.open, ChunkFate?.some(.missing), 10, ChunkDecision.take),
-        (.open, .missing, 90, .take),
-        (.open, .missing, 91, .refuse(.quotaExceeded(used: 910, limit: 1000))),
+        (.open, .missing, 80, .take),
+        (.open, .missing, 91, .refuse(.quotaExceeded(.application, used: 910, limit: 1000))),
+        (.open, .missing, 85, .refuse(.quotaExceeded(.device, used: 20, limit: 100))),
+        (.open, .missing, 82, .refuse(.quotaExceeded(.organization, used: 919, limit: 1000))),
+
         (.expired, .missing, 10, .refuse(.expired)), (.complete, .missing, 10, .refuse(.expired)),
         (.open, .stored, 99, .already), (.complete, .stored, 99, .already), (.expired, .stored, 99, .already),
         (.open, .deleted, 10, .already), (.complete, .gone, 10, .already), (.open, nil, 10, .refuse(.unknownChunk)),
@@ -16,18 +19,25 @@ import Testing
     ) {
         #expect(
             ChunkDecision.decide(
-                phase: phase, expires: 100, now: 99, fate: fate, rawBytes: bytes, used: 910, quota: 1000) == expected)
+                phase: phase, expires: 100, now: 99, fate: fate, rawBytes: bytes,
+                usage: [
+                    (.application, LogUsage(rawBytes: 910, quota: 1000)),
+                    (.device, LogUsage(rawBytes: 20, quota: 100)),
+                    (.organization, LogUsage(rawBytes: 919, quota: 1000)),
+                ]) == expected)
         if fate == .missing {
             #expect(
                 ChunkDecision.decide(
-                    phase: phase, expires: 100, now: 100, fate: fate, rawBytes: bytes, used: 0, quota: 1000)
+                    phase: phase, expires: 100, now: 100, fate: fate, rawBytes: bytes, usage: [])
                     == .refuse(.expired))
         }
     }
 
     @Test func noticesBeginAndEndWhereTheUsageCrossesTheirBorders() {
-        func change(_ former: Int, _ present: Int) -> ([NoticeRow.Code], [NoticeRow.Code]) {
-            LogUsage.change(from: LogUsage(rawBytes: former, quota: 100), to: LogUsage(rawBytes: present, quota: 100))
+        func change(_ former: Int, _ present: Int, quota: Int = 100) -> ([NoticeRow.Code], [NoticeRow.Code]) {
+            let change = LogUsage.change(
+                from: LogUsage(rawBytes: former, quota: 100), to: LogUsage(rawBytes: present, quota: quota))
+            return (change.raised, change.ended)
         }
         #expect(change(10, 74) == ([], [.logQuotaHigh]))
         #expect(change(74, 75) == ([.logQuotaHigh], []))
@@ -36,5 +46,8 @@ import Testing
         #expect(change(10, 100) == ([.logQuotaHigh, .logQuotaReached], []))
         #expect(change(100, 80) == ([], [.logQuotaReached]))
         #expect(change(100, 10) == ([], [.logQuotaHigh, .logQuotaReached]))
+        #expect(change(100, 100, quota: 125) == ([], [.logQuotaReached]), "a raised quota ends them too")
+        #expect(change(100, 100, quota: 200) == ([], [.logQuotaHigh, .logQuotaReached]))
+        #expect(change(80, 80, quota: 80) == ([.logQuotaReached], []))
     }
 }

@@ -69,13 +69,76 @@ import WireModel
         await archive.close()
     }
 
+    @Test func aDeviceHasAQuotaOverAllNames() async throws {
+        let bytes = try LogDevice.chunk(segment: 1, 1...20).text.count
+        let archive = try archive {
+            $0.deviceBytes = 2 * bytes
+            $0.applicationBytes = 2 * bytes
+        }
+        let device = LogDevice()
+        for name in ["a", "b"] { #expect(try await fault(device, name, in: archive) == nil) }
+        let full = UploadError.quotaExceeded(.device, used: 2 * bytes, limit: 2 * bytes)
+        #expect(try await fault(device, "c", in: archive) == full)
+        #expect(try await fault(LogDevice(), "c", in: archive) == nil, "another device has a quota of its own")
+        let subject = "device \(device.row.id)"
+        func open() async throws -> [String] {
+            try await NoticeService(metadata: archive.metadata).page(organization: "default", below: nil, limit: 20)
+                .rows.filter { $0.ended == nil }.map(\.subject)
+        }
+        #expect(try await open().contains(subject))
+        let query = LogQuery(device: device.row.id, application: "a", withTest: true)
+        _ = try await archive.delete(
+            query, confirmation: try await archive.metadata.deletion(query).confirmation, by: .commandLine)
+        #expect(try await !open().contains(subject), "there is room again")
+        #expect(try await fault(device, "c", in: archive) == nil)
+        await archive.close()
+    }
+
+    @Test func anApplicationsQuotaIsRaisedAndReturned() async throws {
+        let bytes = try LogDevice.chunk(segment: 1, 1...20).text.count
+        let archive = try archive {
+            $0.applicationBytes = bytes
+            $0.deviceBytes = bytes
+            $0.organizationBytes = 10 * bytes
+        }
+        let device = LogDevice()
+        func set(_ quota: Int?, _ organization: String = "default") async throws {
+            try await archive.metadata.setLogQuota(
+                quota, application: "a", organization: organization, by: .commandLine)
+        }
+        #expect(try await fault(device, "a", in: archive) == nil)
+        let full = UploadError.quotaExceeded(.application, used: bytes, limit: bytes)
+        #expect(try await fault(device, "a", in: archive) == full)
+        try await set(2 * bytes)
+        let notices = try await NoticeService(metadata: archive.metadata).page(
+            organization: "default", below: nil, limit: 20
+        ).rows
+        #expect(!notices.isEmpty && notices.allSatisfy { $0.ended != nil })
+        #expect(try await fault(device, "a", in: archive) == nil, "the device's quota grows with it")
+        #expect(try await fault(device, "a", in: archive) != nil)
+        #expect(try await fault(device, "b", in: archive) != nil, "but not for other names")
+        let usage = try await archive.metadata.logUsage(organization: "default")
+        #expect(usage.map(\.quotaBytes) == [2 * bytes])
+        #expect(
+            try await archive.metadata.logQuotas(of: "default") == [LogQuotaRow(application: "a", bytes: 2 * bytes)])
+        try await set(nil)
+        #expect(try await archive.metadata.logQuotas(of: "default").isEmpty)
+        let tooMuch = await #expect(throws: StoreError.self) { try await set(10 * bytes + 1) }
+        #expect(tooMuch?.code == .invalid)
+        let unknown = await #expect(throws: StoreError.self) { try await set(bytes, "nowhere") }
+        #expect(unknown?.code == .notFound)
+        let trail = try await archive.metadata.audit(AuditQuery(), below: nil, limit: 10).rows.map(\.entry)
+        #expect(trail.filter { $0.action == .logQuotaChange }.map(\.detail["bytes"]) == ["default", "\(2 * bytes)"])
+        await archive.close()
+    }
+
     @Test func anOrganizationHasAQuotaOverAllNames() async throws {
         let bytes = try LogDevice.chunk(segment: 1, 1...20).text.count
         let archive = try archive { $0.organizationBytes = 3 * bytes + 1 }
         for name in ["a", "b", "c"] { #expect(try await fault(LogDevice(), name, in: archive) == nil) }
         #expect(
             try await fault(LogDevice(), "d", in: archive)
-                == .organizationQuotaExceeded(used: 3 * bytes, limit: 3 * bytes + 1))
+                == .quotaExceeded(.organization, used: 3 * bytes, limit: 3 * bytes + 1))
         #expect(try await fault(LogDevice("west"), "d", in: archive) == nil)
         let notices = try await NoticeService(metadata: archive.metadata).page(
             organization: "default", below: nil, limit: 10

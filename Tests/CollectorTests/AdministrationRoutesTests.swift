@@ -228,4 +228,8 @@ extension TestClientProtocol {
     func post(_ path: String, bearer: String, json: String) async throws -> TestResponse {
         try await send(.post, path, bearer: bearer, headers: RouteScene.json, body: Data(json.utf8))
     }
+
+    func put(_ path: String, bearer: String, json: String) async throws -> TestResponse {
+        try await send(.put, path, bearer: bearer, headers: RouteScene.json, body: Data(json.utf8))
+    }
 }

@@ -157,6 +157,10 @@ struct CommandRoutesTests {
         (#"{"kind": "request-logs", "arguments": {"mode": "capture"}}"#, "arguments.captureSeconds"),
         (#"{"kind": "request-logs", "arguments": {"captureSeconds": 5}}"#, "arguments.captureSeconds"),
         (
+            #"{"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 5, "type": "crash"}}"#,
+            "arguments.type"
+        ),
+        (
             #"{"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 86401}}"#,
             "arguments.captureSeconds"
         ),
@@ -179,7 +183,7 @@ struct CommandRoutesTests {
         try await play { scene in
             let first = try await scene.issue(
                 #"""
-                {"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 60, "type": "crash", "level": "warning",
+                {"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 60, "type": "application", "application": "com.example.kiosk", "level": "warning",
                  "since": "2026-01-31T12:00:00Z", "maximumBytes": 5000000, "categories": ["net"], "text": "x", "includeVerboseRing": true}}
                 """#)
             let id = try #require(try first.json.text("id"))
@@ -193,7 +197,10 @@ struct CommandRoutesTests {
             let given = try await scene.given()
             #expect(given.count == 5)
             let logs = given[0].requestLogs
-            #expect(logs.mode == .capture && logs.captureSeconds == 60 && logs.type == .crash && logs.level == .warning)
+            #expect(
+                logs.mode == .capture && logs.captureSeconds == 60 && logs.type == .application
+                    && logs.level == .warning)
+            #expect(logs.application == "com.example.kiosk")
             #expect(
                 logs.since == 1_769_860_800_000_000 && !logs.hasUntil && logs.maximumBytes == 5_000_000
                     && logs.categories == ["net"])

@@ -237,6 +237,33 @@ struct LogRoutesTests {
         }
     }
 
+    @Test func anAdministratorSetsTheQuotaOfAnApplication() async throws {
+        try await UploadScene.play { scene in
+            let list = "/api/v1/log-quotas/default"
+            let (administrator, viewer) = (scene.harness.administrator, try await scene.harness.person(.viewer))
+            func put(
+                _ body: String, _ app: String = "/com.example.1", as person: String? = nil
+            ) async throws -> TestResponse {
+                try await scene.client.put(list + app, bearer: person ?? administrator, json: body)
+            }
+            #expect(try await put(#"{"bytes": 300000000}"#).status == .ok)
+            #expect(try await put(#"{"bytes": 400000000}"#, "").status == .ok)
+            let quotas = try await scene.client.json(list, bearer: scene.person).objects("items")
+            #expect(quotas.compactMap { $0.text("application") } == ["", "com.example.1"])
+            #expect(quotas.compactMap { $0.number("bytes") } == [400_000_000, 300_000_000])
+            for bad in [#"{"bytes": 1}"#, #"{}"#, #"{"bytes": 6000000, "app": "x"}"#, #"{"bytes": 20000000000}"#] {
+                try await put(bad).expect(422, "invalid-field")
+            }
+            #expect(try await put(#"{"bytes": 300000000}"#, as: viewer).status == .forbidden)
+            #expect(
+                try await scene.client.put(
+                    "/api/v1/log-quotas/nowhere/a", bearer: administrator, json: #"{"bytes": 6000000}"#
+                ).status == .notFound)
+            let removed = try await scene.client.send(.delete, list + "/com.example.1", bearer: administrator).json
+            #expect(removed.objects("items").count == 1)
+        }
+    }
+
     @Test func whatIsOlderThanTwoWeeksIsPurgedOnRequest() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()

@@ -23,6 +23,8 @@ package struct CommandView: Codable, Equatable, Sendable {
 /// What a command is asked for with. Each kind has some of these.
 package struct CommandArguments: Codable, Equatable, Sendable {
     package var mode: String?
+    /// Bundle id; absent for all programs. Of `change-log-level` too.
+    package var application: String?
     package var type: String?
     package var level: String?
     package var since: String?

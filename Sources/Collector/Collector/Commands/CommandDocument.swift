@@ -62,6 +62,10 @@ struct CommandDocument {
         request.mode = .snapshot
         if let mode = try fields?.text("mode") { request.mode = try EnumName.requestMode.value(mode, "arguments.mode") }
         if let type = try fields?.text("type") { request.type = try EnumName.logType.value(type, "arguments.type") }
+        guard request.mode != .capture || request.type != .crash else {
+            throw .invalidField("arguments.type", "is crash; crashes cannot be captured. Request a snapshot of them.")
+        }
+        request.application = try application(&fields)
         request.level = .verbose
         if let level = try fields?.text("level") {
             request.level = try EnumName.logLevel.value(level, "arguments.level")
@@ -109,7 +113,18 @@ struct CommandDocument {
         var change = WireChangeLogLevel()
         change.level = try EnumName.logLevel.value(level, "arguments.level")
         change.durationSeconds = seconds
+        change.application = try application(&fields)
         return change
+    }
+
+    /// The bundle id of one program; empty for all.
+    private static func application(_ fields: inout FieldReader?) throws(Problem) -> String {
+        let text = try fields?.text("application") ?? ""
+        guard text.utf8.count <= UploadManifest.textBytes, !text.hasControlCharacters else {
+            throw .invalidField(
+                "arguments.application", "has more than \(UploadManifest.textBytes) bytes, or control characters.")
+        }
+        return text
     }
 
     private static func bounded(_ fields: inout FieldReader?, _ name: String) throws(Problem) -> String? {

@@ -178,6 +178,7 @@ extension CommandArguments {
         switch action {
         case .requestLogs(let request):
             mode = EnumName.requestMode.name(request.mode)
+            application = request.application.isEmpty ? nil : request.application
             type = EnumName.logType.name(request.type)
             level = EnumName.logLevel.name(request.level)
             includeVerboseRing = request.includeVerboseRing
@@ -192,6 +193,7 @@ extension CommandArguments {
         case .changeLogLevel(let change):
             level = EnumName.logLevel.name(change.level)
             durationSeconds = Int(change.durationSeconds)
+            application = change.application.isEmpty ? nil : change.application
         case .wipe(let wipe): reason = wipe.reason.isEmpty ? nil : wipe.reason
         }
     }

@@ -149,18 +149,12 @@ extension Problem {
                 status: 429, code: .tooManyUploads, title: "Too many uploads",
                 detail: "This device has \(limit) open uploads, which is the limit. Complete them first.",
                 retryable: true, scope: .device, retryAfterMs: 60_000, limit: limit)
-        case .quotaExceeded(let used, let limit):
+        case .quotaExceeded(let owner, let used, let limit):
             Problem(
                 status: 507, code: .logQuotaExceeded, title: "Log quota exceeded",
                 detail:
-                    "\(used) of \(limit) bytes of log text are stored for this organization and application. Keep the chunk and try again later.",
-                retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
-        case .organizationQuotaExceeded(let used, let limit):
-            Problem(
-                status: 507, code: .logQuotaExceeded, title: "Log quota exceeded",
-                detail:
-                    "\(used) of \(limit) bytes of log text are stored for this organization, all applications together. Keep the chunk and "
-                    + "try again later.", retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
+                    "\(used) of \(limit) bytes of log text are stored for \(owner.text). Keep the chunk and try again later.",
+                retryable: true, scope: owner == .device ? .device : .collector, retryAfterMs: 3_600_000, limit: limit)
         case .tooManyApplications(let ofDevice, let limit):
             Problem(
                 status: 507, code: .tooManyApplications, title: "Too many applications",
@@ -168,6 +162,16 @@ extension Problem {
                     + "\(ofDevice ? "from this device" : "for this organization"), which is the limit. Keep the logs and try again later.",
                 retryable: true, scope: ofDevice ? .device : .collector, retryAfterMs: 3_600_000, limit: limit)
         case .store(let error): ofStore(error)
+        }
+    }
+}
+
+extension LogQuotaOwner {
+    fileprivate var text: String {
+        switch self {
+        case .application: "this organization and application"
+        case .device: "this device, all its applications together"
+        case .organization: "this organization, all applications together"
         }
     }
 }

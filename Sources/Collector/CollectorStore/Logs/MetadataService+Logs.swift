@@ -111,13 +111,14 @@ extension MetadataService {
         return try await readers.read { connection throws(SQLiteError) in
             try connection.rows(
                 """
-                SELECT organization, application, test, chunks, raw_bytes FROM log_usage WHERE (?1 IS NULL OR organization = ?1)
+                SELECT organization, application, test, chunks, raw_bytes, q.bytes FROM log_usage
+                LEFT JOIN log_quota AS q USING (organization, application) WHERE (?1 IS NULL OR organization = ?1)
                 ORDER BY organization, application, test
                 """, organization
             ) { row in
                 LogUsageRow(
                     organization: row.string(0), application: row.string(1), test: row.bool(2), chunks: row.int(3),
-                    rawBytes: row.int(4), quotaBytes: quota)
+                    rawBytes: row.int(4), quotaBytes: row.optionalInt64(5).map { Int($0) } ?? quota)
             }
         }
     }
@@ -178,18 +179,23 @@ extension MetadataService {
             let plan = try LogDeletion(of: query, in: connection)
             guard plan.confirmation == confirmation else { return nil }
             let select = try connection.prepare(
-                "SELECT c.row, c.organization, c.application, c.test, c.raw_bytes, c.path FROM chunk AS c WHERE \(condition.text)"
+                """
+                SELECT c.row, c.organization, c.application, c.test, c.raw_bytes, c.path, c.device FROM chunk AS c
+                WHERE \(condition.text)
+                """
             )
             try condition.bind(to: select)
             var rows: [Int64] = []
             var paths: [String] = []
             var freed: [UsageKey: (chunks: Int, rawBytes: Int)] = [:]
+            var devices: [DeviceID: UsageKey] = [:]
             while try select.step() {
                 rows.append(select.int64(0))
                 paths.append(select.string(5))
                 let key = UsageKey(organization: select.string(1), application: select.string(2), test: select.bool(3))
                 let former = freed[key] ?? (0, 0)
                 freed[key] = (former.chunks + 1, former.rawBytes + select.int(4))
+                if let device = DeviceID(select.data(6)) { devices[device] = key }
             }
             let mark = try connection.cached(
                 "UPDATE chunk SET fate = \(ChunkFate.deleted.rawValue), deleted = ?, path = NULL WHERE row = ?")
@@ -201,6 +207,11 @@ extension MetadataService {
                 try forget.run()
             }
             for (key, freed) in freed { try count(key, chunks: -freed.chunks, rawBytes: -freed.rawBytes, at: now) }
+            for (device, key) in devices {
+                try notices.end(
+                    .logQuotaReached, organization: key.organization, subject: key.subject(.device, device: device),
+                    at: now)
+            }
             for (organization, keys) in Dictionary(grouping: freed, by: \.key.organization) {
                 try audit.append(
                     AuditEntry(

@@ -17,7 +17,7 @@ import WireModel
 /// marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 7
+    static let version: Int32 = 8
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -152,9 +152,16 @@ enum CollectorDatabase {
         ALTER TABLE device_state ADD COLUMN verdicts_at INTEGER;
         """
 
+    /// From version 7 to 8: quotas of applications' logs that differ from the default.
+    private static let eighthSchema = """
+        CREATE TABLE log_quota (
+            organization TEXT NOT NULL, application TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (organization, application)
+        ) WITHOUT ROWID;
+        """
+
     /// What brings a file from each version to the next; the first makes version 1.
     private static let schemas = [
-        firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema,
+        firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema, eighthSchema,
     ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.

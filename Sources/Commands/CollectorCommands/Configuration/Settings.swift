@@ -111,6 +111,10 @@ struct Settings: ProgramSettings, Equatable {
             "Bytes of log text kept per organization, all applications together", value: "bytes",
             fallback: "50 times --log-quota-bytes", example: "10000000000", reload: .atOnce),
         Setting(
+            "log-device-bytes", \.logQuotas.deviceBytes, .integer(quotaBytes),
+            "Bytes of log text kept per device, all applications together", value: "bytes",
+            fallback: "twice --log-quota-bytes", example: "400000000", reload: .atOnce),
+        Setting(
             "log-device-applications", \.logQuotas.applicationsPerDevice, .integer(counts),
             "The most applications whose logs one device may send; uploads of others are refused", value: "count",
             reload: .atOnce),

@@ -7,9 +7,14 @@ struct UsageKey: Hashable, Sendable {
     var application: String
     var test: Bool
 
-    var subject: String { (application.isEmpty ? "the agent" : application) + (test ? " (test devices)" : "") }
-    /// For the quota of all applications together.
-    var totalSubject: String { "all applications" + (test ? " (test devices)" : "") }
+    /// The subject of notices about a quota.
+    func subject(_ owner: LogQuotaOwner, device: DeviceID? = nil) -> String {
+        switch owner {
+        case .application: (application.isEmpty ? "the agent" : application) + (test ? " (test devices)" : "")
+        case .device: device.map { "device \($0)" } ?? ""
+        case .organization: "all applications" + (test ? " (test devices)" : "")
+        }
+    }
 }
 
 extension MetadataService {
@@ -18,7 +23,74 @@ extension MetadataService {
             "SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?",
             key.organization, key.application, key.test
         ) { $0.int(0) }
-        return LogUsage(rawBytes: rawBytes ?? 0, quota: logQuotas.value.applicationBytes)
+        return LogUsage(rawBytes: rawBytes ?? 0, quota: try quota(of: key))
+    }
+
+    private func quota(of key: UsageKey) throws(SQLiteError) -> Int {
+        try connection.first(
+            "SELECT bytes FROM log_quota WHERE organization = ? AND application = ?", key.organization, key.application
+        ) { $0.int(0) } ?? logQuotas.value.applicationBytes
+    }
+
+    /// The usage of all applications of one device. An application with a raised quota raises the device's too.
+    func usage(ofDevice device: DeviceID, _ key: UsageKey) throws(SQLiteError) -> LogUsage {
+        let rawBytes = try connection.first(
+            "SELECT coalesce(sum(raw_bytes), 0) FROM chunk WHERE device = ? AND fate = \(ChunkFate.stored.rawValue)",
+            device.data
+        ) { $0.int(0) }
+        return LogUsage(rawBytes: rawBytes ?? 0, quota: max(logQuotas.value.deviceTotalBytes, try quota(of: key)))
+    }
+
+    /// Sets the quota of an application's logs in an organization.
+    /// - Parameters:
+    ///   - bytes: of log text, at most the organization's quota; `nil` returns to the default.
+    ///   - actor: for the audit trail.
+    /// - Throws: `.notFound` if there is no such organization, `.invalid` above the organization's quota.
+    package func setLogQuota(
+        _ bytes: Int?, application: String, organization: String, by actor: AuditActor
+    ) throws(StoreError) {
+        let total = logQuotas.value.totalBytes
+        guard bytes ?? 0 <= total else {
+            throw StoreError(
+                .invalid,
+                "is more than the \(total) bytes of the whole organization. Raise --log-organization-bytes first.")
+        }
+        let now = clock.now()
+        let isKnown = try transaction { () throws(SQLiteError) in
+            guard try connection.hasRow("SELECT 1 FROM organization WHERE name = ?", organization) else { return false }
+            let keys = [false, true].map {
+                UsageKey(organization: organization, application: application, test: $0)
+            }
+            let former = try keys.map { (key) throws(SQLiteError) in try usage(of: key) }
+            if let bytes {
+                try connection.run(
+                    """
+                    INSERT INTO log_quota (organization, application, bytes) VALUES (?, ?, ?)
+                    ON CONFLICT DO UPDATE SET bytes = excluded.bytes
+                    """, organization, application, bytes)
+            } else {
+                try connection.run(
+                    "DELETE FROM log_quota WHERE organization = ? AND application = ?", organization, application)
+            }
+            for (key, former) in zip(keys, former) {
+                try tell(LogUsage.change(from: former, to: try usage(of: key)), .application, key, at: now)
+            }
+            try audit.append(
+                AuditEntry(
+                    .logQuotaChange, by: actor, organization: organization, subject: application,
+                    detail: ["bytes": bytes.map { "\($0)" } ?? "default", "former": "\(former[0].quota)"]), at: now)
+            return true
+        }
+        guard isKnown else { throw StoreError(.notFound, "there is no such organization.") }
+    }
+
+    /// Quotas that differ from the default, by application.
+    package nonisolated func logQuotas(of organization: String) async throws(StoreError) -> [LogQuotaRow] {
+        try await readers.read { connection throws(SQLiteError) in
+            try connection.rows(
+                "SELECT application, bytes FROM log_quota WHERE organization = ? ORDER BY application", organization
+            ) { row in LogQuotaRow(application: row.string(0), bytes: row.int(1)) }
+        }
     }
 
     /// The usage of all applications of its organization.
@@ -39,29 +111,37 @@ extension MetadataService {
             ON CONFLICT DO UPDATE SET chunks = chunks + excluded.chunks, raw_bytes = raw_bytes + excluded.raw_bytes
             """, key.organization, key.application, key.test, chunks, rawBytes)
         let (present, presentTotal) = (try usage(of: key), try totalUsage(of: key))
-        for (former, present, ofAll) in [(former, present, false), (formerTotal, presentTotal, true)] {
-            let change = LogUsage.change(from: former, to: present)
-            for code in change.raised { try raise(code, key, present, ofAll: ofAll, at: now) }
-            for code in change.ended {
-                try notices.end(
-                    code, organization: key.organization, subject: ofAll ? key.totalSubject : key.subject, at: now)
-            }
+        try tell(LogUsage.change(from: former, to: present), .application, key, at: now)
+        try tell(LogUsage.change(from: formerTotal, to: presentTotal), .organization, key, at: now)
+    }
+
+    private func tell(
+        _ change: LogUsage.Change, _ owner: LogQuotaOwner, _ key: UsageKey, at now: Int64
+    ) throws(SQLiteError) {
+        let subject = key.subject(owner)
+        for code in change.raised { try raise(code, key.organization, subject, change.present, at: now) }
+        for code in change.ended {
+            try notices.end(code, organization: key.organization, subject: subject, at: now)
         }
     }
 
-    /// - Parameter ofAll: whether it concerns all applications of the organization together.
     func raise(
-        _ code: NoticeRow.Code, _ key: UsageKey, _ usage: LogUsage, ofAll: Bool = false, at now: Int64
+        _ code: NoticeRow.Code, _ organization: String, _ subject: String, _ usage: LogUsage, at now: Int64
     ) throws(SQLiteError) {
-        let subject = ofAll ? key.totalSubject : key.subject
         let remedy =
             code == .logQuotaReached
             ? "Further chunks are refused and stay on their devices. Delete logs, or purge old ones."
             : "Delete logs, or purge old ones."
         try notices.raise(
-            code, organization: key.organization, subject: subject,
+            code, organization: organization, subject: subject,
             detail: "Logs of \(subject) take \(usage.rawBytes) of \(usage.quota) bytes. \(remedy)", at: now)
     }
+}
+
+/// An application's own quota.
+package struct LogQuotaRow: Equatable, Sendable {
+    package var application: String
+    package var bytes: Int
 }
 
 /// How much of a quota is used, and the resulting notices. Pure.
@@ -76,17 +156,25 @@ struct LogUsage: Equatable, Sendable {
     var isHigh: Bool { share >= 7500 }
     var isReached: Bool { rawBytes >= quota }
 
-    /// Notices that begin and end when the usage changes.
-    static func change(
-        from former: LogUsage, to present: LogUsage
-    ) -> (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) {
-        var change: (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) = ([], [])
+    /// Notices that begin and end with a change.
+    struct Change {
+        var present: LogUsage
+        var raised: [NoticeRow.Code] = []
+        var ended: [NoticeRow.Code] = []
+    }
+
+    /// - Parameters:
+    ///   - former: before the usage or the quota changed; `present` after it.
+    static func change(from former: LogUsage, to present: LogUsage) -> Change {
+        var change = Change(present: present)
         if present.isHigh, !former.isHigh { change.raised.append(.logQuotaHigh) }
         if present.isReached, !former.isReached { change.raised.append(.logQuotaReached) }
         if !present.isHigh { change.ended.append(.logQuotaHigh) }
-        // A refusal also raises it below the limit, because the next chunk did not fit. It ends when there is less than
-        // before.
-        if !present.isReached, present.rawBytes < former.rawBytes { change.ended.append(.logQuotaReached) }
+        // A refusal also raises it below the limit, because the next chunk did not fit. It ends when there is less, or
+        // more is allowed, than before.
+        if !present.isReached, present.rawBytes < former.rawBytes || present.quota > former.quota {
+            change.ended.append(.logQuotaReached)
+        }
         return change
     }
 }
@@ -94,12 +182,14 @@ struct LogUsage: Equatable, Sendable {
 /// Limits of devices' logs at the collector. Logs above a lowered limit stay until they are deleted.
 ///
 /// Devices choose the application's name, and each name has a quota. So the number of names is limited too, and the
-/// bytes of a whole organization. Test devices have separate limits of the same size.
+/// bytes of a device and of a whole organization. Test devices have separate limits of the same size.
 package struct LogQuotas: Equatable, Sendable {
     /// Bytes of text per organization and application; the Workspace ONE console's 200 MB.
     package var applicationBytes = 200_000_000
     /// Bytes of text per organization over all applications; `nil` for as many as 50 applications may have.
     package var organizationBytes: Int?
+    /// Bytes of text per device over all applications; `nil` for as many as two applications may have.
+    package var deviceBytes: Int?
     /// Application names of one device with open uploads or stored logs.
     package var applicationsPerDevice = 50
     /// The same over all devices of an organization.
@@ -107,6 +197,7 @@ package struct LogQuotas: Equatable, Sendable {
 
     package init() {}
 
+    var deviceTotalBytes: Int { deviceBytes ?? 2 * applicationBytes }
     var totalBytes: Int { organizationBytes ?? 50 * applicationBytes }
 }
 

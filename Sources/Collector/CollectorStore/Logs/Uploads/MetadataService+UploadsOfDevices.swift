@@ -54,11 +54,14 @@ extension MetadataService {
         return try change { () throws(SQLiteError) -> Result<ChunkAdmission, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             let chunk = try chunk(number, of: known)
-            let usage = try usage(of: known.usageKey)
-            let total = try totalUsage(of: known.usageKey)
+            let usage: [(owner: LogQuotaOwner, usage: LogUsage)] = [
+                (.application, try self.usage(of: known.usageKey)),
+                (.device, try self.usage(ofDevice: device, known.usageKey)),
+                (.organization, try totalUsage(of: known.usageKey)),
+            ]
             let decision = ChunkDecision.decide(
                 phase: known.phase, expires: known.expires, now: now, fate: chunk?.fate, rawBytes: chunk?.rawBytes ?? 0,
-                used: usage.rawBytes, quota: usage.quota, totalUsed: total.rawBytes, totalQuota: total.quota)
+                usage: usage)
             switch (decision, chunk) {
             case (.take, let chunk?):
                 return .success(
@@ -67,9 +70,10 @@ extension MetadataService {
                             rawBytes: chunk.rawBytes, rawDigest: chunk.rawDigest, path: known.path(of: number))))
             case (.already, _): return .success(.already(try standing(known)))
             case (.refuse(let error), _):
-                if case .quotaExceeded = error { try raise(.logQuotaReached, known.usageKey, usage, at: now) }
-                if case .organizationQuotaExceeded = error {
-                    try raise(.logQuotaReached, known.usageKey, total, ofAll: true, at: now)
+                if case .quotaExceeded(let owner, _, _) = error, let full = usage.first(where: { $0.owner == owner }) {
+                    try raise(
+                        .logQuotaReached, known.usageKey.organization, known.usageKey.subject(owner, device: device),
+                        full.usage, at: now)
                 }
                 return .failure(error)
             case (.take, nil): return .failure(.unknownChunk)

@@ -63,6 +63,16 @@ package struct UploadRow: Equatable, Sendable {
     package var storedRawBytes: Int
 }
 
+/// Whose log text a quota limits.
+package enum LogQuotaOwner: Equatable, Sendable {
+    /// An application of an organization.
+    case application
+    /// A device, all its applications together.
+    case device
+    /// An organization, all its applications together.
+    case organization
+}
+
 package enum UploadError: StoreRefusal, Equatable, Sendable {
     /// The device has no such upload.
     case unknownUpload
@@ -76,10 +86,8 @@ package enum UploadError: StoreRefusal, Equatable, Sendable {
     case damaged(String)
     /// The device has the most open uploads it may have.
     case tooMany(limit: Int)
-    /// The stored bytes of the organization's logs of this application, and the limit.
-    case quotaExceeded(used: Int, limit: Int)
-    /// All applications of the organization together have reached the limit.
-    case organizationQuotaExceeded(used: Int, limit: Int)
+    /// The bytes of log text that are stored of it, and the limit.
+    case quotaExceeded(LogQuotaOwner, used: Int, limit: Int)
     /// The device or organization has the most application names it may have.
     case tooManyApplications(ofDevice: Bool, limit: Int)
     case store(StoreError)
@@ -95,21 +103,20 @@ package enum ChunkDecision: Equatable, Sendable {
 
     /// - Parameters:
     ///   - fate: `nil` if the manifest has no such chunk.
-    ///   - used: bytes that count against the application's quota.
-    ///   - totalUsed: bytes that count against the organization's quota.
-    package static func decide(
-        phase: UploadPhase, expires: Int64, now: Int64, fate: ChunkFate?, rawBytes: Int, used: Int, quota: Int,
-        totalUsed: Int = 0, totalQuota: Int = .max
+    ///   - usage: what counts against each quota.
+    static func decide(
+        phase: UploadPhase, expires: Int64, now: Int64, fate: ChunkFate?, rawBytes: Int,
+        usage: [(owner: LogQuotaOwner, usage: LogUsage)]
     ) -> ChunkDecision {
         switch fate {
         case nil: .refuse(.unknownChunk)
         // A chunk with a final state keeps it, even after the upload's end.
         case .stored, .deleted, .gone: .already
         case .missing where phase != .open || expires <= now: .refuse(.expired)
-        case .missing where rawBytes > quota - used: .refuse(.quotaExceeded(used: used, limit: quota))
-        case .missing where rawBytes > totalQuota - totalUsed:
-            .refuse(.organizationQuotaExceeded(used: totalUsed, limit: totalQuota))
-        case .missing: .take
+        case .missing:
+            usage.first { rawBytes > $0.usage.quota - $0.usage.rawBytes }.map {
+                .refuse(.quotaExceeded($0.owner, used: $0.usage.rawBytes, limit: $0.usage.quota))
+            } ?? .take
         }
     }
 }

@@ -15,6 +15,7 @@ package struct AuditEntry: Equatable, Sendable {
         case deviceDelete = "device-delete"
         case devicePredecessor = "device-predecessor"
         case logsDelete = "logs-delete"
+        case logQuotaChange = "log-quota-change"
         case certificateIssue = "certificate-issue"
         case recordsPurge = "records-purge"
         case retentionRelease = "retention-release"
