@@ -19,12 +19,13 @@ import WireModel
     @Test func aQueryIsWrittenSoThatNothingInItIsTakenForMore() throws {
         let device = try #require(DeviceID(Self.device))
         let filter = LogFilter(level: .warning, since: 0, until: 1, categories: ["a.*", "b"], text: "x=1&y é+%")
-        let path = try LogQuery(device, type: "crash", lines: filter).with(ids: ["1", "2"]).path("/api/v1/logs")
+        let path = try LogQuery(LogScope(device: device), type: "crash", lines: filter).with(ids: ["1", "2"]).path(
+            "/api/v1/logs")
         #expect(
             path == "/api/v1/logs?device=\(device)&test=true&type=crash&level=warning&from=1970-01-01T00:00:00.000000Z"
                 + "&to=1970-01-01T00:00:00.000001Z&category=a.%2A,b&text=x%3D1%26y%20%C3%A9%2B%25&ids=1,2")
         #expect(throws: CollectorClientError.self) {
-            try LogQuery(device, type: "all", lines: LogFilter(categories: ["a,b"]))
+            try LogQuery(LogScope(device: device), type: "all", lines: LogFilter(categories: ["a,b"]))
         }
     }
 

@@ -75,6 +75,7 @@ import Testing
             #expect(texts(try await deployment.logLines("device=\(device)&category=e2e")) == Self.expected)
 
             try await crash(deployment, device)
+            try await ofAnotherApplication(deployment, device)
 
             // Without an agent.
             try await deployment.stopAgent()
@@ -86,6 +87,20 @@ import Testing
             let kept = try await Program.log.run(["show", "--category", "offline", "--data", deployment.agentData])
             #expect(kept.output.contains("nobody runs"), "\(kept)")
         }
+    }
+
+    /// Lines of a program that logs through the agent belong to that program, here and at the collector.
+    private func ofAnotherApplication(_ deployment: Deployment, _ device: String) async throws {
+        let logged = try await log(["warning", "out of paper", "--application", "com.example.printer"], deployment)
+        #expect(logged.succeeded && logged.errors.isEmpty, "\(logged)")
+        let command = try await deployment.issue(
+            #"{"kind": "request-logs", "arguments": {"application": "com.example.printer"}}"#, to: device)
+        let ended = try await deployment.end(of: command, device: device)
+        #expect(ended.state == "done" && ended.uploads?.count == 1, "\(ended)")
+        let lines = try await deployment.logLines("app=com.example.printer")
+        #expect(lines.count == 1 && lines[0].contains("out of paper"), "\(lines)")
+        let here = try await Program.log.run(["show", "--app", "com.example.printer", "--data", deployment.agentData])
+        #expect(here.output.contains("out of paper") && here.output.split(separator: "\n").count == 1, "\(here)")
     }
 
     private func crash(_ deployment: Deployment, _ device: String) async throws {

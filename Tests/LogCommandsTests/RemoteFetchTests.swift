@@ -81,6 +81,33 @@ import WireModel
         }
     }
 
+    @Test func withoutADeviceTheLogsOfAnApplicationAreFetchedAndShown() async throws {
+        let script = RemoteScript(chunks: 2, bytes: 1000)
+        try await serving({ head, _ in script.answer(head) }) { server in
+            func run(_ arguments: String...) async throws -> ProgramRun {
+                try await ProgramRun.ws1log(
+                    arguments + ["--collector", server.url], environment: ["WS1_TOKEN": "s3cret-token"])
+            }
+            let fetch = try await run("fetch", "--chunks", "--output", folder.path, "--app", "kiosk")
+            #expect(fetch.status == 0, "\(fetch.errors)")
+            let manifest = try manifest()
+            #expect(
+                manifest.chunks.map(\.application) == ["kiosk"]
+                    && manifest.chunks.map(\.device) == [RemoteScript.device])
+            #expect(try text() == script.text)
+            #expect(server.requests[0].contains("app=kiosk") && !server.requests[0].contains("device="))
+            let list = try await run("list", "--ids", "1,2")
+            #expect(list.status == 0 && list.text.contains(RemoteScript.device), "\(list.errors)")
+            #expect(server.requests.last?.contains("ids=1,2") == true)
+            _ = try await run("show", "--app", "a b", "--json")
+            #expect(
+                server.requests.contains { $0.contains("app=a%20b") && $0.contains("label=device") },
+                "\(server.requests)")
+            let wrong = try await run("list", "--ids", "1,x")
+            #expect(wrong.status == 64 && wrong.errors.contains("--ids"))
+        }
+    }
+
     @Test func aDirectoryWithOtherFilesIsNotFilledUnlessForced() async throws {
         let script = RemoteScript(chunks: 1, bytes: 1000)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)

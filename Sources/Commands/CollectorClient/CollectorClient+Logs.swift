@@ -34,15 +34,15 @@ extension CollectorClient {
             }
             cursor = page.next
         } while cursor != nil
-        if chunks.isEmpty { try await requireDevice(query.device) }
+        if chunks.isEmpty { try await requireDevice(query.scope) }
         return chunks
     }
 
     /// Those of these chunks that the collector still has.
-    package func present(_ ids: [String], of device: DeviceID) async throws(CollectorClientError) -> Set<String> {
+    package func present(_ ids: [String]) async throws(CollectorClientError) -> Set<String> {
         var present: Set<String> = []
         for batch in ids.batches(of: Self.idsPerRequest) {
-            let query = LogQuery(device).with(ids: batch).with("limit", "1000")
+            let query = LogQuery(LogScope(ids: batch)).with("limit", "1000")
             let page: Page<ChunkView> = try await get(query.path(Self.route))
             present.formUnion(page.items.map(\.id))
         }
@@ -51,12 +51,10 @@ extension CollectorClient {
 
     /// Deletes these chunks, in the two steps of the collector: it says what it would take, then takes exactly that.
     /// - Returns: how many chunks and lines were deleted.
-    package func delete(_ ids: [String], of device: DeviceID) async throws(CollectorClientError) -> (
-        chunks: Int, lines: UInt64
-    ) {
+    package func delete(_ ids: [String]) async throws(CollectorClientError) -> (chunks: Int, lines: UInt64) {
         var result: (chunks: Int, lines: UInt64) = (0, 0)
         for batch in ids.batches(of: Self.idsPerRequest) {
-            let query = LogQuery(device).with(ids: batch)
+            let query = LogQuery(LogScope(ids: batch))
             let told: LogDeletionView = try await delete(query.path(Self.route))
             // Others may have deleted some meanwhile; more than was agreed to it cannot be.
             guard !told.deleted, told.chunks <= batch.count, let word = told.confirm else {
@@ -72,10 +70,11 @@ extension CollectorClient {
         return result
     }
 
-    /// An empty answer may mean that the collector has no logs of the device, or does not know it: throws in the second
-    /// case.
-    package func requireDevice(_ device: DeviceID) async throws(CollectorClientError) {
+    /// An empty answer may mean that the collector has no logs of the scope's device, or does not know it: throws in the
+    /// second case.
+    package func requireDevice(_ scope: LogScope) async throws(CollectorClientError) {
         struct Known: Decodable {}
+        guard let device = scope.device else { return }
         let _: Known = try await get("/api/v1/devices/\(device)")
     }
 }

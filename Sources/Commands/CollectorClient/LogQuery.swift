@@ -1,26 +1,49 @@
 import TelemetryBasics
 import WireModel
 
-/// Which logs of a device are asked for, as the collector's routes take it.
-package struct LogQuery: Sendable {
-    package let device: DeviceID
-    private var items: [(name: String, value: String)]
+/// Whose logs are asked for. Without anything: those of all devices that the caller may see, but for test devices.
+package struct LogScope: Sendable, CustomStringConvertible {
+    package var device: DeviceID?
+    /// Bundle id.
+    package var application: String?
+    /// Ids of chunks; empty for all.
+    package var ids: [String]
 
-    /// All logs of a device.
-    package init(_ device: DeviceID) {
-        self.init(device, type: "all", .verbose)
+    package init(device: DeviceID? = nil, application: String? = nil, ids: [String] = []) {
+        self.device = device
+        self.application = application
+        self.ids = ids
     }
 
-    private init(_ device: DeviceID, type: String, _ level: LogLevel) {
-        self.device = device
+    /// For a sentence: "of device 6f0c…".
+    package var description: String {
+        (application.map { "of application \($0) " } ?? "") + (device.map { "of device \($0)" } ?? "of all devices")
+    }
+}
+
+/// Which logs are asked for, as the collector's routes take it.
+package struct LogQuery: Sendable {
+    package let scope: LogScope
+    private var items: [(name: String, value: String)]
+
+    /// All logs of a scope.
+    package init(_ scope: LogScope) {
+        self.init(scope, type: "all", .verbose)
+    }
+
+    private init(_ scope: LogScope, type: String, _ level: LogLevel) {
+        self.scope = scope
+        items = [("type", type), ("level", level.name)]
         // Who names a device means it, also where it is one for tests.
-        items = [("device", "\(device)"), ("test", "true"), ("type", type), ("level", level.name)]
+        if let device = scope.device { items += [("device", "\(device)"), ("test", "true")] }
+        if let application = scope.application { items.append(("app", application)) }
+        if !scope.ids.isEmpty { items.append(("ids", scope.ids.joined(separator: ","))) }
     }
 
     /// - Parameter type: application, crash or all.
     /// - Throws: `.usage` for what the routes cannot be asked.
-    package init(_ device: DeviceID, type: String, lines: LogFilter) throws(CollectorClientError) {
-        self.init(device, type: type, lines.level)
+    package init(_ scope: LogScope, type: String, lines: LogFilter) throws(CollectorClientError) {
+        self.init(scope, type: type, lines.level)
         if let since = lines.since { items.append(("from", Timestamp.text(since))) }
         if let until = lines.until { items.append(("to", Timestamp.text(until))) }
         guard !lines.categories.contains(where: { $0.contains(",") || $0.isEmpty }) else {
@@ -37,7 +60,11 @@ package struct LogQuery: Sendable {
     }
 
     /// Only these chunks.
-    package func with(ids: [String]) -> LogQuery { with("ids", ids.joined(separator: ",")) }
+    package func with(ids: [String]) -> LogQuery {
+        var query = self
+        query.items.removeAll { $0.name == "ids" }
+        return query.with("ids", ids.joined(separator: ","))
+    }
 
     func path(_ route: String) -> String {
         route + "?" + items.map { "\($0.name)=\(Self.encoded($0.value))" }.joined(separator: "&")

@@ -50,6 +50,7 @@ struct SendCommand: ParsableCommand {
         if let type = LogType(rawValue: filter.type.rawValue) { request.type = type.wire }
         if let since = wanted.since { request.since = since }
         if let until = wanted.until { request.until = until }
+        request.application = filter.application.identifier ?? ""
         request.categories = wanted.categories
         request.text = wanted.text
         request.maximumBytes = maximumBytes

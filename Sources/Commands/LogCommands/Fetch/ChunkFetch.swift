@@ -37,8 +37,11 @@ final class ChunkFetch: Sendable {
     /// Chunks that an earlier attempt wrote and that are intact.
     let resumed: Int
 
+    /// - Parameters:
+    ///   - name: in file names; its application stands for chunks without a bundle id.
+    ///   - isNamed: its application stands for all chunks.
     init(
-        _ request: FetchRequest, _ snapshot: StoreSnapshot, _ name: ChunkName, into folder: ChunkFolder,
+        _ request: FetchRequest, _ snapshot: StoreSnapshot, _ name: ChunkName, isNamed: Bool, into folder: ChunkFolder,
         filter: LogFilter,
         problems: inout [ChunkPlan.Problem]
     ) throws {
@@ -51,9 +54,9 @@ final class ChunkFetch: Sendable {
         } else {
             let plan = try ChunkPlan(snapshot, filter: filter, problems: &problems)
             let names = plan.chunks.enumerated().map { position, chunk in
-                name.file(
-                    position + 1, of: plan.chunks.count, type: chunk.type, earliest: chunk.earliest,
-                    isCompressed: request.form == .gzip)
+                var chunk = chunk
+                if isNamed { chunk.application = nil }
+                return name.file(position + 1, of: plan.chunks.count, chunk, isCompressed: request.form == .gzip)
             }
             try folder.requireEmpty()
             journal = try Journal(Head(request: request, plan: plan, names: names), at: folder.journalPath)
@@ -137,7 +140,8 @@ final class ChunkFetch: Sendable {
             let chunk = head.plan.chunks[position]
             return FetchManifest.Chunk(
                 order: position + 1, name: head.names[position], bytes: result.bytes, sha256: result.digest.hexadecimal,
-                level: head.request.level.name, type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines,
+                level: head.request.level.name, type: chunk.type, application: chunk.application,
+                rawBytes: chunk.rawBytes, lines: chunk.lines,
                 firstLine: chunk.first, lastLine: chunk.last, from: Timestamp.text(chunk.earliest),
                 to: Timestamp.text(chunk.latest))
         }
@@ -155,6 +159,7 @@ struct FetchRequest: Codable, Equatable, Sendable {
     var until: TimeArgument?
     var categories: [String]
     var text: String
+    var bundleIdentifier: String?
 }
 
 /// A chunk file that a fetch has written whole.

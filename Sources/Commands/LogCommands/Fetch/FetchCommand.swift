@@ -16,7 +16,7 @@ struct FetchCommand: PlacedCommand {
             SHA-256. In order (cat NAMES) they are exactly the selected lines. Without lines there is only the manifest. The same command \
             resumes an interrupted fetch. Without --chunks it writes one file, or to standard output.
 
-            From a collector it fetches each line that the device has sent once, application by application, in the order in which the lines \
+            From a collector it fetches each line that was sent once, application by application and device by device, in the order in which the lines \
             were written. It compares them with the digests that the device gave.
 
             It deletes nothing.
@@ -42,10 +42,11 @@ struct FetchCommand: PlacedCommand {
     var json = false
 
     @Option(
+        name: .customLong("application"),
         help: ArgumentHelp(
-            "The program's name in file names. By default ws1agent for an agent's data directory; at a collector the name that the device gave.",
+            "The program's name in file names. By default its bundle id; for lines without one ws1agent.",
             valueName: "name"))
-    var application: String?
+    var applicationName: String?
 
     @Option(
         help: ArgumentHelp(
@@ -54,15 +55,18 @@ struct FetchCommand: PlacedCommand {
     var deviceName: String?
 
     @OptionGroup var filter: FilterOptions
+    @OptionGroup(title: "At a collector") var chunkOptions: ChunkOptions
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
+
+    var application: ApplicationOptions { filter.application }
 
     func validate() throws {
         if json, !chunks { throw ValidationError("--json prints the manifest: give --chunks too") }
     }
 
     func runLocally() async throws {
-        let snapshot = try store.snapshot(filter.kinds)
+        let snapshot = try store.snapshot(filter.kinds, self.application)
         var shortfall = Shortfall(snapshot.problems)
         if chunks {
             try fetchChunks(snapshot, &shortfall)
@@ -79,12 +83,14 @@ struct FetchCommand: PlacedCommand {
         let request = FetchRequest(
             store: snapshot.directory.path, form: form, kinds: filter.kinds.map(\.rawValue).sorted(),
             level: filter.level, since: filter.since, until: filter.until, categories: filter.category,
-            text: filter.text)
+            text: filter.text, bundleIdentifier: self.application.identifier)
         let name = ChunkName(
-            application: application ?? defaultApplication(snapshot.directory), device: deviceName ?? Self.hostName)
+            application: applicationName ?? defaultApplication(snapshot.directory), device: deviceName ?? Self.hostName)
         var progress = ProgressLine(isShown: !json)
         var problems: [ChunkPlan.Problem] = []
-        let fetch = try ChunkFetch(request, snapshot, name, into: folder, filter: filter.filter(), problems: &problems)
+        let fetch = try ChunkFetch(
+            request, snapshot, name, isNamed: applicationName != nil, into: folder, filter: filter.filter(),
+            problems: &problems)
         shortfall.add(problems)
         let manifest = try fetch.run { done, all in progress.show(done, of: all, "chunks") }
         progress.clear()
@@ -154,16 +160,16 @@ struct FetchCommand: PlacedCommand {
 
 extension FetchCommand {
     func runRemotely() async throws {
-        try await collector.ask { client, device in
-            let query = try filter.query(device)
+        try await ask { client, scope in
+            let query = try filter.query(scope)
             if chunks { try await fetchChunks(query, client) } else { try await fetchWhole(query, client) }
         }
     }
 
     private func fetchChunks(_ query: LogQuery, _ client: CollectorClient) async throws {
         let request = RemoteFetchHead.Request(
-            collector: client.name, device: "\(query.device)", command: nil, isCompressed: gzip,
-            application: application, deviceName: deviceName, type: filter.type.rawValue, level: filter.level,
+            collector: client.name, scope: RemoteFetchHead.Scope(query.scope), command: nil, isCompressed: gzip,
+            application: applicationName, deviceName: deviceName, type: filter.type.rawValue, level: filter.level,
             since: filter.since, until: filter.until, categories: filter.category, text: filter.text)
         try await RemoteFetch.run(request, filter.filter(), query, client, into: folder, isJSON: json)
     }
@@ -176,7 +182,7 @@ extension FetchCommand {
                 bytes += text.count
                 try sink.write(text)
             }
-            guard bytes > 0 else { return try await client.requireDevice(query.device) }
+            guard bytes > 0 else { return try await client.requireDevice(query.scope) }
             try sink.finish()
         }
     }

@@ -1,3 +1,4 @@
+import CollectorClient
 import FoundationEssentials
 import Glibc
 import LogStore
@@ -50,7 +51,7 @@ struct RemoteFetchHead: Codable, Equatable, Sendable {
     /// The arguments. An interrupted fetch is resumed only with the same arguments.
     struct Request: Codable, Equatable, Sendable {
         var collector: String
-        var device: String
+        var scope: Scope
         /// Only chunks that this log request brought; `nil`: all.
         var command: String?
         var isCompressed: Bool
@@ -62,6 +63,19 @@ struct RemoteFetchHead: Codable, Equatable, Sendable {
         var until: TimeArgument?
         var categories: [String]
         var text: String
+    }
+
+    /// Whose logs.
+    struct Scope: Codable, Equatable, Sendable {
+        var device: String?
+        var application: String?
+        var ids: [String]
+
+        init(_ scope: LogScope) {
+            device = scope.device.map { "\($0)" }
+            application = scope.application
+            ids = scope.ids
+        }
     }
 
     var request: Request
@@ -92,6 +106,7 @@ struct RemoteFetchPosition: Codable, Equatable, Sendable {
 struct RemoteFetchChunk: Codable, Equatable, Sendable {
     /// From 1.
     var order: Int
+    var device: String
     var application: String
     var type: LogType
     var bytes: Int

@@ -14,6 +14,10 @@ struct FetchManifest: Codable, Equatable, Sendable {
         /// The given level. The file has lines of this level and of more severe levels.
         var level: String
         var type: LogType
+        /// Bundle id of the program that wrote the lines. Absent: the application that the device enrolled with.
+        var application: String?
+        /// Id of the device that sent them; only in a fetch from a collector.
+        var device: String?
         /// Length of the text.
         var rawBytes: Int
         var lines: Int

@@ -46,7 +46,8 @@ final class RemoteChunkFile {
     func finish(at end: RemoteFetchPosition) throws -> RemoteFetchChunk {
         try sink.finish()
         return RemoteFetchChunk(
-            order: order, application: section.application, type: section.type, bytes: sink.target.bytes,
+            order: order, device: section.device, application: section.application, type: section.type,
+            bytes: sink.target.bytes,
             sha256: sink.target.digest, rawBytes: rawBytes, lines: lines, firstLine: numbers.first,
             lastLine: numbers.last, earliest: min(times.earliest, times.latest),
             latest: max(times.earliest, times.latest), end: end)

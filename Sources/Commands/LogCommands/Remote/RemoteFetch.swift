@@ -8,7 +8,7 @@ import LogStore
 import TelemetryBasics
 import WireModel
 
-/// Fetches a device's logs from a collector into chunk files. Resumes an earlier attempt that was interrupted.
+/// Fetches devices' logs from a collector into chunk files. Resumes an earlier attempt that was interrupted.
 ///
 /// The head lists what to fetch: the chunks that the collector has at the beginning, in sections that share no line.
 /// Sections are read one after the other, so memory does not grow with their number, and cut into files at line ends.
@@ -17,7 +17,6 @@ import WireModel
 /// Not `Sendable`: one task at a time.
 final class RemoteFetch {
     private let client: CollectorClient
-    private let device: DeviceID
     private let folder: ChunkFolder
     private let head: RemoteFetchHead
     private let journal: RemoteFetchJournal
@@ -69,7 +68,6 @@ final class RemoteFetch {
         position = chunks.last?.end ?? RemoteFetchPosition()
         resumed = chunks.count
         self.client = client
-        device = query.device
         self.folder = folder
     }
 
@@ -94,7 +92,7 @@ final class RemoteFetch {
     private static func names(_ chunks: [RemoteFetchChunk], _ head: RemoteFetchHead) -> [String] {
         chunks.map { chunk in
             let application = head.request.application ?? (chunk.application.isEmpty ? "logs" : chunk.application)
-            return ChunkName(application: application, device: head.request.deviceName ?? head.request.device).file(
+            return ChunkName(application: application, device: head.request.deviceName ?? chunk.device).file(
                 chunk.order, of: chunks.count, type: chunk.type, earliest: chunk.earliest,
                 isCompressed: head.request.isCompressed)
         }
@@ -137,7 +135,10 @@ final class RemoteFetch {
 
     private func read(_ number: Int) async throws {
         let section = head.sections[number]
-        if let current, (current.section.application, current.section.type) != (section.application, section.type) {
+        if let current,
+            (current.section.application, current.section.device, current.section.type)
+                != (section.application, section.device, section.type)
+        {
             try closeFile(at: RemoteFetchPosition(section: number))
         }
         let start = position.section == number ? position : RemoteFetchPosition(section: number)
@@ -173,8 +174,11 @@ final class RemoteFetch {
     }
 
     private func query(_ section: RemoteSection) throws(CollectorClientError) -> LogQuery {
-        try LogQuery(device, type: (TypeArgument(rawValue: head.request.type) ?? .all).rawValue, lines: head.filter)
-            .with(ids: section.ids).with("order", "number")
+        try LogQuery(
+            LogScope(device: DeviceID(section.device), ids: section.ids),
+            type: (TypeArgument(rawValue: head.request.type) ?? .all).rawValue,
+            lines: head.filter
+        ).with("order", "number")
     }
 
     /// The text; `nil` if its length or digest differs. Memory holds no more bytes than are expected.
@@ -208,7 +212,7 @@ final class RemoteFetch {
     /// If chunks were deleted while their section was read, lines of it may be missing.
     private func findDeleted() async throws {
         let present = try await client.present(
-            head.sections.filter { $0.proof == nil }.flatMap(\.ids), of: device)
+            head.sections.filter { $0.proof == nil }.flatMap(\.ids))
         for (number, section) in head.sections.enumerated()
         where section.proof == nil && !present.isSuperset(of: section.ids) {
             try miss(
@@ -251,7 +255,9 @@ final class RemoteFetch {
             chunks: zip(chunks, names).map { chunk, name in
                 FetchManifest.Chunk(
                     order: chunk.order, name: name, bytes: chunk.bytes, sha256: chunk.sha256.hexadecimal,
-                    level: head.filter.level.name, type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines,
+                    level: head.filter.level.name, type: chunk.type,
+                    application: chunk.application.isEmpty ? nil : chunk.application, device: chunk.device,
+                    rawBytes: chunk.rawBytes, lines: chunk.lines,
                     firstLine: chunk.firstLine, lastLine: chunk.lastLine, from: Timestamp.text(chunk.earliest),
                     to: Timestamp.text(chunk.latest))
             }, missing: missing.map(\.missing).sorted { ($0.order, $0.firstLine) < ($1.order, $1.firstLine) })

@@ -29,13 +29,14 @@ struct RemoteSection: Codable, Equatable, Sendable {
     }
 
     var ids: [String]
+    var device: String
     var application: String
     var type: LogType
     var first: UInt64
     var last: UInt64
     var proof: Proof?
 
-    /// Sorted by application and type, then in the order of lines at the collector: by log and number.
+    /// Sorted by application, device and type, then in the order of lines at the collector: by log and number.
     ///
     /// A chunk with lines of more than one type, which our devices do not send, counts as of type application.
     static func sections(of chunks: [ChunkView], _ filter: LogFilter) -> [RemoteSection] {
@@ -47,8 +48,8 @@ struct RemoteSection: Codable, Equatable, Sendable {
             var chunk: ChunkView
 
             /// The log that its lines belong to.
-            var log: (String, Int, UInt64, UInt64) {
-                (application, LogType.allCases.firstIndex(of: type) ?? 0, epoch.high, epoch.low)
+            var log: (String, String, Int, UInt64, UInt64) {
+                (application, chunk.device, LogType.allCases.firstIndex(of: type) ?? 0, epoch.high, epoch.low)
             }
 
             static func isBefore(_ left: Place, _ right: Place) -> Bool {
@@ -76,7 +77,8 @@ struct RemoteSection: Codable, Equatable, Sendable {
             } else {
                 sections.append(
                     RemoteSection(
-                        ids: [place.chunk.id], application: place.application, type: place.type,
+                        ids: [place.chunk.id], device: place.chunk.device, application: place.application,
+                        type: place.type,
                         first: place.numbers.lowerBound,
                         last: place.numbers.upperBound, proof: proof(place.chunk, filter)))
             }

@@ -82,6 +82,9 @@ struct RequestCommand: AsyncParsableCommand {
         guard id == nil || cancel == nil else {
             throw ValidationError("--id and --cancel exclude each other: give one")
         }
+        guard mode == .snapshot || filter.type != .crash else {
+            throw ValidationError("crashes cannot be captured: ask for a snapshot of them")
+        }
         guard (mode == .capture) == (seconds != nil) || id != nil || cancel != nil else {
             throw ValidationError("--seconds goes with --mode capture, and --mode capture with it")
         }
@@ -104,7 +107,7 @@ struct RequestCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await collector.ask { client, device in
+        try await collector.askDevice { client, device in
             let route = "/api/v1/devices/\(device)/commands"
             var command: CommandView
             if let id {
@@ -136,8 +139,9 @@ struct RequestCommand: AsyncParsableCommand {
         }
         let now = SystemClock.wallMicroseconds()
         // Fails for a filter that the collector would not take when the lines are fetched.
-        _ = try LogQuery(device, type: "all", lines: filter.filter(now: now))
+        _ = try LogQuery(LogScope(device: device), type: "all", lines: filter.filter(now: now))
         arguments.mode = mode.rawValue
+        arguments.application = filter.application.identifier
         arguments.type = filter.type.rawValue
         arguments.level = filter.level.name
         arguments.since = filter.since.map { Timestamp.text($0.microseconds(now: now)) }
@@ -153,12 +157,12 @@ struct RequestCommand: AsyncParsableCommand {
     /// Fetches all lines that the request brought. The device has filtered them already.
     private func fetch(_ command: CommandView, _ device: DeviceID, _ client: CollectorClient) async throws {
         let request = RemoteFetchHead.Request(
-            collector: client.name, device: "\(device)", command: command.id, isCompressed: gzip,
-            application: nil, deviceName: nil,
+            collector: client.name, scope: RemoteFetchHead.Scope(LogScope(device: device)), command: command.id,
+            isCompressed: gzip, application: nil, deviceName: nil,
             type: TypeArgument.all.rawValue, level: .verbose, since: nil, until: nil, categories: [], text: "")
         do {
             try await RemoteFetch.run(
-                request, LogFilter(), LogQuery(device), client,
+                request, LogFilter(), LogQuery(LogScope(device: device)), client,
                 into: ChunkFolder(path: output ?? ".", isForced: force),
                 isJSON: json)
         } catch let error as CollectorClientError where error.code == .tryAgain {

@@ -29,6 +29,8 @@ struct DeleteCommand: PlacedCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup var application: ApplicationOptions
+    @OptionGroup(title: "At a collector") var chunkOptions: ChunkOptions
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
@@ -46,7 +48,7 @@ struct DeleteCommand: PlacedCommand {
     func runLocally() throws {
         let span = span
         let deletion = SegmentDeletion(
-            try store.snapshot(type.kinds(withRing: true)), since: span.since, until: span.until)
+            try store.snapshot(type.kinds(withRing: true), application), since: span.since, until: span.until)
         guard !deletion.segments.isEmpty else { return try print(Result(segments: 0, lines: 0)) }
         let lines = deletion.segments.reduce(0) { $0 + $1.index.whole.lines }
         try confirmation.confirm(
@@ -63,15 +65,15 @@ struct DeleteCommand: PlacedCommand {
 extension DeleteCommand {
     func runRemotely() async throws {
         let span = span
-        let result = try await collector.ask { client, device in
-            let query = try LogQuery(device, type: type.rawValue, lines: span)
+        let result = try await ask { client, scope in
+            let query = try LogQuery(scope, type: type.rawValue, lines: span)
             let chunks = try await client.chunks(query).filter { isWhole($0, in: span) }
             guard !chunks.isEmpty else { return Result(segments: 0, lines: 0) }
             let count = chunks.reduce(0) { $0 + $1.lines }
             try confirmation.confirm(
-                "\(CountText.of(count, "line")) in \(CountText.of(chunks.count, "chunk")) of device \(device) at \(client.name) "
+                "\(CountText.of(count, "line")) in \(CountText.of(chunks.count, "chunk")) \(scope) at \(client.name) "
                     + "will be deleted for good")
-            let deleted = try await client.delete(chunks.map(\.id), of: device)
+            let deleted = try await client.delete(chunks.map(\.id))
             return Result(segments: deleted.chunks, lines: deleted.lines)
         }
         try print(result)

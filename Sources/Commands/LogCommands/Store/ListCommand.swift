@@ -15,6 +15,8 @@ struct ListCommand: PlacedCommand {
     var json = false
 
     @OptionGroup var view: ViewOptions
+    @OptionGroup var application: ApplicationOptions
+    @OptionGroup(title: "At a collector") var chunkOptions: ChunkOptions
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
@@ -22,6 +24,8 @@ struct ListCommand: PlacedCommand {
     struct Segment: Codable, Equatable {
         var name: String
         var kind: String
+        /// Bundle id of the program that wrote the lines. Absent: the application that the device enrolled with.
+        var application: String?
         var isSealed: Bool
         var lines: Int
         var rawBytes: Int
@@ -35,7 +39,7 @@ struct ListCommand: PlacedCommand {
     }
 
     func runLocally() throws {
-        let snapshot = try store.snapshot(Set(SegmentName.Kind.allCases))
+        let snapshot = try store.snapshot(Set(SegmentName.Kind.allCases), application)
         let segments = snapshot.segments.map(Self.segment)
         if json {
             try Output.json(segments)
@@ -62,7 +66,7 @@ struct ListCommand: PlacedCommand {
         let whole = segment.index.whole
         return Segment(
             name: segment.name.file(segment.isSealed ? .sealed : .text), kind: segment.name.kind.rawValue,
-            isSealed: segment.isSealed,
+            application: segment.name.application.isEmpty ? nil : segment.name.application, isSealed: segment.isSealed,
             lines: whole.lines, rawBytes: whole.rawBytes, storedBytes: whole.storedBytes, firstLine: whole.first.value,
             lastLine: segment.index.last.value, earliest: Timestamp.text(whole.times.lowerBound),
             latest: Timestamp.text(whole.times.upperBound),
@@ -76,21 +80,24 @@ struct ListCommand: PlacedCommand {
 
 extension ListCommand {
     func runRemotely() async throws {
-        let chunks = try await collector.ask { client, device in
-            try await client.chunks(LogQuery(device))
-        }
+        let chunks = try await ask { client, scope in try await client.chunks(LogQuery(scope)) }
         if json {
             try Output.json(chunks)
         } else {
             let style = view.style()
             var table = TextTable(
-                ["chunk", "upload", "type", "lines", "text", "stored", "from", "to", "E", "W", "I", "V"],
-                right: [0, 3, 4, 5, 8, 9, 10, 11])
+                [
+                    "chunk", "device", "application", "upload", "type", "lines", "text", "stored", "from", "to", "E",
+                    "W",
+                    "I", "V",
+                ],
+                right: [0, 5, 6, 7, 10, 11, 12, 13])
             for chunk in chunks {
                 let times = chunk.times
                 table.add(
                     [
-                        chunk.id, "\(chunk.upload)/\(chunk.number)", chunk.type?.rawValue ?? "-", "\(chunk.lines)",
+                        chunk.id, chunk.device, chunk.application ?? "-", "\(chunk.upload)/\(chunk.number)",
+                        chunk.type?.rawValue ?? "-", "\(chunk.lines)",
                         ByteText.of(chunk.rawBytes), ByteText.of(chunk.storedBytes),
                         times.map { Self.time($0.lowerBound, style) } ?? "-",
                         times.map { Self.time($0.upperBound, style) } ?? "-",

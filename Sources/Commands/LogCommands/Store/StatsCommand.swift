@@ -19,8 +19,11 @@ struct StatsCommand: PlacedCommand {
     var json = false
 
     @OptionGroup var filter: FilterOptions
+    @OptionGroup(title: "At a collector") var chunkOptions: ChunkOptions
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
+
+    var application: ApplicationOptions { filter.application }
 
     struct Count: Codable, Equatable {
         var lines = 0
@@ -53,7 +56,7 @@ struct StatsCommand: PlacedCommand {
     }
 
     func runLocally() throws {
-        let snapshot = try store.snapshot(filter.kinds)
+        let snapshot = try store.snapshot(filter.kinds, application)
         let state = try snapshot.directory.readState()
         var statistics = Statistics()
         statistics.epoch = state?.epoch.description
@@ -104,15 +107,15 @@ extension StatsCommand {
     func runRemotely() async throws {
         var statistics = Statistics()
         let now = SystemClock.wallMicroseconds()
-        try await collector.ask { client, device in
-            let query = try filter.query(device, now: now)
+        try await ask { client, scope in
+            let query = try filter.query(scope, now: now)
             let chunks = try await client.chunks(query)
             statistics.segments = chunks.count
             statistics.storedBytes = chunks.reduce(0) { $0 + $1.storedBytes }
             for kind in [SegmentName.Kind.application, .crash]
             where filter.type == .all || filter.type.rawValue == kind.rawValue {
                 var tally = statistics
-                let query = try LogQuery(device, type: kind.rawValue, lines: filter.filter(now: now))
+                let query = try LogQuery(scope, type: kind.rawValue, lines: filter.filter(now: now))
                 try await client.lines(query.with("order", "number")) { line in
                     tally.add(line, LogLine(line), kind: kind)
                 }

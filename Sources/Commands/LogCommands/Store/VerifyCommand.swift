@@ -19,6 +19,8 @@ struct VerifyCommand: PlacedCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup var application: ApplicationOptions
+    @OptionGroup(title: "At a collector") var chunkOptions: ChunkOptions
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
@@ -32,6 +34,9 @@ struct VerifyCommand: PlacedCommand {
     }
 
     func runLocally() throws {
+        guard application.identifier == nil else {
+            throw CommandError(.usage, "a store on this machine is checked as a whole: leave out --app")
+        }
         let directory = try store.directory()
         var progress = ProgressLine(isShown: !json)
         let verifier = try StoreVerifier(directory) { done, all in progress.show(done, of: all, "segments checked") }
@@ -64,14 +69,14 @@ struct VerifyCommand: PlacedCommand {
 
 extension VerifyCommand {
     func runRemotely() async throws {
-        let result = try await collector.ask { client, device in
-            let chunks = try await client.chunks(LogQuery(device))
+        let result = try await ask { client, scope in
+            let chunks = try await client.chunks(LogQuery(scope))
             var progress = ProgressLine(isShown: !json)
             var result = Result(isWhole: true, segments: chunks.count, lines: 0, bytes: 0, findings: [])
             for (position, chunk) in chunks.enumerated() {
                 result.lines += Int(chunk.lines)
                 result.bytes += chunk.rawBytes
-                if let finding = try await Self.finding(chunk, of: device, client) {
+                if let finding = try await Self.finding(chunk, client) {
                     result.findings.append(finding)
                     result.isWhole = result.isWhole && !finding.isDamage
                 }
@@ -82,12 +87,12 @@ extension VerifyCommand {
         }
         try print(
             result, pieces: "chunks",
-            damage: "the collector's logs are not what the device sent; `ws1collector verify` there names the files")
+            damage: "the collector's logs are not what devices sent; `ws1collector verify` there names the files")
     }
 
-    private static func finding(_ chunk: ChunkView, of device: DeviceID, _ client: CollectorClient) async throws
-        -> StoreVerifier.Finding?
-    {
+    private static func finding(
+        _ chunk: ChunkView, _ client: CollectorClient
+    ) async throws -> StoreVerifier.Finding? {
         let name = "chunk \(chunk.id)"
         guard let expected = chunk.sha256 else {
             return StoreVerifier.Finding(
@@ -95,7 +100,7 @@ extension VerifyCommand {
         }
         var hash = SHA256()
         var bytes = 0
-        try await client.text(LogQuery(device).with(ids: [chunk.id]).with("order", "number")) { text in
+        try await client.text(LogQuery(LogScope(ids: [chunk.id])).with("order", "number")) { text in
             bytes += text.count
             hash.update(bufferPointer: text)
         }

@@ -31,6 +31,31 @@ struct LevelArgument: ExpressibleByArgument {
     var defaultValueDescription: String { level.name }
 }
 
+/// Whose lines.
+struct ApplicationOptions: ParsableArguments {
+    @Option(
+        name: .customLong("app"),
+        help: ArgumentHelp("Lines of the program with this bundle id; by default of all.", valueName: "id"))
+    var identifier: String?
+}
+
+/// Which chunks of a collector.
+struct ChunkOptions: ParsableArguments {
+    @Option(
+        name: .customLong("ids"),
+        help: ArgumentHelp("Only these chunks, by their numbers from list, separated by commas.", valueName: "n,n"))
+    var text: String?
+
+    var ids: [String] { text?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) ?? [] }
+
+    func validate() throws {
+        guard ids.allSatisfy({ Int64($0).map { $0 > 0 } ?? false }), ids.count <= CollectorClient.idsPerRequest else {
+            throw ValidationError(
+                "--ids must be up to \(CollectorClient.idsPerRequest) numbers of chunks, separated by commas")
+        }
+    }
+}
+
 /// Which lines.
 struct FilterOptions: ParsableArguments {
     @Option(
@@ -57,6 +82,8 @@ struct FilterOptions: ParsableArguments {
         help: ArgumentHelp("Lines that contain this text. The letters A to Z match in either case.", valueName: "text"))
     var text: String = ""
 
+    @OptionGroup var application: ApplicationOptions
+
     @Flag(help: "Also lines that are more verbose than the level in force. The device keeps them for a while.")
     var ring = false
 
@@ -71,13 +98,13 @@ struct FilterOptions: ParsableArguments {
     }
 
     /// The same filter as the collector takes it.
-    func query(_ device: DeviceID, now: Int64 = SystemClock.wallMicroseconds()) throws -> LogQuery {
+    func query(_ scope: LogScope, now: Int64 = SystemClock.wallMicroseconds()) throws -> LogQuery {
         guard !ring else {
             throw CommandError(
                 .usage,
                 "--ring is for logs of this machine. A collector has such lines only if ws1log request --ring asked for "
                     + "them, and shows them without the flag")
         }
-        return try LogQuery(device, type: type.rawValue, lines: filter(now: now))
+        return try LogQuery(scope, type: type.rawValue, lines: filter(now: now))
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CollectorClient
 import CommandKit
 import FoundationEssentials
 
@@ -25,10 +26,9 @@ struct LogSettings: ProgramSettings {
         Setting(
             "device", \.device, .text,
             """
-            The id of the device that sent the logs (WS1_DEVICE). The collector's console and GET /api/v1/devices list \
-            the ids
+            The id of the device that sent the logs (WS1_DEVICE). GET /api/v1/devices lists the ids
             """,
-            value: "id", in: places),
+            value: "id", in: places, fallback: "all devices"),
         Setting(
             "token-file", \.tokenFile, .text,
             """
@@ -93,13 +93,15 @@ enum LogPlace: Equatable {
             throw CommandError(
                 .usage,
                 "which logs? For those of this machine give --data DIR or set WS1_DATA; for others give --collector URL "
-                    + "--device ID")
+                    + "and --device ID or --app ID")
         }
     }
 }
 
-/// A command for the logs of this machine, or for those that a device sent to a collector.
+/// A command for the logs of this machine, or for those that devices sent to a collector.
 protocol PlacedCommand: AsyncParsableCommand {
+    var application: ApplicationOptions { get }
+    var chunkOptions: ChunkOptions { get }
     var store: StoreOptions { get }
     var collector: CollectorOptions { get }
 
@@ -108,9 +110,23 @@ protocol PlacedCommand: AsyncParsableCommand {
 }
 
 extension PlacedCommand {
+    /// Runs `body` with a client of the collector and what the flags name there.
+    func ask<Value>(_ body: (CollectorClient, LogScope) async throws -> Value) async throws -> Value {
+        let scope = LogScope(application: application.identifier, ids: chunkOptions.ids)
+        return try await collector.ask { client, device in
+            var scope = scope
+            scope.device = device
+            return try await body(client, scope)
+        }
+    }
+
     func run() async throws {
         switch try LogPlace(store, collector) {
-        case .store: try await runLocally()
+        case .store:
+            guard chunkOptions.text == nil else {
+                throw CommandError(.usage, "--ids names chunks of a collector: give --collector, or leave it out")
+            }
+            try await runLocally()
         case .collector: try await runRemotely()
         }
     }

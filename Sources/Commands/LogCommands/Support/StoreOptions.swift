@@ -33,9 +33,11 @@ extension StoreOptions {
         return directory
     }
 
-    func snapshot(_ kinds: Set<SegmentName.Kind>) throws -> StoreSnapshot {
+    func snapshot(_ kinds: Set<SegmentName.Kind>, _ application: ApplicationOptions) throws -> StoreSnapshot {
         let directory = try directory()
-        return try StoreSnapshot(directory, kinds: kinds, epoch: try directory.readState()?.epoch ?? .unknown)
+        return try StoreSnapshot(
+            directory, kinds: kinds, application: application.identifier,
+            epoch: try directory.readState()?.epoch ?? .unknown)
     }
 
     /// If not, `errno` may say why.

@@ -27,6 +27,12 @@ struct LineStyle: Sendable {
         return styled(line)
     }
 
+    /// - Parameter device: the id of the device that wrote it, for who sees lines of several.
+    func shown(_ line: UnsafeRawBufferPointer, ofDevice device: String) -> [UInt8] {
+        let shown = shown(line)
+        return isJSON ? Array("{\"device\":\"\(device)\",".utf8) + shown.dropFirst() : Array("\(device) ".utf8) + shown
+    }
+
     /// `nil` if there is nothing to escape. Bytes that are not UTF-8 become U+FFFD, because some terminals take them
     /// for control characters.
     private static func escaped(_ line: UnsafeRawBufferPointer) -> [UInt8]? {

@@ -38,7 +38,7 @@ struct TailCommand: ParsableCommand {
                 "tail is for logs of this machine, because a collector has only lines that the device has sent. Use "
                     + "show --since 15m, or request")
         }
-        let snapshot = try store.snapshot(filter.kinds)
+        let snapshot = try store.snapshot(filter.kinds, filter.application)
         let wanted = filter.filter()
         let printer = LinePrinter(view, isJSON: json)
         let latest = try LatestLines(lines, of: snapshot, filter: wanted)
