@@ -12,54 +12,36 @@ import WireModel
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     /// Long enough for a machine under load; nothing waits for it where all goes well.
-    private func facts(_ address: DBusAddress?, milliseconds: Int64 = 20_000) -> SystemBusFacts {
+    private func facts(_ address: String, milliseconds: Int64 = 20_000) -> SystemBusFacts {
         SystemBusFacts(address: address, timeoutMilliseconds: milliseconds, logger: quiet)
     }
 
-    /// A variant of a number.
-    private static func number(_ value: UInt32) -> ScriptedBusService.Answer {
-        var body = DBusWriter()
-        body.signature("u")
-        body.uint32(value)
-        return .init(signature: "v", body: body.bytes)
+    /// NetworkManager, which answers each question for a property alike.
+    private static func networkManager(_ bus: PrivateBus, _ answer: ScriptedBusService.Answer) throws
+        -> ScriptedBusService
+    {
+        try ScriptedBusService("org.freedesktop.NetworkManager", on: bus) { call in
+            call.member == "Get" ? answer : .error("org.freedesktop.DBus.Error.UnknownMethod")
+        }
     }
 
-    /// `a{oa{sa{sv}}}` of one modem, as GetManagedObjects answers.
-    private static func modem(registration: UInt32) -> ScriptedBusService.Answer {
-        var body = DBusWriter()
-        body.uint32(0)
-        body.align(8)
-        let start = body.bytes.count
-        body.text("/org/freedesktop/ModemManager1/Modem/0")
-        body.uint32(0)
-        body.align(8)
-        let interfaces = body.bytes.count
-        body.text("org.freedesktop.ModemManager1.Modem.Modem3gpp")
-        body.uint32(0)
-        body.align(8)
-        let properties = body.bytes.count
-        for (name, type) in [("OperatorName", "s"), ("RegistrationState", "u")] {
-            body.align(8)
-            body.text(name)
-            body.signature(type)
-            if type == "s" { body.text("Example") } else { body.uint32(registration) }
+    /// ModemManager with one modem.
+    private static func modemManager(_ bus: PrivateBus, registration: UInt32) throws -> ScriptedBusService {
+        let modem = BusContent.entry(
+            .text("org.freedesktop.ModemManager1.Modem.Modem3gpp"),
+            .properties(["OperatorName": .text("Example"), "RegistrationState": .number(registration)]))
+        let modems = BusContent.array(
+            of: "{oa{sa{sv}}}",
+            [.entry(.path("/org/freedesktop/ModemManager1/Modem/0"), .array(of: "{sa{sv}}", [modem]))])
+        return try ScriptedBusService("org.freedesktop.ModemManager1", on: bus) { call in
+            call.member == "GetManagedObjects"
+                ? .values([modems]) : .error("org.freedesktop.DBus.Error.UnknownMethod")
         }
-        var bytes = body.bytes
-        func patch(_ position: Int, _ from: Int) {
-            withUnsafeBytes(of: UInt32(bytes.count - from).littleEndian) {
-                bytes.replaceSubrange(position..<(position + 4), with: $0)
-            }
-        }
-        func lengthPosition(_ text: String, from: Int) -> Int { (from + 4 + text.utf8.count + 1 + 3) / 4 * 4 }
-        patch(0, start)
-        patch(lengthPosition("/org/freedesktop/ModemManager1/Modem/0", from: start), interfaces)
-        patch(lengthPosition("org.freedesktop.ModemManager1.Modem.Modem3gpp", from: interfaces), properties)
-        return .init(signature: "a{oa{sa{sv}}}", body: bytes)
     }
 
     @Test func theClientSpeaksWithARealBus() throws {
         let bus = try PrivateBus()
-        let connection = try DBusConnection(bus.address, timeoutMilliseconds: 20_000)
+        let connection = try BusConnection(bus.address, milliseconds: 20_000)
         let features = try connection.property(
             "Interfaces", of: "org.freedesktop.DBus", at: "/org/freedesktop/DBus", destination: "org.freedesktop.DBus")
         guard case .array(let interfaces) = features else {
@@ -67,7 +49,7 @@ import WireModel
             return
         }
         #expect(interfaces.contains(.text("org.freedesktop.DBus.Monitoring")))
-        #expect(throws: DBusConnection.Failure.self) {
+        #expect(throws: BusConnection.Failure.self) {
             try connection.property("Metered", of: "x.y", at: "/", destination: "org.freedesktop.NetworkManager")
         }
     }
@@ -75,8 +57,7 @@ import WireModel
     @Test(arguments: [(0, nil), (1, true), (2, false), (3, true), (4, false), (99, nil)] as [(UInt32, Bool?)])
     func meteredIsWhatNetworkManagerSaysOrGuesses(value: UInt32, metered: Bool?) throws {
         let bus = try PrivateBus()
-        let service = try ScriptedBusService(
-            "org.freedesktop.NetworkManager", on: bus, answers: ["Get": Self.number(value)])
+        let service = try Self.networkManager(bus, .values([.variant(.number(value))]))
         defer { service.stop() }
         #expect(facts(bus.address).facts(cellular: false) == BusFacts(metered: metered, roaming: nil))
     }
@@ -86,26 +67,24 @@ import WireModel
             as [(UInt32, Bool?)])
     func roamingIsWhatTheModemIsRegisteredAs(state: UInt32, roaming: Bool?) throws {
         let bus = try PrivateBus()
-        let service = try ScriptedBusService(
-            "org.freedesktop.ModemManager1", on: bus, answers: ["GetManagedObjects": Self.modem(registration: state)])
+        let service = try Self.modemManager(bus, registration: state)
         defer { service.stop() }
         #expect(facts(bus.address).facts(cellular: true) == BusFacts(metered: nil, roaming: roaming))
         #expect(facts(bus.address).facts(cellular: false) == BusFacts())
     }
 
     @Test func withoutABusOrAServiceNothingIsKnownAndNothingIsWrong() throws {
-        #expect(facts(nil).facts(cellular: true) == BusFacts())
-        #expect(facts(.path("/nonexistent/bus")).facts(cellular: true) == BusFacts())
+        #expect(facts("unix:path=/nonexistent/bus").facts(cellular: true) == BusFacts())
         let bus = try PrivateBus()
         #expect(facts(bus.address).facts(cellular: true) == BusFacts())
-        let service = try ScriptedBusService("org.freedesktop.NetworkManager", on: bus, answers: [:])
+        let service = try Self.networkManager(bus, .error("org.freedesktop.DBus.Error.UnknownProperty"))
         defer { service.stop() }
         #expect(facts(bus.address).facts(cellular: false) == BusFacts(), "one that does not know the property")
     }
 
     @Test func aServiceThatNeverAnswersIsGivenUpInTime() throws {
         let bus = try PrivateBus()
-        let service = try ScriptedBusService("org.freedesktop.NetworkManager", on: bus, answers: ["Get": nil])
+        let service = try Self.networkManager(bus, .silence)
         defer { service.stop() }
         let clock = ContinuousClock()
         let start = clock.now
@@ -116,19 +95,14 @@ import WireModel
 
     @Test func anAnswerOfAnotherTypeIsNoAnswer() throws {
         let bus = try PrivateBus()
-        var body = DBusWriter()
-        body.signature("s")
-        body.text("yes")
-        let service = try ScriptedBusService(
-            "org.freedesktop.NetworkManager", on: bus, answers: ["Get": .init(signature: "v", body: body.bytes)])
+        let service = try Self.networkManager(bus, .values([.variant(.text("yes"))]))
         defer { service.stop() }
         #expect(facts(bus.address).facts(cellular: false) == BusFacts())
     }
 
     @Test func theConditionsOfAMachineWithAMeteredNetworkSayThatItIs() throws {
         let bus = try PrivateBus()
-        let service = try ScriptedBusService(
-            "org.freedesktop.NetworkManager", on: bus, answers: ["Get": Self.number(1)])
+        let service = try Self.networkManager(bus, .values([.variant(.number(1))]))
         defer { service.stop() }
         let conditions = LinuxConditions(host: CapturedMachine.laptop.host(), bus: facts(bus.address), logger: quiet)
         #expect(conditions.current().metered == true)

@@ -25,36 +25,30 @@ package protocol BusFactsSource: Sendable {
 ///
 /// Both answer from memory. Asking ends within the time-out whatever they do, and at once if there is no bus.
 package struct SystemBusFacts: BusFactsSource {
-    private let address: DBusAddress?
+    private let address: String
     private let timeoutMilliseconds: Int64
     private let trace: FailureTrace
 
-    /// Uses the bus in `DBUS_SYSTEM_BUS_ADDRESS`, or else the usual address.
-    package init(logger: Logger, timeoutMilliseconds: Int64 = 100) {
-        let said = getenv("DBUS_SYSTEM_BUS_ADDRESS").map { String(cString: $0) }
-        self.init(
-            address: said.map { DBusAddress($0) } ?? .system, timeoutMilliseconds: timeoutMilliseconds, logger: logger)
-    }
-
-    /// - Parameter address: `nil` if there is no bus that can be asked.
-    init(address: DBusAddress?, timeoutMilliseconds: Int64, logger: Logger) {
+    /// - Parameter address: of the bus; by default the system bus.
+    package init(
+        address: String = BusConnection.systemAddress, timeoutMilliseconds: Int64 = 100, logger: Logger
+    ) {
         self.address = address
         self.timeoutMilliseconds = timeoutMilliseconds
         trace = FailureTrace(logger: logger)
     }
 
     package func facts(cellular: Bool) -> BusFacts? {
-        guard let address else { return BusFacts() }
         var facts = BusFacts()
-        do throws(DBusConnection.Failure) {
-            let bus = try DBusConnection(address, timeoutMilliseconds: timeoutMilliseconds)
+        do throws(BusConnection.Failure) {
+            let bus = try BusConnection(address, milliseconds: timeoutMilliseconds)
             facts.metered = try Self.metered(bus)
             if cellular { facts.roaming = try Self.roaming(bus) }
         } catch {
             switch error {
             // A machine without a bus does not know. This is not a failure.
             case .absent: return BusFacts()
-            case .timedOut, .refused, .malformed, .io:
+            case .timedOut, .refused, .hungUp, .malformed, .io:
                 trace.note("\(error)")
                 return nil
             }
@@ -64,9 +58,9 @@ package struct SystemBusFacts: BusFactsSource {
     }
 
     /// NetworkManager reports yes, guessed yes, no and guessed no (NMMetered).
-    private static func metered(_ bus: DBusConnection) throws(DBusConnection.Failure) -> Bool? {
+    private static func metered(_ bus: BusConnection) throws(BusConnection.Failure) -> Bool? {
         let service = "org.freedesktop.NetworkManager"
-        let value: DBusValue
+        let value: BusValue
         do {
             value = try bus.property(
                 "Metered", of: service, at: "/org/freedesktop/NetworkManager", destination: service)
@@ -83,11 +77,11 @@ package struct SystemBusFacts: BusFactsSource {
     }
 
     /// Whether any modem is registered with a foreign network (MMModem3gppRegistrationState).
-    private static func roaming(_ bus: DBusConnection) throws(DBusConnection.Failure) -> Bool? {
-        let call = DBusMessage.Call(
+    private static func roaming(_ bus: BusConnection) throws(BusConnection.Failure) -> Bool? {
+        let call = BusConnection.Call(
             destination: "org.freedesktop.ModemManager1", path: "/org/freedesktop/ModemManager1",
             interface: "org.freedesktop.DBus.ObjectManager", member: "GetManagedObjects")
-        let values: [DBusValue]
+        let values: [BusValue]
         do { values = try bus.call(call) } catch {
             if case .refused = error { return nil }
             throw error
