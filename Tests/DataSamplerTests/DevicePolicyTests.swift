@@ -43,6 +43,16 @@ import WireModel
         #expect(plan(policy).transmission.heldStreams.isEmpty && plan(policy).beaconInterval == 900)
     }
 
+    @Test func `Unlocks within five seconds are one`() {
+        var policy = policy()
+        func unlock(atSeconds seconds: UInt64) -> Int {
+            let now = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: seconds * 1_000_000)
+            return policy.take(.unlocked, now: now, queueTime: 0).count
+        }
+        let beacons = [100, 102, 108, 113].map(unlock)
+        #expect(beacons == [1, 0, 1, 1])
+    }
+
     @Test func `A device that leaves sends its status and no more; a wiped one sends, and no logs`() {
         let leaving = plan(policy()) { $0.isLeaving = true }
         #expect(

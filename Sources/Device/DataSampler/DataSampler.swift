@@ -252,8 +252,10 @@ public final class DataSampler: Service {
             parts: DeviceSupervisor.Parts(
                 loop: loop, transmitter: transmitter, delivery: delivery, profiles: profiles, commands: commands,
                 wipes: wipes, leaving: leaving, logs: logs, logRequests: logRequests, uploader: uploader,
-                budgets: budgets,
-                traces: traces), custom: custom)
+                budgets: budgets, traces: traces,
+                logind: configuration.followsLogind
+                    ? LogindWatch(address: environment.systemBus, core: core, loop: loop, events: events) : nil),
+            custom: custom)
         let hearing = Task { await supervisor.handleEvents() }
         await events.report(.started)
         let work = Task {

@@ -6,7 +6,10 @@ import WireModel
 struct UnlockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unlock", abstract: "Reports that the device was unlocked; the agent sends a beacon at once.",
-        discussion: "Needs a running agent. Call it from a hook of the login manager or when a session starts.")
+        discussion: """
+            Needs a running agent. Where logind is there, it tells the agent of unlocks (see the line logind of `ws1agent status`). Elsewhere call this \
+            from a hook of the lock screen or when a session starts.
+            """)
 
     @OptionGroup var options: DirectoryOptions
 

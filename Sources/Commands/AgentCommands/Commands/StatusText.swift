@@ -64,6 +64,7 @@ struct StatusText {
             for (module, reason) in status.unavailableModules.sorted(by: { $0.key < $1.key }) {
                 line("module", "\(module) is off: \(reason)")
             }
+            if let logind = status.logind { line("logind", Self.logind(logind)) }
             line("beacon", status.beaconInterval.map { "every \(DurationText.of(seconds: $0))" } ?? "no schedule")
         }
         for stream in status.streams {
@@ -108,6 +109,12 @@ struct StatusText {
         let revision = profile.revision == 0 ? "none yet" : "revision \(profile.revision)"
         return revision + (profile.refusal.map { ", another was refused: \($0)" } ?? "")
             + (profile.failure.map { ", not fetched: \($0)" } ?? "")
+    }
+
+    private static func logind(_ logind: DataSamplerStatus.Logind) -> String {
+        guard logind.connected else { return "not available: \(logind.reason ?? "unknown")" }
+        guard let reason = logind.reason else { return "connected" }
+        return "connected, but sleep and shutdown do not wait for a last sample: \(reason)"
     }
 
     private static func hundredths(_ factor: Double) -> String { "\((factor * 100).rounded() / 100)" }

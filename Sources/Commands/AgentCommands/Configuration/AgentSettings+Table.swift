@@ -112,6 +112,13 @@ extension AgentSettings {
             .number(SettingRange(0...DataSamplerConfiguration.greatestCredentialDays, "days")),
             "Days after which the device asks for a new credential by itself; 0: never", in: seldom, reload: .atOnce),
         Setting(
+            "logind", \.configuration.followsLogind, .flag,
+            """
+            true: logind tells of unlocks, sleep and shutdown, and who uses the machine; false: only commands and \
+            programs tell the agent
+            """,
+            in: seldom),
+        Setting(
             "access-group", \.accessGroupName, .text,
             "A group of this machine's users who may ask the running agent and read its logs", in: seldom,
             fallback: "nobody else", example: "adm"),

@@ -22,6 +22,7 @@ struct AgentSettings: ProgramSettings {
     init() {
         configuration.beaconInterval = 900
         configuration.lossWindow = 10
+        configuration.followsLogind = true
     }
 
     /// - Parameter needsCollector: whether the command speaks to the collector, and needs its address.

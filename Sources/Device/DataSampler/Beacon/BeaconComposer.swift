@@ -160,6 +160,9 @@ extension WireBeacon {
         statements.enrollment = enrollment
         statements.organizationGroup = organizationGroup
         statements.managed = managed
+        statements.userEmail = userEmail
+        statements.userFullName = userFullName
+        statements.userDisplayName = userDisplayName
         statements.profileRevision = profileRevision
         statements.profileFindings = profileFindings
         statements.deviceCompliance = deviceCompliance

@@ -20,7 +20,7 @@ final class BeaconMaker: Sendable {
     let compromise: CompromiseMonitor
     private let application: String
     private let applicationVersion: String
-    private let person = Mutex<DeviceUser?>(nil)
+    private let person = Mutex(Person())
 
     /// - Parameter detectors: search signs of compromise.
     init(
@@ -33,12 +33,28 @@ final class BeaconMaker: Sendable {
         applicationVersion = configuration.applicationVersion
     }
 
-    /// Sets the user of the device; `nil` reports nobody.
-    /// - Returns: whether it changed.
-    func setUser(_ user: DeviceUser?) -> Bool {
+    /// Who uses the device.
+    private struct Person {
+        /// The host's word; its `nil` is nobody. Without its word the session decides.
+        var host: DeviceUser??
+        var session: DeviceUser?
+
+        var present: DeviceUser? { host ?? session }
+    }
+
+    /// Sets the user of the device; `nil` reports nobody, whoever has a session.
+    /// - Returns: whether beacons tell something else now.
+    func setUser(_ user: DeviceUser?) -> Bool { changePerson { $0.host = .some(user) } }
+
+    /// Sets who has the session, which counts until the host sets a user.
+    /// - Returns: whether beacons tell something else now.
+    func setSessionUser(_ user: DeviceUser?) -> Bool { changePerson { $0.session = user } }
+
+    private func changePerson(_ change: (inout Person) -> Void) -> Bool {
         person.withLock { person in
-            defer { person = user }
-            return person != user
+            let former = person.present
+            change(&person)
+            return person.present != former
         }
     }
 
@@ -56,7 +72,7 @@ final class BeaconMaker: Sendable {
         inputs.applicationVersion = applicationVersion
         inputs.compromise = await compromise.report()
         inputs.compliance = compliance(settings, facts: inputs.facts)
-        inputs.user = person.withLock { $0 }
+        inputs.user = person.withLock { $0.present }
         inputs.profileRevision = settings.profileRevision
         inputs.telemetryDisabled = settings.telemetryDisabled
         inputs.modules = settings.modules.map(\.rawValue)

@@ -104,6 +104,12 @@ public struct DataSamplerConfiguration: Sendable {
     /// What the sampler may cost; `nil` leaves it to the profile.
     public var budgets: DataSamplerBudgets?
 
+    /// Whether to follow logind, for a program that is the machine's only agent. Then an unlock sends a beacon. Before
+    /// sleep and shutdown all modules are sampled and waiting records are put on disk. Beacons contain the user of the
+    /// session at the machine's screen, unless ``DataSampler/setUser(_:)`` sets another. Only a start reads it.
+    /// Default: `false`.
+    public var followsLogind = false
+
     /// Which of the library's detectors search signs of compromise. Default: all.
     public var builtInDetectors: Set<BuiltInDetector> = Set(BuiltInDetector.allCases)
     /// The application's own detectors, in addition. The first 64 of all are used.

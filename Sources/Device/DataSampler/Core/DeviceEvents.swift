@@ -35,6 +35,10 @@ enum DeviceEvent: Sendable {
     case wipeEnded
     /// A detector of compromise has another verdict.
     case verdictChanged
+    /// logind told that a screen was unlocked. It may tell twice of one unlock.
+    case unlocked
+    /// Somebody else has the session at the machine's screen.
+    case sessionUserChanged
     /// The clock reached the end of the offline time that is allowed.
     case offlineTimeEnded
     case transmitter(TransmitterEvent)

@@ -11,7 +11,7 @@ enum DeviceAction: Sendable {
     ///   - restartsBeacons: a schedule begins anew even if it is the one that runs.
     case follow(firstBeacon: WireBeaconTrigger, restartsBeacons: Bool)
     /// Makes a beacon at once, whether or not anything changed.
-    case sendBeacon
+    case sendBeacon(WireBeaconTrigger)
     case notify(DataSamplerNotice)
     /// Keeps since when the collector is out of reach.
     case keepOffline(OfflineWatch)
@@ -45,6 +45,10 @@ struct DevicePolicy: Sendable {
     /// The budgets': intervals are so many times longer.
     private(set) var slowdown: Double
     private var offline: OfflineWatch
+    /// When the last unlock was told, since boot.
+    private var lastUnlock: UInt64?
+    /// Unlocks within this time are one.
+    private static let unlockMicroseconds: UInt64 = 5_000_000
 
     init(
         local: DataSamplerConfiguration, profile: WireProfile?, custom: [String: any CustomSampleModule] = [:],
@@ -100,7 +104,11 @@ struct DevicePolicy: Sendable {
         case .consentChanging: consentChanges += 1
         case .consentChanged: consentChanges -= 1
         case .wipeEnded: break
-        case .verdictChanged: break
+        case .verdictChanged, .sessionUserChanged: break
+        case .unlocked:
+            if let lastUnlock, now.timeSinceBoot < lastUnlock + Self.unlockMicroseconds { return [] }
+            lastUnlock = now.timeSinceBoot
+            return [.sendBeacon(.unlock)]
         case .offlineTimeEnded:
             guard let seconds = offline.overdue(allowedSeconds: settings.offlineTimeAllowed, now: queueTime) else {
                 return []
@@ -155,7 +163,7 @@ struct DevicePolicy: Sendable {
         case .collectorRestored:
             // What it was restored to may have another profile under a lower revision.
             return [.fetchProfile(onlyAfterFailure: false)]
-        case .blocked: return [.sendBeacon]
+        case .blocked: return [.sendBeacon(.change)]
         case .enrollmentAnswered(let succeeded, let duration):
             return [.recordUsage(.enrollmentCall(succeeded ? .succeeded : .failed, duration: duration))]
         case .credentialRotated, .epochSettled, .unenrolled: return []

@@ -31,6 +31,8 @@ actor DeviceSupervisor {
         var uploader: LogUploader
         var budgets: BudgetKeeper
         var traces: TraceSwitch
+        /// `nil`: switched off.
+        var logind: LogindWatch?
     }
 
     /// Budgets and figures are looked at so often.
@@ -69,6 +71,7 @@ actor DeviceSupervisor {
         await withTaskGroup { group in
             group.addTask { await self.parts.loop.run() }
             group.addTask { await self.parts.transmitter.run() }
+            if let logind = self.parts.logind { group.addTask { await logind.run(sleeper: sleeper) } }
             group.addTask { await self.events.jobs.run(clock: clock, sleeper: sleeper) { await self.round(of: $0) } }
         }
         await parts.profiles.end()
@@ -148,7 +151,8 @@ actor DeviceSupervisor {
         case .follow(let trigger, let restartsBeacons):
             if restartsBeacons { beaconInterval = nil }
             await follow(firstBeacon: trigger)
-        case .sendBeacon: if !core.settings.telemetryDisabled { await parts.loop.wantBeacon(.change) }
+        case .sendBeacon(let trigger):
+            if case .record = core.gate.decide(.beacon) { await parts.loop.wantBeacon(trigger) }
         case .notify(let notice): core.notices.post(notice)
         case .keepOffline(let offline):
             do { try offlineFile.save(offline) } catch {
@@ -247,6 +251,8 @@ struct RunReport: Sendable {
     var isSuspended: Bool
     var slowdown: Double
     var slowdownReason: String?
+    /// `nil`: switched off.
+    var logind: DataSamplerStatus.Logind?
 }
 
 extension DeviceSupervisor {
@@ -268,6 +274,6 @@ extension DeviceSupervisor {
             profile: await parts.profiles.report, commands: await parts.commands.report,
             wipe: await parts.wipes.pending, isDoNotDisturb: policy.isDoNotDisturb(core.settings),
             isSuspended: policy.isSuspended, slowdown: policy.slowdown,
-            slowdownReason: verdict.reason == nil ? nil : verdict.description)
+            slowdownReason: verdict.reason == nil ? nil : verdict.description, logind: parts.logind?.report)
     }
 }

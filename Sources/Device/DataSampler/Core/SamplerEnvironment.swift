@@ -25,6 +25,8 @@ struct SamplerEnvironment: Sendable {
     var conditions: @Sendable (any HostSource, Logger) -> any ConditionsSource = { host, logger in
         LinuxConditions(host: host, bus: SystemBusFacts(logger: logger), logger: logger)
     }
+    /// The address of the message bus where logind is.
+    var systemBus = BusConnection.systemAddress
     /// Random numbers for jitter, 0 up to 1.
     var roll: @Sendable () -> Double = { Double.random(in: 0..<1) }
     var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = {

@@ -30,6 +30,8 @@ actor DeviceLoop {
     var customModules: [String: any CustomSampleModule] = [:]
     var customRuns: [String: CustomRun] = [:]
     var lastCustomRun: UInt64 = 0
+    /// A call of a custom module ended.
+    let customEnd = AsyncEvent()
 
     var beacons: BeaconScheduleStateMachine
     /// The last beacon was asked for.
@@ -101,6 +103,23 @@ actor DeviceLoop {
         for run in customRuns.values { run.task.cancel() }
         for caller in callers.values { caller.resume(returning: .failure(Self.stopped)) }
         callers = [:]
+    }
+
+    /// Samples all modules besides the schedule. Custom modules that take longer than the limit are not waited for.
+    func sampleNow(customLimit: Duration) async {
+        let now = core.clock.now()
+        for module in plan.intervals.keys.sorted() {
+            switch module {
+            case .builtIn(let name): await sample(name, at: now)
+            case .custom(let name): startCustom(name, at: now)
+            }
+        }
+        let deadline = now.timeSinceBoot + UInt64(customLimit.wholeMicroseconds)
+        while !customRuns.isEmpty {
+            let time = core.clock.now().timeSinceBoot
+            guard time < deadline, !Task.isCancelled else { return }
+            await customEnd.wait(for: .microseconds(Int64(clamping: deadline - time)), clock: sleeper)
+        }
     }
 
     private func sample(_ name: SampleModuleName, at stamp: RecordStamp) async {
@@ -213,6 +232,7 @@ extension DeviceLoop {
         _ name: String, _ number: UInt64, _ result: Result<[SampleMeasurement], any Error>, at stamp: RecordStamp
     ) async {
         guard let run = customRuns[name], run.number == number else { return }
+        defer { customEnd.signal() }
         customRuns[name] = nil
         measured(name, since: stamp)
         guard !run.isOverdue, !hasEnded else { return }

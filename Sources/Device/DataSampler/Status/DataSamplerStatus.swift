@@ -152,6 +152,15 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var lost: UInt64
     }
 
+    /// The connection to logind, which tells of unlocks, sleep and shutdown, and who uses the machine.
+    public struct Logind: Codable, Equatable, Sendable {
+        /// Whether it is connected.
+        public var connected: Bool
+        /// While it is not connected: why. While it is: why sleep and shutdown do not wait for a last sample; `nil` if
+        /// they do.
+        public var reason: String?
+    }
+
     /// Whether a data sampler runs. `false`: this is the content of its directory.
     public var running: Bool
     /// The library's version.
@@ -212,6 +221,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var queueFailure: String?
     /// The last salvages of the queue's file, oldest first; `nil` from an older agent.
     public var salvages: [Salvage]?
+    /// `nil` if logind is not followed, or from an older agent.
+    public var logind: Logind?
 }
 
 /// Where every record is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream. `Codable`

@@ -42,7 +42,8 @@ extension SamplerCore {
             queueBytes: queue.fileBytes,
             freeBytes: queue.freeBytes, quarantined: queue.quarantinedRecords, queueFailure: queue.failure,
             salvages: queue.ended.compactMap { ended in ended.salvage.map { Self.salvage($0, at: ended.endedWallTime) }
-            })
+            },
+            logind: run?.logind)
         status.holding = holding(status) + (transmitter.map(Self.blocked) ?? [])
         return status
     }
