@@ -70,8 +70,8 @@ extension CollectorClient {
         return result
     }
 
-    /// An empty answer may mean that the collector has no logs of the scope's device, or does not know it: throws in the
-    /// second case.
+    /// An empty answer may mean that the collector has no logs of the scope's device, or that it does not know the
+    /// device: throws in the second case.
     package func requireDevice(_ scope: LogScope) async throws(CollectorClientError) {
         struct Known: Decodable {}
         guard let device = scope.device else { return }

@@ -52,8 +52,8 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// The newest segment of a kind and of the application that can be continued and that nobody holds. It is locked. Also returns the
-    /// position of its last line.
+    /// The newest segment of a kind and of the application that can be continued and that nobody holds. It is locked.
+    /// Also returns the position of its last line.
     func resume(_ kind: SegmentName.Kind, maximumBytes: Int) throws(LogStoreError) -> (
         segment: ActiveSegment, position: UInt64
     )? {
