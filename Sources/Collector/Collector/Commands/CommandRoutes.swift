@@ -195,6 +195,7 @@ extension CommandArguments {
             durationSeconds = Int(change.durationSeconds)
             application = change.application.isEmpty ? nil : change.application
         case .wipe(let wipe): reason = wipe.reason.isEmpty ? nil : wipe.reason
+        case .enterpriseWipe(let wipe): reason = wipe.reason.isEmpty ? nil : wipe.reason
         }
     }
 }

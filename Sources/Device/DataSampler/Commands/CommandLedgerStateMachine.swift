@@ -141,7 +141,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         case .requestLogs(let request):
             if let objection = LogRequest.objection(to: request) { return (.failed, objection) }
             return (.received, "")
-        case nil: return (.unsupported, "this version does not know the command: update it")
+        case .enterpriseWipe, nil: return (.unsupported, "this version does not know the command: update it")
         case .changeLogLevel(let change):
             guard (WireLogLevel.error.rawValue...WireLogLevel.verbose.rawValue).contains(change.level.rawValue),
                 (1...604_800).contains(change.durationSeconds)

@@ -209,7 +209,7 @@ actor CommandRunner {
             case .requestLogs(let request):
                 try await actions.requestLogs(command: entry.id, request)
                 return nil
-            case nil: return (.unsupported, "this version does not know the command")
+            case .enterpriseWipe, nil: return (.unsupported, "this version does not know the command")
             }
             return (.done, "")
         } catch {

@@ -2329,6 +2329,14 @@ package nonisolated struct WireCommand: Sendable {
     set {action = .wipe(newValue)}
   }
 
+  package var enterpriseWipe: WireEnterpriseWipe {
+    get {
+      if case .enterpriseWipe(let v)? = action {return v}
+      return WireEnterpriseWipe()
+    }
+    set {action = .enterpriseWipe(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -2339,6 +2347,7 @@ package nonisolated struct WireCommand: Sendable {
     case reloadProfile(WireReloadProfile)
     case changeLogLevel(WireChangeLogLevel)
     case wipe(WireWipe)
+    case enterpriseWipe(WireEnterpriseWipe)
 
   }
 
@@ -2498,7 +2507,22 @@ package nonisolated struct WireChangeLogLevel: Sendable {
   package init() {}
 }
 
+/// Clear data: records, logs and kept state are erased, and the device stays enrolled.
 package nonisolated struct WireWipe: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var reason: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// As Wipe, and the enrollment ends: profile, payload and credential are erased too. An action of its own and no field of
+/// Wipe: a device that does not know it answers `unsupported`, and does not clear its data and stay enrolled.
+package nonisolated struct WireEnterpriseWipe: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
@@ -4534,6 +4558,14 @@ package nonisolated struct WireControlRequest: Sendable {
     set {action = .logUploads(newValue)}
   }
 
+  package var unenrollWithWipe: WireControlUnenrollWithWipe {
+    get {
+      if case .unenrollWithWipe(let v)? = action {return v}
+      return WireControlUnenrollWithWipe()
+    }
+    set {action = .unenrollWithWipe(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -4553,6 +4585,7 @@ package nonisolated struct WireControlRequest: Sendable {
     case log(WireControlLog)
     case sendLogs(WireControlSendLogs)
     case logUploads(WireControlLogUploads)
+    case unenrollWithWipe(WireControlUnenrollWithWipe)
 
   }
 
@@ -4709,6 +4742,19 @@ package nonisolated struct WireControlUnenroll: Sendable {
 }
 
 package nonisolated struct WireControlWipe: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var reason: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// An action of its own: an agent that does not know it refuses, and does not leave its data behind.
+package nonisolated struct WireControlUnenrollWithWipe: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
@@ -6890,7 +6936,7 @@ nonisolated extension WireDeviceInformation: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension WireCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Command"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}expires\0\u{3}enrollment_id\0\u{4}\u{7}request_logs\0\u{1}cancel\0\u{3}send_beacon\0\u{3}query_device_information\0\u{3}reload_profile\0\u{3}change_log_level\0\u{1}wipe\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}expires\0\u{3}enrollment_id\0\u{4}\u{7}request_logs\0\u{1}cancel\0\u{3}send_beacon\0\u{3}query_device_information\0\u{3}reload_profile\0\u{3}change_log_level\0\u{1}wipe\0\u{3}enterprise_wipe\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6992,6 +7038,19 @@ nonisolated extension WireCommand: SwiftProtobuf.Message, SwiftProtobuf._Message
           self.action = .wipe(v)
         }
       }()
+      case 17: try {
+        var v: WireEnterpriseWipe?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .enterpriseWipe(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .enterpriseWipe(v)
+        }
+      }()
       default: break
       }
     }
@@ -7039,6 +7098,10 @@ nonisolated extension WireCommand: SwiftProtobuf.Message, SwiftProtobuf._Message
     case .wipe?: try {
       guard case .wipe(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
+    case .enterpriseWipe?: try {
+      guard case .enterpriseWipe(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
     }()
     case nil: break
     }
@@ -7294,6 +7357,36 @@ nonisolated extension WireWipe: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
   }
 
   package static func ==(lhs: WireWipe, rhs: WireWipe) -> Bool {
+    if lhs.reason != rhs.reason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireEnterpriseWipe: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".EnterpriseWipe"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reason\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.reason) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.reason.isEmpty {
+      try visitor.visitSingularStringField(value: self.reason, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireEnterpriseWipe, rhs: WireEnterpriseWipe) -> Bool {
     if lhs.reason != rhs.reason {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -10077,7 +10170,7 @@ nonisolated extension WireCompleteUpload: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{4}\u{4}unenroll_with_wipe\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10293,6 +10386,19 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
           self.action = .logUploads(v)
         }
       }()
+      case 20: try {
+        var v: WireControlUnenrollWithWipe?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .unenrollWithWipe(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .unenrollWithWipe(v)
+        }
+      }()
       default: break
       }
     }
@@ -10367,6 +10473,10 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
     case .logUploads?: try {
       guard case .logUploads(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
+    case .unenrollWithWipe?: try {
+      guard case .unenrollWithWipe(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
     }()
     case nil: break
     }
@@ -10579,6 +10689,36 @@ nonisolated extension WireControlWipe: SwiftProtobuf.Message, SwiftProtobuf._Mes
   }
 
   package static func ==(lhs: WireControlWipe, rhs: WireControlWipe) -> Bool {
+    if lhs.reason != rhs.reason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlUnenrollWithWipe: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlUnenrollWithWipe"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reason\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.reason) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.reason.isEmpty {
+      try visitor.visitSingularStringField(value: self.reason, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlUnenrollWithWipe, rhs: WireControlUnenrollWithWipe) -> Bool {
     if lhs.reason != rhs.reason {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true

@@ -56,6 +56,7 @@ extension WireCommand.OneOf_Action {
         case .reloadProfile: "reload-profile"
         case .changeLogLevel: "change-log-level"
         case .wipe: "wipe"
+        case .enterpriseWipe: "enterprise-wipe"
         }
     }
 }
