@@ -59,9 +59,17 @@ import WireModel
             leaving.transmission.heldStreams == [.event: .paused, .sample: .paused]
                 && leaving.transmission.areLogsPaused)
         #expect(leaving.beaconInterval == nil && leaving.samples.intervals.isEmpty)
+        #expect(leaving.logLevel == nil && leaving.transmission.isLeaving && !plan(policy()).transmission.isLeaving)
         let wiping = plan(policy()) { $0.isWiping = true }
         #expect(wiping.transmission.heldStreams.isEmpty && wiping.transmission.areLogsPaused)
         #expect(wiping.logLevels.level(of: "") == nil, "no line is written while the store is erased")
+    }
+
+    @Test func `When the enrollment ends, the profile's settings end too`() {
+        var policy = policy()
+        #expect(policy.settings.profileChecked)
+        #expect(take(&policy, .profileErased(nil)).count == 1)
+        #expect(!policy.settings.profileChecked && policy.settings.profileRevision == 0)
     }
 
     @Test func `While a decision on consent is carried out the stricter of two holds`() {

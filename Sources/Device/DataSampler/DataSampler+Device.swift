@@ -145,7 +145,13 @@ extension DataSampler {
     ///   continues by itself, also after a restart.
     /// - Throws: `notAllowed` if the device is not enrolled, `storage`, `notRunning`.
     public func unenroll() async throws(DataSamplerError) -> Bool {
-        try await (try running()).parts.leaving.unenroll(within: .seconds(10))
+        let running = try running()
+        guard (try? running.core.identity.load()) != nil else {
+            throw DataSamplerError(.notAllowed, "this device is not enrolled: there is nothing to end")
+        }
+        let leaving = running.parts.leaving
+        try await leaving.begin()
+        return await leaving.finish(within: .seconds(10))
     }
 }
 

@@ -224,6 +224,13 @@ public final class DataSampler: Service {
         let (logRequests, uploader) = try logCarriers(core, transmitter, events, logs)
         let profiles = ProfileKeeper(core: core, transmitter: transmitter, events: events, roll: environment.roll)
         let delivery = DeliveryWatch(core: core, transmitter: transmitter, sleeper: environment.sleeper)
+        let leaving = LeaveKeeper(
+            core: core, transmitter: transmitter, events: events, sleeper: environment.sleeper
+        ) { () async throws(DataSamplerError) in
+            await logRequests.cancelAll()
+            await uploader.cancelAll()
+            try await profiles.erase(keepsProtection: false)
+        }
         let wipes = WipeKeeper(
             core: core, events: events,
             announce: {
@@ -242,7 +249,6 @@ public final class DataSampler: Service {
             actions: DeviceActions(
                 core: core, events: events, loop: loop, transmitter: transmitter, profiles: profiles, wipes: wipes,
                 logRequests: logRequests, traces: traces), events: events, logger: logger)
-        let leaving = LeaveKeeper(core: core, transmitter: transmitter, events: events, sleeper: environment.sleeper)
         try await leaving.resume()
         try await wipes.resume { command in ledger.machine.isOpen(command) }
         core.analytics.launched()

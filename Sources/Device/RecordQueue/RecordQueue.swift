@@ -243,10 +243,12 @@ extension RecordQueue {
         if end == .wiped { try await finishWipe() } else { try await advanceEnded() }
     }
 
-    /// Erases what `endEpoch(.wiped)` abandoned, and scrubs the file. For a wipe that threw or was interrupted. Does
-    /// nothing if it is complete, whatever waits by now.
+    /// Erases what `endEpoch(.wiped)` abandoned, and scrubs the file; former copies of files go too. Removes corrupt
+    /// files that were kept, since they hold the same. For a wipe that threw or was interrupted, and for an enrollment
+    /// that ends. Waiting records stay. May be repeated.
     package func finishWipe() async throws(QueueError) {
         try await advanceEnded()
+        try await run { try SalvageFiles(directory: $0.directory).eraseKept() }
         do throws(QueueError) {
             try await run { try $0.scrub() }
         } catch {

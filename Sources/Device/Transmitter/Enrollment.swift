@@ -70,7 +70,8 @@ package protocol EnrollmentStore: Sendable {
     /// Returns when the enrollment is on synced disk. Completes the request that led to it, so the next request gets a
     /// new id.
     func save(_ enrollment: Enrollment) throws
-    /// Forgets the credential and keeps the device id. Returns when that is on synced disk.
+    /// Forgets the credential, its copies included, and keeps the device id. Returns when that is on synced disk. May
+    /// be repeated.
     func unenroll() throws
     /// The token from flag, file or environment. `nil` if there is none, or only the one that the device had when it
     /// was unenrolled.

@@ -49,11 +49,15 @@ extension Transmitter {
                 return .goOn
             }
         }
+        published.withLock { $0.refusal = "it does not know the credential any more" }
         if let granted { return await keep(granted) }
         return await enroll(as: .again(current), clonedFrom: nil)
     }
 
     private func enroll(as role: EnrollmentRole, clonedFrom: DeviceID?) async -> TransmitterStateMachine.Action {
+        guard !settings.isLeaving else {
+            return machine.enrollmentRefused("this device is being unenrolled, so it does not enroll again")
+        }
         let token: String
         var request: WireEnrollRequest
         do {
@@ -252,21 +256,24 @@ extension Transmitter {
 
     /// Unenrolls: tells the collector, then forgets the credential. The device id stays in the identity file, and a
     /// restart does not enroll again with the present token. The caller decides about the queue.
-    /// - Returns: `.empty` or `.success` when done, also if the collector no longer knew this device. After any other
-    ///   answer nothing has changed.
-    package func unenroll() async -> CollectorAnswer { await inTurn { await self.leave() } }
+    /// - Parameter isForced: forgets the credential also if the collector cannot be told.
+    /// - Returns: `.empty` when done, also if the collector no longer knew this device. After any other answer nothing
+    ///   has changed.
+    package func unenroll(isForced: Bool = false) async -> CollectorAnswer {
+        await inTurn { await self.leave(isForced: isForced) }
+    }
 
-    private func leave() async -> CollectorAnswer {
+    private func leave(isForced: Bool) async -> CollectorAnswer {
         if enrollment == nil, case .enrolled(let stored)? = try? enrollments.state() { enrollment = stored }
         guard let leaving = enrollment else { return .notEnrolled("the device is not enrolled") }
         let answer = await send(
             .post, WireNames.unenrollPath, body: nil, bearer: leaving.credential, expected: leaving.collectorID)
         switch answer {
         case .success, .empty, .credentialRefused, .forbidden: break
-        default: return answer
+        default: guard isForced else { return answer }
         }
         do { try enrollments.unenroll() } catch {
-            return .unreachable("the collector has unenrolled the device, but that cannot be stored: \(error)")
+            return .unreachable("the end of the enrollment cannot be stored: \(error)")
         }
         enrollment = nil
         granted = nil

@@ -50,6 +50,7 @@ extension Transmitter {
                 reached(source)
                 certificate.answered()
                 if answer.isSuccess { succeeded() }
+                if expected != nil, case .forbidden(let why) = answer { published.withLock { $0.refusal = why } }
             }
             return answer
         } catch {
@@ -66,7 +67,10 @@ extension Transmitter {
 
     /// A request succeeded. If sending is on hold, the reason may be gone.
     private func succeeded() {
-        published.withLock { $0.lastSuccess = clock.now().wallTime }
+        published.withLock {
+            $0.lastSuccess = clock.now().wallTime
+            $0.refusal = nil
+        }
         isForbidden = false
         timer.endHold()
     }

@@ -207,8 +207,10 @@ package actor Transmitter {
                 return .over(decision.isLookedAtAgain ? .waiting(Self.gateLook) : .finished)
             }
             guard let enrollment else { return try await perform(await enrollIfNeeded()) }
-            if await renewCertificateIfDue() { return .goOn }
-            if await renewCredentialIfDue() { return .goOn }
+            if !settings.isLeaving {
+                if await renewCertificateIfDue() { return .goOn }
+                if await renewCredentialIfDue() { return .goOn }
+            }
             if let action = try await settleEpochs(enrollment) { return try await perform(action) }
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)

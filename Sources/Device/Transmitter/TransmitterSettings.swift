@@ -28,6 +28,9 @@ package struct TransmitterSettings: Equatable, Sendable {
     /// SHA-256 of subject public key infos, 32 bytes each. The collector's key must match one of them. Empty: any
     /// certificate from a trusted authority.
     package var pins: [Data] = []
+    /// The enrollment ends. Nothing renews it: the device asks for no credential and no certificate, and does not
+    /// enroll.
+    package var isLeaving = false
     /// The age at which the device requests a new credential; `nil` for never.
     package var credentialLifetime: Duration? = TransmitterSettings.defaultCredentialLifetime
     /// The factor by which intervals are lengthened to keep a budget. At least 1; other values count as 1.

@@ -25,6 +25,8 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     package var lastSuccess: Int64?
     /// Whether the last attempt reached the collector, whatever its answer; `nil` before the first attempt.
     package var reached: Bool?
+    /// Why the collector rejects this device or its credential; `nil` since the last request that succeeded.
+    package var refusal: String?
     package var lastFailure: Int64?
     package var lastFailureReason: String?
     /// Since when nobody, or somebody else, answers; `nil` while the collector is reached.

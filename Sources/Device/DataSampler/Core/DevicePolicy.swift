@@ -82,6 +82,7 @@ struct DevicePolicy: Sendable {
             guard !self.settings.profileChecked, !settings.analyticsEnabled else { return [] }
             return [.refuseEarlyEvents(settings)]
         case .profileArrived(let profile): self.profile = profile
+        case .profileErased(let rest): profile = rest
         case .configurationRead(let configuration): local = configuration
         case .beaconScheduleAsked(every: let seconds):
             calls.beacons = seconds.map { .every($0) } ?? .stopped
@@ -196,7 +197,7 @@ struct DevicePolicy: Sendable {
             logLevels: LogLevels(
                 settings: DeviceSettings.resolve(local: local, profile: profile).logging, command: logLevelWish,
                 captures: captures,
-                isStopped: gate.isWiping || gate.isUnenrolled || isDisabled || isConsentDenied),
+                isStopped: gate.isWiping || gate.isLeaving || gate.isUnenrolled || isDisabled || isConsentDenied),
             transmission: transmission(settings, gate: gate, awaits: awaits, pins: pins(settings.pins)))
     }
 
@@ -213,6 +214,7 @@ struct DevicePolicy: Sendable {
         result.pins = pins
         result.credentialLifetime = settings.credentialLifetime
         result.slowdown = slowdown
+        result.isLeaving = gate.isLeaving
         result.logsOverWiFiOnly = settings.logging.wifiOnly
         let isPaused = settings.telemetryDisabled || isSuspended || gate.isUnenrolled
         result.areLogsPaused = isPaused || isDoNotDisturb || gate.isLeaving || gate.isWiping

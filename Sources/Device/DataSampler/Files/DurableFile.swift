@@ -39,6 +39,15 @@ struct DurableFile: Sendable {
         }
     }
 
+    /// Removes what a crash or damage left beside the file.
+    func removeLeftovers() throws(DataSamplerError) {
+        try naming { () throws(FileError) in
+            try Files<FileError>.remove("\(path).new")
+            try Files<FileError>.remove("\(path).damaged")
+            try Files<FileError>.syncDirectory(of: path)
+        }
+    }
+
     /// Renames a damaged file to `<name>.damaged`, over an earlier one, so that somebody can look at it.
     func keepAsDamaged() throws(DataSamplerError) {
         try naming { () throws(FileError) in

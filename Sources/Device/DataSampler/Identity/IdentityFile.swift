@@ -126,6 +126,9 @@ struct IdentityFile: Sendable {
     /// Renames a damaged file to `identity.damaged`.
     func keepAsDamaged() throws(DataSamplerError) { try file.keepAsDamaged() }
 
+    /// Removes former contents that a crash or damage left under other names.
+    func removeLeftovers() throws(DataSamplerError) { try file.removeLeftovers() }
+
     static func bytes(_ content: Content) throws(DataSamplerError) -> Data {
         var form: Form
         switch content {

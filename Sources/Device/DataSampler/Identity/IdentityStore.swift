@@ -76,8 +76,19 @@ final class IdentityStore: EnrollmentStore {
 
     func unenroll() throws {
         try access.withLock { isCopyKept in
-            guard case .enrolled(let enrollment, _)? = try content(&isCopyKept) else { return }
-            try save(.unenrolled(enrollment.deviceID, tokenDigest: configuredToken.map(Self.digest)), &isCopyKept)
+            let end: IdentityFile.Content
+            switch try content(&isCopyKept) {
+            case nil: return
+            case .enrolled(let enrollment, _):
+                end = .unenrolled(enrollment.deviceID, tokenDigest: configuredToken.map(Self.digest))
+            // A crash may have come before the rest of this.
+            case .unenrolled(let device, let tokenDigest): end = .unenrolled(device, tokenDigest: tokenDigest)
+            }
+            try file.save(end)
+            // Unlike another change, this one is not complete without the copy, which holds the credential.
+            try queue?.keepCopy(try IdentityFile.bytes(end), of: .identity)
+            isCopyKept = true
+            try file.removeLeftovers()
             try enrolling.finish()
         }
     }

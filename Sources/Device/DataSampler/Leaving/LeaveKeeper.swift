@@ -3,10 +3,18 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// Unenrolls this device. A crash or an unreachable collector only delays it.
+/// Ends the enrollment of this device. A crash or an unreachable collector only delays it.
 ///
-/// The steps: store the note on synced disk; stop recording; record and send the last beacon; count the rest as
-/// `unenrolled` and close the epoch; tell the collector; write it into the identity file; remove the note.
+///     note stored ─► last beacon ─► status sent ─► epoch ended ─► epochs closed ─► collector told ──┐
+///                    └──────────── left out if the collector cannot be told ───────────┘            │
+///                       note removed ◄── rest of the enrollment erased ◄── credential erased ◄──────┘
+///
+/// The note is on synced disk before the first step. It tells which step comes next, and every step may be repeated. So
+/// the next start goes on where a crash came. The credential is erased before the rest, so the rest of the procedure
+/// needs no collector.
+///
+/// The collector cannot be told if it rejects the device, because it was revoked or deleted, if telemetry is switched
+/// off, or if the time of a wipe is over. Then what waits is counted as `unenrolled` on this side only.
 actor LeaveKeeper {
     enum Progress: Equatable, Sendable {
         case done
@@ -14,22 +22,30 @@ actor LeaveKeeper {
         case waiting(String)
     }
 
+    /// Erases what others keep of the enrollment: profile, requests for logs and uploads. May be repeated.
+    typealias EraseParts = @Sendable () async throws(DataSamplerError) -> Void
+
     private let file: StateFile<LeaveNote>
     private let core: SamplerCore
     private let transmitter: Transmitter
     private let events: DeviceEvents
     private let sleeper: any Clock<Duration>
+    private let eraseParts: EraseParts
     private var note: LeaveNote?
     /// A step awaits, and an actor admits other calls meanwhile. Two steps at once would record two last beacons.
     private let turnstile = AsyncMutex()
     private var attempts = 0
 
-    init(core: SamplerCore, transmitter: Transmitter, events: DeviceEvents, sleeper: any Clock<Duration>) {
+    init(
+        core: SamplerCore, transmitter: Transmitter, events: DeviceEvents, sleeper: any Clock<Duration>,
+        eraseParts: @escaping EraseParts
+    ) {
         file = LeaveNote.file(in: core.configuration.directory)
         self.core = core
         self.transmitter = transmitter
         self.events = events
         self.sleeper = sleeper
+        self.eraseParts = eraseParts
     }
 
     /// Finds what an earlier run began. A damaged note still shows that somebody decided it. Then each step is
@@ -56,18 +72,27 @@ actor LeaveKeeper {
         return Self.pause(after: attempts - 1)
     }
 
-    /// Unenrolls this device; from now on nothing else is recorded, whatever happens.
-    /// - Returns: whether it is over; `false`: it was not within the limit, and goes on by itself.
-    func unenroll(within limit: Duration) async throws(DataSamplerError) -> Bool {
-        guard (try? core.identity.load()) != nil else {
-            throw DataSamplerError(.notAllowed, "this device is not enrolled: there is nothing to end")
+    /// Decides it: stores the note on synced disk. From now on only the last beacon is recorded, whatever happens. The
+    /// caller reports the changed gate, so that nothing enrolls any more, and then wakes the job.
+    ///
+    /// - Parameter deadline: of a wipe that ends the enrollment, on the queue's clock: then the credential is erased
+    ///   although the collector was not told. `nil`: it stays until the collector was told.
+    func begin(by deadline: Int64? = nil) async throws(DataSamplerError) {
+        guard await turnstile.enter() else {
+            throw DataSamplerError(.wipePending, "the attempt was cancelled: try again")
         }
-        if note == nil {
-            let new = LeaveNote(noted: core.clock.now().wallTime)
-            try file.save(new)
-            note = new
+        defer { turnstile.leave() }
+        // A wipe erased what an unenrollment under way had recorded, so that one begins again.
+        if note == nil || (deadline != nil && note?.deadline == nil) {
+            try keep(LeaveNote(noted: core.clock.now().wallTime, deadline: deadline))
+            attempts = 0
         }
         core.changeGate { $0.isLeaving = true }
+    }
+
+    /// Goes on with what has begun, for a bounded time.
+    /// - Returns: whether it is over; `false`: it goes on by itself.
+    func finish(within limit: Duration) async -> Bool {
         await events.report(.gateChanged)
         events.wake(.unenrollment)
         let deadline = core.clock.now().timeSinceBoot + limit.wholeMicroseconds
@@ -93,15 +118,21 @@ actor LeaveKeeper {
         guard await turnstile.enter() else { return .waiting("the attempt was cancelled") }
         defer { turnstile.leave() }
         guard var note else { return .done }
+        if let deadline = note.deadline, deadline > core.queueTime + LeaveNote.greatestWait {
+            // The queue's clock began anew with a new file.
+            note.deadline = core.queueTime + LeaveNote.greatestWait
+            try keep(note)
+        }
+        let obstacle = obstacle(to: note)
         do {
-            if !note.beaconRecorded {
+            if obstacle == nil, !note.beaconRecorded {
                 _ = try await core.recordBeacon(.unenroll, nextBeaconSeconds: 0)
                 note.beaconRecorded = true
                 try keep(note)
             }
             if !note.epochEnded {
                 let waiting = try await core.queue.status().streams[.status]?.waiting ?? 0
-                guard waiting == 0 else {
+                guard waiting == 0 || obstacle != nil else {
                     transmitter.transmitNow()
                     return .waiting("\(waiting) status records, including the last beacon, must be sent first")
                 }
@@ -109,7 +140,7 @@ actor LeaveKeeper {
                 note.epochEnded = true
                 try keep(note)
             }
-            guard !core.queue.hasEpochToClose else {
+            guard !core.queue.hasEpochToClose || obstacle != nil else {
                 transmitter.transmitNow()
                 return .waiting("the collector must first be told how the epoch ended")
             }
@@ -120,12 +151,14 @@ actor LeaveKeeper {
         } catch {
             throw DataSamplerError(.queue, "\(error)", cause: error)
         }
-        switch await transmitter.unenroll() {
+        if let obstacle {
+            core.logger.warning("the last records are not sent", metadata: ["reason": "\(obstacle)"])
+        }
+        switch await transmitter.unenroll(isForced: obstacle != nil) {
         case .success, .empty, .notEnrolled: break
         case let answer: return .waiting("the collector could not be told: \(answer)")
         }
-        // Nothing of this device is left in the queue, so it belongs to whoever enrolls next.
-        do throws(QueueError) { try await core.queue.rebind(to: nil) } catch { throw DataSamplerError(error) }
+        try await core.eraseEnrollment(parts: eraseParts)
         try file.file.remove()
         self.note = nil
         core.changeGate { gate in
@@ -137,6 +170,15 @@ actor LeaveKeeper {
         return .done
     }
 
+    /// Why records cannot reach the collector any more; `nil`: they can, sooner or later.
+    private func obstacle(to note: LeaveNote) -> String? {
+        if (try? core.identity.load()) == nil { return "the credential is erased" }
+        if core.settings.telemetryDisabled { return "telemetry is switched off" }
+        if let refusal = transmitter.status.refusal { return "the collector refuses this device: \(refusal)" }
+        guard let deadline = note.deadline, deadline <= core.queueTime else { return nil }
+        return "the collector was not reached within 24 h of the wipe"
+    }
+
     private func keep(_ note: LeaveNote) throws(DataSamplerError) {
         try file.save(note)
         self.note = note
@@ -146,6 +188,8 @@ actor LeaveKeeper {
 /// `<data>/leaving.json`: the progress of this device's unenrollment. The identity file shows when it is complete.
 struct LeaveNote: KeptState, Equatable {
     static let fileName = "leaving.json"
+    /// Of a wipe that ends the enrollment: how long its result waits for the collector. 24 h in microseconds.
+    static let greatestWait: Int64 = 86_400 * 1_000_000
 
     /// Wall clock in microseconds since 1970.
     var noted: Int64
@@ -153,4 +197,6 @@ struct LeaveNote: KeptState, Equatable {
     var beaconRecorded = false
     /// The rest is counted as `unenrolled`.
     var epochEnded = false
+    /// When the credential is erased although nobody could be told, on the queue's clock; `nil`: never.
+    var deadline: Int64?
 }

@@ -55,6 +55,9 @@ actor LogRequests {
         await followCapture()
     }
 
+    /// Cancels all requests.
+    func cancelAll() async { for entry in ledger.entries { await cancel(command: entry.command) } }
+
     /// Uploads the present lines for a program of this device.
     ///
     /// - Returns: ids of the uploads; empty if no line was found.

@@ -210,10 +210,12 @@ package struct OfflineLogs {
         }
     }
 
-    /// A wipe is under way, the device was unenrolled, or consent is denied. An unreadable note of a wipe counts.
+    /// A wipe or an unenrollment is under way, the device was unenrolled, or consent is denied. An unreadable note
+    /// counts.
     private static func isStopped(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) -> Bool {
         let directory = configuration.directory
         do { if try WipeNote.file(in: directory).load() != nil { return true } } catch { return true }
+        do { if try LeaveNote.file(in: directory).load() != nil { return true } } catch { return true }
         // Where somebody holds the queue, or it cannot be read, the file alone tells.
         let copy = (try? RecordQueue.copy(of: .consent, inDirectory: directory)) ?? nil
         let decided = try ConsentStore(directory: directory).decided(copy: copy)

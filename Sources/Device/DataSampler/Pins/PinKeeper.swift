@@ -63,6 +63,16 @@ final class PinKeeper: Sendable {
         change { $0.policy.mismatched($0.profile, allowedSeconds: $0.allowedSeconds, now: now) }
     }
 
+    /// The enrollment to which the pins belong has ended. May be repeated.
+    func erase() throws(DataSamplerError) {
+        try state.withLock { state throws(DataSamplerError) in
+            state.policy = PinPolicy()
+            state.saved = state.policy
+            try file.file.remove()
+            try file.file.removeLeftovers()
+        }
+    }
+
     /// The changes since the last call, for those who report them.
     func takeChanges() -> [PinChange] {
         state.withLock { state in

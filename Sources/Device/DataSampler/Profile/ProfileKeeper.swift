@@ -39,6 +39,8 @@ actor ProfileKeeper {
     private var stored: StoredProfile?
     private var waiting: [CheckedContinuation<Outcome, Never>] = []
     private var hasEnded = false
+    /// The enrollment ends, so what still arrives is not kept.
+    private var isErased = false
     private var isDisabled: Bool
     private(set) var report = Report()
 
@@ -72,6 +74,10 @@ actor ProfileKeeper {
     /// - Returns: how long nothing is to be done, unless something wakes it.
     func round() async -> Duration {
         while !Task.isCancelled {
+            guard !isLeaving else {
+                finish(.failed("this device is being unenrolled"))
+                return .seconds(86_400)
+            }
             let now = now
             guard
                 policy.noticed(newest: newest.withLock { $0 }, running: report.revision, now: now)
@@ -89,6 +95,30 @@ actor ProfileKeeper {
     }
 
     private var now: UInt64 { core.clock.now().timeSinceBoot }
+
+    private var isLeaving: Bool { isErased || core.gate.isLeaving }
+
+    /// The enrollment ends: erases the profile, and fetches and keeps none any more. May be repeated.
+    ///
+    /// - Parameter keepsProtection: keeps what still protects the last records of the device and how they are sent.
+    func erase(keepsProtection: Bool) throws(DataSamplerError) {
+        isErased = true
+        let profile = keepsProtection ? stored.flatMap { try? $0.validProfile().protection } : nil
+        if let profile {
+            let new = StoredProfile(
+                revision: profile.revision, etag: "", audience: "", fetched: stored?.fetched ?? 0,
+                profile: profile.encoded)
+            try file.save(new)
+            stored = new
+        } else {
+            try file.file.remove()
+            stored = nil
+        }
+        try file.file.removeLeftovers()
+        report = Report(revision: profile?.revision ?? 0)
+        events.post(.profileErased(profile))
+        events.wake(.profile)
+    }
 
     private func finish(_ outcome: Outcome) {
         for caller in waiting { caller.resume(returning: outcome) }
@@ -190,6 +220,7 @@ actor ProfileKeeper {
             }
             return (.refused(why), .refused(revision: profile.revision))
         }
+        guard !isLeaving else { return (.failed("this device is being unenrolled"), .failed(after: nil)) }
         // Before it is kept: a restart in between must not find its pins unchecked.
         if core.pins.arrived(profile.certificatePins, revision: profile.revision, key: transmitter.serverKey) {
             events.post(.pinsChanged)
@@ -198,6 +229,7 @@ actor ProfileKeeper {
         guard await events.report(.profileArriving(profile)) else {
             return (.failed("the sampler stops"), .failed(after: nil))
         }
+        guard !isErased else { return (.failed("this device is being unenrolled"), .failed(after: nil)) }
         let new = StoredProfile(
             revision: profile.revision, etag: etag, audience: audience, fetched: core.clock.now().wallTime,
             profile: body)
@@ -215,6 +247,22 @@ actor ProfileKeeper {
         core.notices.post(
             .profileApplied, "profile revision \(profile.revision) is applied", ["revision": "\(profile.revision)"])
         return (.applied(revision: profile.revision), .current(revision: profile.revision))
+    }
+}
+
+extension WireProfile {
+    /// What stays in force until an enrollment that a wipe ends is over: certificate pins, privacy, transmission rules
+    /// and switches. Without the key, privacy drops what it would hash.
+    var protection: WireProfile {
+        var kept = WireProfile()
+        kept.revision = revision
+        kept.privacy = privacy
+        kept.transmission = transmission
+        kept.certificatePins = certificatePins
+        if hasOfflineTimeAllowedSeconds { kept.offlineTimeAllowedSeconds = offlineTimeAllowedSeconds }
+        if hasTelemetryDisabled { kept.telemetryDisabled = telemetryDisabled }
+        if hasTest { kept.test = test }
+        return kept
     }
 }
 

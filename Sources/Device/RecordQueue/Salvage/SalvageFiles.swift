@@ -99,11 +99,22 @@ struct SalvageFiles {
     }
 
     private func remove(_ name: String) {
-        for file in [QueueFile.databaseName, "\(QueueFile.databaseName)-wal", QueueFile.markerName] {
-            unlink("\(directory)/\(name)/\(file)")
-        }
+        for file in Self.corruptNames { unlink("\(directory)/\(name)/\(file)") }
         rmdir("\(directory)/\(name)")
     }
+
+    /// Removes all corrupt files. A directory in which somebody put something else stays.
+    func eraseKept() throws(QueueError) {
+        let kept = kept
+        guard !kept.isEmpty else { return }
+        for name in kept {
+            for file in Self.corruptNames { try Files<QueueError>.remove("\(directory)/\(name)/\(file)") }
+            rmdir("\(directory)/\(name)")
+        }
+        try Files<QueueError>.sync(directory: directory)
+    }
+
+    private static let corruptNames = [QueueFile.databaseName, "\(QueueFile.databaseName)-wal", QueueFile.markerName]
 }
 
 extension RawPages {

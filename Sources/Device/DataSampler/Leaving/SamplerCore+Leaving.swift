@@ -1,0 +1,57 @@
+import RecordQueue
+import Transmitter
+import WireModel
+
+/// What ends here: wipes and unenrollments, as far as the core is concerned.
+extension SamplerCore {
+    /// A wipe: what is kept beside the queue and tells of the person or the program's use. Harmless twice.
+    func eraseKeptState() throws(DataSamplerError) {
+        try beacons.pushTokens.erase()
+        try analytics.erase()
+    }
+
+    /// Erases what is kept of the enrollment, and its traces in other files; disk-formats.md lists what stays. The
+    /// credential goes first. May be repeated.
+    func eraseEnrollment(parts: LeaveKeeper.EraseParts) async throws(DataSamplerError) {
+        do { try identity.unenroll() } catch {
+            throw (error as? DataSamplerError) ?? DataSamplerError(.identity, "\(error)", cause: error)
+        }
+        try await parts()
+        try pins.erase()
+        do throws(QueueError) {
+            // Nothing of this device is left in the queue, so it belongs to whoever enrolls next.
+            try await queue.rebind(to: nil)
+            try await queue.finishWipe()
+        } catch {
+            throw DataSamplerError(error)
+        }
+    }
+
+    /// Shuts the gate where this device was unenrolled and no other token enrolls it again.
+    ///
+    /// - Throws: `identity` where the file cannot be read or is damaged.
+    func honourUnenrollment() throws(DataSamplerError) {
+        do {
+            guard case .unenrolled = try identity.state(), try identity.enrollmentToken() == nil else { return }
+        } catch {
+            throw (error as? DataSamplerError) ?? DataSamplerError(.identity, "\(error)", cause: error)
+        }
+        changeGate { $0.isUnenrolled = true }
+    }
+
+    /// For whoever does not go on with it: shuts the gate where a wipe or an unenrollment was begun and not finished,
+    /// or this device was unenrolled. A note that is there and cannot be read counts; an identity that cannot be read
+    /// says nothing of either, status tells it.
+    func honourWhatIsUnderWay() {
+        func isNoted<Note>(_ file: StateFile<Note>) -> Bool {
+            do { return try file.load() != nil } catch { return true }
+        }
+        let isWiping = isNoted(WipeNote.file(in: configuration.directory))
+        let isLeaving = isNoted(LeaveNote.file(in: configuration.directory))
+        changeGate { gate in
+            gate.isWiping = isWiping
+            gate.isLeaving = isLeaving
+        }
+        try? honourUnenrollment()
+    }
+}
