@@ -51,8 +51,11 @@ import WireModel
 
     @Test func `A wipe of another enrollment, or of none, is refused and never run`() {
         for foreign in [Data(repeating: 8, count: 16), Data()] {
-            let machine = received([command(1, enrollment: foreign) { $0.wipe = .init() }])
-            #expect(machine.entries.map(\.state) == [.failed])
+            let machine = received([
+                command(1, enrollment: foreign) { $0.wipe = .init() },
+                command(2, enrollment: foreign) { $0.enterpriseWipe = .init() },
+            ])
+            #expect(machine.entries.map(\.state) == [.failed, .failed])
             #expect(machine.nextToRun(now: 0) == nil)
         }
         var machine = CommandLedgerStateMachine()
@@ -226,6 +229,16 @@ import WireModel
         #expect(machine.entries.count == CommandLedgerStateMachine.maximumEntries, "a repeat may be on its way")
         _ = machine.received([], enrollment: enrollment, serverTime: 0, now: 2 * 3_600_000_000)
         #expect(machine.entries.isEmpty)
+    }
+
+    @Test func `A command is owed until its end is reported`() {
+        var machine = received([command(1) { $0.enterpriseWipe = .init() }])
+        #expect(machine.isOwed(id(1)) && !machine.isOwed(id(2)))
+        machine.began(id(1))
+        machine.ended(id(1), .done, "", now: 0)
+        #expect(machine.isOwed(id(1)) && !machine.isOpen(id(1)))
+        machine.reported(id(1), .done, now: 0)
+        #expect(!machine.isOwed(id(1)))
     }
 
     @Test func `It is what it was after a restart`() throws {

@@ -24,7 +24,7 @@ import WireModel
         func changeLogLevel(_ level: LogLevelWish?) async {}
         func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {}
         func cancelLogs(command: Data) async {}
-        func wipe(command: Data, reason: String) async throws(DataSamplerError) {
+        func wipe(command: Data, reason: String, endsEnrollment: Bool) async throws(DataSamplerError) {
             wipes.add(1, ordering: .relaxed)
             pending.withLock { $0 = command }
         }

@@ -63,7 +63,7 @@ import WireModel
         let environment = SamplerBench.environment(bench.collector)
         let core = try await SamplerCore.open(
             SamplerBench.configuration(directory.path), environment: environment, logger: Logger(label: "test"))
-        let wipes = WipeKeeper(core: core, events: DeviceEvents()) {}
+        let wipes = WipeKeeper(core: core, events: DeviceEvents()) { _ in }
         // A directory under the temporary file's name keeps the note from being written.
         let obstacle = "\(directory.path)/\(WipeNote.fileName).new"
         try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: true)
@@ -117,7 +117,7 @@ import WireModel
                 NewRecord(stream: .event, kind: .event, stamp: core.clock.now(), body: secret))
         }
         let former = core.queue.epoch
-        var wipes = WipeKeeper(core: core, events: DeviceEvents()) {}
+        var wipes = WipeKeeper(core: core, events: DeviceEvents()) { _ in }
         try await wipes.begin(command: nil, reason: "test")
         let obstacle = Obstacle()
         try await core.queue.run { try obstacle.begin($0) }
@@ -130,7 +130,7 @@ import WireModel
         } else {
             await core.close()
             core = try await open()
-            wipes = WipeKeeper(core: core, events: DeviceEvents()) {}
+            wipes = WipeKeeper(core: core, events: DeviceEvents()) { _ in }
             try await wipes.resume { _ in true }
         }
         #expect(try core.queue.epoch == epoch && isErased(), "erased, and no epoch more")

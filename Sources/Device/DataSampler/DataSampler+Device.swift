@@ -124,7 +124,7 @@ extension DataSampler {
 
     // MARK: Leaving
 
-    /// Erases the data that this device keeps. Waiting records are counted as wiped and never sent, and new records go
+    /// Clears the data that this device keeps. Waiting records are counted as wiped and never sent, and new records go
     /// into a new epoch. Identity and profile stay. The wipe is complete on return. If the program ends before, the
     /// next start continues it.
     ///
@@ -138,19 +138,33 @@ extension DataSampler {
     }
 
     /// Ends this device's enrollment. A last beacon is sent, other waiting records are counted as unenrolled, and the
-    /// collector is told. Nothing is recorded or sent any more, also after a restart. A different enrollment token
-    /// enrolls the device again.
+    /// collector is told. Nothing is recorded or sent any more, also after a restart. Profile and credential are
+    /// erased; logs stay on disk. A different enrollment token enrolls the device again.
     ///
+    /// - Parameters:
+    ///   - withWipe: first erases everything as ``wipe(reason:)`` does, and the profile. The credential stays until the
+    ///     collector has the last beacon, for 24 hours at most.
+    ///   - reason: of the wipe; text for the log, without personal data.
     /// - Returns: whether it is complete. `false` means that the collector could not be told within ten seconds; it
     ///   continues by itself, also after a restart.
-    /// - Throws: `notAllowed` if the device is not enrolled, `storage`, `notRunning`.
-    public func unenroll() async throws(DataSamplerError) -> Bool {
+    /// - Throws: `notAllowed` if the device is not enrolled, `wipePending` without `withWipe` while a wipe is carried
+    ///   out, `storage`, `queue`, `queueFull`, `notRunning`. After an error, what has begun continues by itself.
+    public func unenroll(withWipe: Bool = false, reason: String = "") async throws(DataSamplerError) -> Bool {
         let running = try running()
         guard (try? running.core.identity.load()) != nil else {
             throw DataSamplerError(.notAllowed, "this device is not enrolled: there is nothing to end")
         }
-        let leaving = running.parts.leaving
-        try await leaving.begin()
+        let (leaving, wipes) = (running.parts.leaving, running.parts.wipes)
+        if withWipe {
+            try await wipes.wipe(command: nil, reason: reason, endsEnrollment: true)
+            try await wipes.wasReported()
+        } else {
+            // Its result could not be recorded any more, and it would never end.
+            guard await wipes.pending == nil else {
+                throw DataSamplerError(.wipePending, "a wipe is being carried out: try again when it is done")
+            }
+            try await leaving.begin()
+        }
         return await leaving.finish(within: .seconds(10))
     }
 }

@@ -232,7 +232,7 @@ public final class DataSampler: Service {
             try await profiles.erase(keepsProtection: false)
         }
         let wipes = WipeKeeper(
-            core: core, events: events,
+            core: core, events: events, sleeper: environment.sleeper,
             announce: {
                 guard (try? core.identity.load()) != nil else { return }
                 // A wipe does not depend on it: the collector may be out of reach.
@@ -240,9 +240,11 @@ public final class DataSampler: Service {
                     try await loop.sendChange()
                 }
             },
-            eraseLogs: { () async throws(DataSamplerError) in
+            leave: { (deadline) async throws(DataSamplerError) in try await leaving.begin(by: deadline) },
+            eraseParts: { (endsEnrollment) async throws(DataSamplerError) in
                 await uploader.cancelAll()
                 try await logs.erase()
+                if endsEnrollment { try await profiles.erase(keepsProtection: true) }
             })
         let commands = CommandRunner(
             save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core,
@@ -250,7 +252,7 @@ public final class DataSampler: Service {
                 core: core, events: events, loop: loop, transmitter: transmitter, profiles: profiles, wipes: wipes,
                 logRequests: logRequests, traces: traces), events: events, logger: logger)
         try await leaving.resume()
-        try await wipes.resume { command in ledger.machine.isOpen(command) }
+        try await wipes.resume { command in ledger.machine.isOwed(command) }
         core.analytics.launched()
         await core.observeEvents()
         let supervisor = DeviceSupervisor(

@@ -141,13 +141,14 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         case .requestLogs(let request):
             if let objection = LogRequest.objection(to: request) { return (.failed, objection) }
             return (.received, "")
-        case .enterpriseWipe, nil: return (.unsupported, "this version does not know the command: update it")
+        case nil: return (.unsupported, "this version does not know the command: update it")
         case .changeLogLevel(let change):
             guard (WireLogLevel.error.rawValue...WireLogLevel.verbose.rawValue).contains(change.level.rawValue),
                 (1...604_800).contains(change.durationSeconds)
             else { return (.failed, "it needs a level from error to verbose and 1 to 604800 seconds") }
             return (.received, "")
-        case .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .wipe: return (.received, "")
+        case .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .wipe, .enterpriseWipe:
+            return (.received, "")
         }
     }
 
@@ -257,6 +258,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     /// Whether a command is known and has not ended.
     func isOpen(_ id: Data) -> Bool { index(of: id).map { !entries[$0].state.isFinal } ?? false }
+
+    /// Whether a command is open, or its end must still be reported.
+    func isOwed(_ id: Data) -> Bool { isOpen(id) || unreported.contains { $0.id == id } }
 
     // MARK: Reports
 

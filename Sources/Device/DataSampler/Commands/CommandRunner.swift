@@ -125,6 +125,8 @@ actor CommandRunner {
             try save(ledger)
             try await reportStates()
             if let (state, detail) = await perform(entry) {
+                // Cancelled by a stop, it is carried out again by the next start, at once.
+                if state == .notNow, Task.isCancelled { return }
                 ledger.machine.ended(entry.id, state, detail, now: core.queueTime)
                 try save(ledger)
                 tell(entry, state, detail)
@@ -205,11 +207,14 @@ actor CommandRunner {
                 await actions.changeLogLevel(level)
                 await actions.cancelLogs(command: cancel.commandID)
                 return answer
-            case .wipe(let wipe): try await actions.wipe(command: entry.id, reason: wipe.reason)
+            case .wipe(let wipe):
+                try await actions.wipe(command: entry.id, reason: wipe.reason, endsEnrollment: false)
+            case .enterpriseWipe(let wipe):
+                try await actions.wipe(command: entry.id, reason: wipe.reason, endsEnrollment: true)
             case .requestLogs(let request):
                 try await actions.requestLogs(command: entry.id, request)
                 return nil
-            case .enterpriseWipe, nil: return (.unsupported, "this version does not know the command")
+            case nil: return (.unsupported, "this version does not know the command")
             }
             return (.done, "")
         } catch {
@@ -297,8 +302,8 @@ protocol CommandActions: Sendable {
     /// Does nothing if the command requested no logs or has ended.
     func cancelLogs(command: Data) async
     /// Returns when everything is erased. The result may then be recorded; other records stay stopped until
-    /// `wipeWasReported`.
-    func wipe(command: Data, reason: String) async throws(DataSamplerError)
+    /// `wipeWasReported`, or for good if the enrollment ends.
+    func wipe(command: Data, reason: String, endsEnrollment: Bool) async throws(DataSamplerError)
     /// The command of an unfinished wipe that is noted on disk; `nil` for none.
     func wipeUnderWay() async -> Data?
     func wipeWasReported() async throws(DataSamplerError)

@@ -45,8 +45,8 @@ struct DeviceActions: CommandActions {
 
     func cancelLogs(command: Data) async { await logRequests.cancel(command: command) }
 
-    func wipe(command: Data, reason: String) async throws(DataSamplerError) {
-        try await wipes.wipe(command: command, reason: reason)
+    func wipe(command: Data, reason: String, endsEnrollment: Bool) async throws(DataSamplerError) {
+        try await wipes.wipe(command: command, reason: reason, endsEnrollment: endsEnrollment)
     }
 
     func wipeUnderWay() async -> Data? { await wipes.pending?.command }

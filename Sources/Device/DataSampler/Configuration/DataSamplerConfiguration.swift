@@ -118,6 +118,11 @@ public struct DataSamplerConfiguration: Sendable {
     /// the digest recorded when this release first started here.
     public var expectedBinaryDigest: String?
 
+    /// Erases the program's own data when a wipe begins, whoever asked for it (ws1). The data sampler has stopped
+    /// recording by then and erases its own data afterwards: when this returns, or after 30 seconds, when the call is
+    /// cancelled. If the process ends before, ``DataSampler/start()`` calls it again. `nil`: there is none.
+    public var eraseHostData: (@Sendable (DataSamplerWipe) async -> Void)?
+
     /// Sets what is required; the profile and the defaults decide the rest.
     ///
     /// Values are checked by ``validate()`` and ``DataSampler/init(configuration:logger:)``.
@@ -143,6 +148,14 @@ public struct DataSamplerConfiguration: Sendable {
         self.defaultSampleInterval = defaultSampleInterval
         self.defaultTransmitInterval = defaultTransmitInterval
     }
+}
+
+/// A wipe that has begun, see ``DataSamplerConfiguration/eraseHostData``.
+public struct DataSamplerWipe: Equatable, Sendable {
+    /// The given reason; empty if none was given.
+    public let reason: String
+    /// `true`: an enterprise wipe. Afterwards the device is not enrolled any more. `false`: it stays enrolled.
+    public let endsEnrollment: Bool
 }
 
 /// The limits of a device's log store. The oldest segments are removed first and counted.

@@ -4,34 +4,55 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// Erases what the device stores, and continues after a crash at any point. Each step may be repeated.
+/// Erases what the device stores, and continues after a crash at any point.
 ///
-/// The steps: store the note on synced disk; stop recording; tell the collector that a wipe is pending, which may take
-/// ten seconds; count waiting records as `wiped` and close the epoch;
-/// remove other stored state; record the result in the new epoch; remove the note and record again. The command ledger,
-/// the identity and the profile survive.
+///     note stored ─► producers stopped ─► collector told ─► host has erased ─► queue, kept state, logs erased
+///                                                                                        │
+///           clear data:      note removed ◄───────────────── result recorded ◄───────────┤
+///                            records go into the new epoch                               │
+///           enterprise wipe: note removed ◄─ LeaveKeeper begins ◄─ result recorded ◄─ profile erased
+///
+/// The note is on synced disk before the first step, and every step may be repeated. So the next start goes on where a
+/// crash came. Telling the collector that a wipe is pending may take ten seconds, and the host program may hold the
+/// wipe for thirty.
+///
+/// After *clear data* the device is still enrolled. Command ledger, identity and profile survive. An *enterprise wipe*
+/// ends the enrollment. It erases the data and the profile first, and keeps the credential for the result alone: until
+/// the collector has it, or for a day. Before the enrollment ends, the result is in the queue, so it goes first.
 actor WipeKeeper {
+    /// The longest time the host may hold a wipe.
+    static let hostLimit = Duration.seconds(30)
+
     private let file: StateFile<WipeNote>
     private let core: SamplerCore
     private let events: DeviceEvents
+    private let sleeper: any Clock<Duration>
     private let announce: @Sendable () async -> Void
-    private let eraseLogs: EraseLogs
+    private let leave: Leave
+    private let eraseParts: EraseParts
     private var note: WipeNote?
     /// Everything was erased since the note was written or found.
     private var isErased = false
     /// Erasing awaits, and an actor admits other calls meanwhile. Two at once would end two epochs.
     private let turnstile = AsyncMutex()
 
-    /// Ends uploads and erases the log store. May be repeated.
-    typealias EraseLogs = @Sendable () async throws(DataSamplerError) -> Void
+    /// Ends uploads and erases the log store, and the profile if the enrollment ends. May be repeated.
+    typealias EraseParts = @Sendable (_ endsEnrollment: Bool) async throws(DataSamplerError) -> Void
+    /// Begins to end the enrollment. That is on synced disk when it returns. May be repeated.
+    typealias Leave = @Sendable (_ deadline: Int64) async throws(DataSamplerError) -> Void
 
-    /// - Parameter announce: tells the collector that a wipe is pending, within a bounded time.
+    /// - Parameters:
+    ///   - announce: tells the collector that a wipe is pending, within a bounded time.
+    ///   - leave: for an enterprise wipe whose result is recorded.
     init(
-        core: SamplerCore, events: DeviceEvents, announce: @escaping @Sendable () async -> Void = {},
-        eraseLogs: @escaping EraseLogs
+        core: SamplerCore, events: DeviceEvents, sleeper: any Clock<Duration> = ContinuousClock(),
+        announce: @escaping @Sendable () async -> Void = {}, leave: @escaping Leave = { _ in },
+        eraseParts: @escaping EraseParts
     ) {
+        self.sleeper = sleeper
         self.announce = announce
-        self.eraseLogs = eraseLogs
+        self.leave = leave
+        self.eraseParts = eraseParts
         self.events = events
         file = WipeNote.file(in: core.configuration.directory)
         self.core = core
@@ -42,10 +63,11 @@ actor WipeKeeper {
 
     /// Continues what an earlier run began, before anything is recorded.
     ///
-    /// - Parameter isOpen: whether a command is in the ledger without a final state. Then its runner requests the wipe
-    ///   again and reports the result.
-    func resume(isOpen: (Data) -> Bool) async throws(DataSamplerError) {
-        // A damaged note still shows that somebody requested it, and erasing twice does no harm.
+    /// - Parameter isOwed: whether the command ledger has a command without a final state, or with one that must still
+    ///   be reported. Then its runner requests the wipe again, or only reports the result.
+    func resume(isOwed: (Data) -> Bool) async throws(DataSamplerError) {
+        // A damaged note still shows that somebody requested it, and erasing twice does no harm. An enterprise wipe's
+        // command is open, so it begins again.
         let found: WipeNote?
         do { found = try file.load() } catch  where error.code == .storageDamaged {
             found = WipeNote(
@@ -56,14 +78,16 @@ actor WipeKeeper {
         core.changeGate { $0.isWiping = true }
         note = found
         try await erase()
-        if found.command.map({ !isOpen($0) }) ?? true { try finish() }
+        if found.command.map({ !isOwed($0) }) ?? true { try await finish() }
     }
 
     /// Erases everything; after an error it goes on by itself.
-    /// - Parameter command: `nil`: asked for here.
-    func wipe(command: Data?, reason: String) async throws(DataSamplerError) {
+    /// - Parameters:
+    ///   - command: `nil`: asked for here.
+    ///   - endsEnrollment: an enterprise wipe.
+    func wipe(command: Data?, reason: String, endsEnrollment: Bool = false) async throws(DataSamplerError) {
         let isNew = note == nil
-        try begin(command: command, reason: reason)
+        try begin(command: command, reason: reason, endsEnrollment: endsEnrollment)
         await events.report(.gateChanged)
         if isNew { await announce() }
         try await erase()
@@ -80,34 +104,38 @@ actor WipeKeeper {
         }
     }
 
-    /// Whoever asked was told: producers go on.
+    /// Whoever asked was told: producers go on, or the enrollment ends.
     func wasReported() async throws(DataSamplerError) {
-        try finish()
-        if note == nil { await events.report(.wipeEnded) }
+        try await finish()
+        guard note == nil else { return }
+        await events.report(.wipeEnded)
+        events.wake(.unenrollment)
     }
 
     /// Decides it: stores the note on synced disk, then stops recording until `finish`. After an error nothing has
     /// changed.
-    func begin(command: Data?, reason: String) throws(DataSamplerError) {
-        if note == nil || note?.command != command {
-            let new = WipeNote(
+    func begin(command: Data?, reason: String, endsEnrollment: Bool = false) throws(DataSamplerError) {
+        if note == nil || note?.command != command || (endsEnrollment && note?.leaveBy == nil) {
+            var new = WipeNote(
                 command: command, reason: String(reason.prefix(1000)), epoch: "\(core.queue.epoch)",
                 noted: core.clock.now().wallTime)
+            // Clearing data does not take back an enterprise wipe under way.
+            new.leaveBy = note?.leaveBy ?? (endsEnrollment ? core.queueTime + LeaveNote.greatestWait : nil)
             try file.save(new)
             note = new
             isErased = false
-            core.logger.warning("wiping", metadata: ["epoch": "\(new.epoch)"])
+            core.logger.warning(
+                "wiping", metadata: ["epoch": "\(new.epoch)", "endsEnrollment": "\(new.leaveBy != nil)"])
         }
         core.changeGate { $0.isWiping = true }
     }
 
     /// Erases what `begin` decided on. Does nothing if that is done.
     func erase() async throws(DataSamplerError) {
-        guard await turnstile.enter() else {
-            throw DataSamplerError(.wipePending, "the attempt was cancelled: the wipe goes on later")
-        }
+        guard await turnstile.enter() else { throw Self.cancelled }
         defer { turnstile.leave() }
         guard let note, !isErased else { return }
+        try await waitForHost(note)
         do throws(QueueError) {
             if "\(core.queue.epoch)" == note.epoch {
                 try await core.queue.endEpoch(.wiped)
@@ -119,13 +147,54 @@ actor WipeKeeper {
             throw DataSamplerError(error)
         }
         try core.eraseKeptState()
-        try await eraseLogs()
-        isErased = true
+        try await eraseParts(note.leaveBy != nil)
+        // Another one began meanwhile.
+        if self.note?.isSame(as: note) == true { isErased = true }
     }
 
-    /// The result was reported: removes the note, and recording continues. Does nothing before everything is erased.
-    func finish() throws(DataSamplerError) {
-        guard note != nil, isErased else { return }
+    /// Lets the host program erase its own data, for a bounded time. A kill meanwhile repeats it; afterwards it is not
+    /// repeated.
+    private func waitForHost(_ note: WipeNote) async throws(DataSamplerError) {
+        guard note.isHostErased != true, let eraseHostData = core.configuration.eraseHostData else { return }
+        let wipe = DataSamplerWipe(reason: note.reason, endsEnrollment: note.leaveBy != nil)
+        let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
+        // Tasks of their own on purpose: a call that never returns, cancelled or not, must not hold the wipe up.
+        let call = Task {
+            await eraseHostData(wipe)
+            continuation.yield()
+        }
+        let timer = Task { [sleeper] in
+            try? await sleeper.sleep(for: Self.hostLimit)
+            continuation.finish()
+        }
+        let hasReturned = await ended.first { _ in true } != nil
+        call.cancel()
+        timer.cancel()
+        guard !Task.isCancelled else { throw Self.cancelled }
+        if !hasReturned {
+            core.logger.warning(
+                "the program has not erased its own data in time; the wipe goes on",
+                metadata: ["seconds": "\(Self.hostLimit.components.seconds)"])
+        }
+        guard var held = self.note, held.isSame(as: note) else { return }
+        held.isHostErased = true
+        self.note = held
+        do throws(DataSamplerError) { try file.save(held) } catch {
+            // Erasing goes on. A restart asks the program once more.
+            core.logger.warning("the progress of the wipe was not stored", metadata: ["reason": "\(error.message)"])
+        }
+    }
+
+    private static var cancelled: DataSamplerError {
+        DataSamplerError(.wipePending, "the attempt was cancelled: the wipe goes on later")
+    }
+
+    /// The result was reported: removes the note, and recording continues or the enrollment ends. Does nothing before
+    /// everything is erased.
+    func finish() async throws(DataSamplerError) {
+        guard let done = note, isErased else { return }
+        if let deadline = done.leaveBy { try await leave(deadline) }
+        guard note == done else { return }
         try file.file.remove()
         note = nil
         core.changeGate { $0.isWiping = false }
@@ -146,4 +215,14 @@ struct WipeNote: KeptState, Equatable {
     var epoch: String
     /// Wall clock in microseconds since 1970.
     var noted: Int64
+    /// An enterprise wipe: when the credential is erased although nobody could be told, on the queue's clock. `nil`:
+    /// the device stays enrolled.
+    var leaveBy: Int64?
+    /// The host program has erased its own data, or its time is over.
+    var isHostErased: Bool?
+
+    /// Whether both are one wipe, perhaps at different steps.
+    func isSame(as other: WipeNote) -> Bool {
+        command == other.command && noted == other.noted && epoch == other.epoch && leaveBy == other.leaveBy
+    }
 }

@@ -29,7 +29,9 @@ extension SamplerCore {
             doNotDisturb: run?.isDoNotDisturb ?? false, suspended: run?.isSuspended ?? false,
             slowdown: run?.slowdown ?? 1,
             slowdownReason: run?.slowdownReason,
-            wipePending: run?.wipe.map { "noted, epoch \($0.epoch): \($0.reason)" },
+            wipePending: run?.wipe.map {
+                "noted, epoch \($0.epoch)\($0.leaveBy == nil ? "" : ", ends the enrollment"): \($0.reason)"
+            },
             leaving: gate.isLeaving, commands: run?.commands.entries.map(Self.command) ?? [],
             commandFailure: run?.commands.failure,
             modules: run?.modules ?? [], unavailableModules: settings.unavailable,
