@@ -386,6 +386,35 @@ import WireModel
         }
     }
 
+    @Test func aDeviceThatLeavesDoesNotEnrollAgainAndTellsThatItIsRefused() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(transmitter.status.refusal == nil)
+            var settings = await transmitter.settings
+            settings.isLeaving = true
+            await transmitter.apply(settings)
+            bench.collector.forgetCredentials()
+            try await bench.enqueue(1, to: queue)
+            guard case .paused = await transmitter.pass() else { Issue.record("sent"); return }
+            #expect(bench.collector.enrollments == 1 && transmitter.status.refusal != nil)
+            #expect(await transmitter.unenroll() == .empty)
+            #expect(enrollments.load() == nil)
+        }
+    }
+
+    @Test func aForcedUnenrollmentForgetsTheCredentialWhereNobodyAnswers() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            bench.collector.setFaults { _, _ in .requestLost }
+            #expect(await transmitter.unenroll(isForced: true) == .empty)
+            #expect(enrollments.state() == .unenrolled(bench.collector.device))
+        }
+    }
+
     @Test func aCollectorThatCannotBeReachedKeepsTheDeviceEnrolled() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
