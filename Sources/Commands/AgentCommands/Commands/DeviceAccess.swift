@@ -68,8 +68,10 @@ struct DeviceAccess {
     }
 
     /// Asks the running agent, and fails if no agent runs.
-    func ask(_ request: WireControlRequest) async throws(CommandError) -> WireControlAnswer {
-        guard let answer = try await askIfRunning(request) else { throw noAgent }
+    /// - Parameter limit: seconds that the agent may take.
+    func ask(_ request: WireControlRequest, within limit: Int = 30) async throws(CommandError) -> WireControlAnswer {
+        let client = ControlClient(directory: configuration.directory, timeoutSeconds: limit)
+        guard let answer = try await Self.ask(client, request) else { throw noAgent }
         return answer
     }
 

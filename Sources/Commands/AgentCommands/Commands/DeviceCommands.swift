@@ -120,19 +120,38 @@ struct UnenrollCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unenroll",
         abstract: "Ends this device's enrollment: sends a last beacon, then records and sends nothing more.",
-        discussion:
-            "Waiting records are dropped and counted as unenrolled. Needs a running agent. A new enrollment token enrolls the device again."
-    )
+        discussion: """
+            Waiting records are dropped and counted as unenrolled. Profile and credential are erased. With --wipe, records and logs are erased \
+            first, and the credential stays until the collector has the last beacon, for 24 hours at most. Needs a running agent. After a crash, the \
+            agent's next start goes on. A new enrollment token enrolls the device again.
+            """)
+
+    @Flag(help: "First erase records, logs and profile.")
+    var wipe = false
+
+    @Option(help: "The reason for the wipe, for the log.")
+    var reason: String?
 
     @OptionGroup var confirmation: ConfirmationOptions
     @OptionGroup var options: DirectoryOptions
 
+    func validate() throws {
+        guard wipe || reason == nil else { throw ValidationError("--reason is of a wipe: give --wipe too") }
+    }
+
     func run() async throws {
         let access = try DeviceAccess(options)
-        try confirmation.confirm("This device leaves its organization, and records that it has not sent are dropped")
         var request = WireControlRequest()
-        request.unenroll = WireControlUnenroll()
-        let answer = try await access.ask(request)
+        if wipe {
+            try confirmation.confirm(
+                "This device leaves its organization, and all records that wait on it and its logs are erased")
+            request.unenrollWithWipe.reason = reason ?? ""
+        } else {
+            try confirmation.confirm(
+                "This device leaves its organization, and records that it has not sent are dropped")
+            request.unenroll = WireControlUnenroll()
+        }
+        let answer = try await access.ask(request, within: 60)
         // The number is 1 if the collector has been told.
         try Output.line(
             answer.number == 1 ? "unenrolled" : "unenrolled here; the collector is told as soon as it can be reached")
@@ -141,9 +160,9 @@ struct UnenrollCommand: AsyncParsableCommand {
 
 struct WipeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wipe", abstract: "Erases this device's records and logs; waiting records count as wiped.",
+        commandName: "wipe", abstract: "Clears this device's data: records and logs; waiting records count as wiped.",
         discussion:
-            "Identity and profile stay, and recording goes on in a new epoch. Needs a running agent. After a crash, the agent's next start completes the wipe."
+            "Identity and profile stay, and recording goes on in a new epoch. `unenroll --wipe` ends the enrollment too. Needs a running agent. After a crash, the agent's next start completes the wipe."
     )
 
     @Option(help: "The reason, for the log.")

@@ -33,13 +33,15 @@ struct AgentControl: Sendable {
             case .reload: try await sampler.reloadProfile()
             case .wipe(let control): try await sampler.wipe(reason: control.reason)
             case .unenroll: return .numbered(try await sampler.unenroll() ? 1 : 0)
+            case .unenrollWithWipe(let control):
+                return .numbered(try await sampler.unenroll(withWipe: true, reason: control.reason) ? 1 : 0)
             case .doNotDisturb(let control): try await sampler.setDoNotDisturb(control.on)
             case .pushToken(let control): return try await setPushToken(control)
             case .consent(let control): try await setConsent(control.consent)
             case .log(let control): return try await LogControl(sampler: sampler).answer(control)
             case .sendLogs(let control): return try await LogControl(sampler: sampler).answer(control)
             case .logUploads(let control): return try await LogControl(sampler: sampler).answer(control)
-            case .unenrollWithWipe, nil: return Self.unknown
+            case nil: return Self.unknown
             }
             return .done
         } catch {
