@@ -38,7 +38,7 @@ package struct CommandArguments: Codable, Equatable, Sendable {
     package var durationSeconds: Int?
     /// Of `cancel`: the command that is to end.
     package var command: String?
-    /// Of `wipe`.
+    /// Of `wipe` and `enterprise-wipe`.
     package var reason: String?
 
     package init() {}

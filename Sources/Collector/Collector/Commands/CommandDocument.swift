@@ -44,17 +44,25 @@ struct CommandDocument {
             var wipe = WireWipe()
             if let reason = try Self.bounded(&arguments, "reason") { wipe.reason = reason }
             action = .wipe(wipe)
+        case "enterprise-wipe":
+            var wipe = WireEnterpriseWipe()
+            if let reason = try Self.bounded(&arguments, "reason") { wipe.reason = reason }
+            action = .enterpriseWipe(wipe)
         default: throw .invalidField("kind", "is \(kind.utf8.count <= 64 ? kind : "too long"). Known: \(Self.kinds).")
         }
         try arguments?.finish()
     }
 
     private static let kinds =
-        "request-logs, cancel, send-beacon, query-device-information, reload-profile, change-log-level, wipe"
+        "request-logs, cancel, send-beacon, query-device-information, reload-profile, change-log-level, wipe, "
+        + "enterprise-wipe"
 
     /// Erasing a device's data requires an administrator. Operators may request everything else.
     var role: PersonRole {
-        if case .wipe = action { .administrator } else { .operator }
+        switch action {
+        case .wipe, .enterpriseWipe: .administrator
+        case .requestLogs, .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .changeLogLevel: .operator
+        }
     }
 
     private static func requestLogs(_ fields: inout FieldReader?) throws(Problem) -> WireRequestLogs {
