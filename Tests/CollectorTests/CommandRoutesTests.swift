@@ -130,9 +130,29 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func onlyAnAdministratorWipesAndAViewerOnlyLooks() async throws {
+    @Test func anEnterpriseWipeIsAnActionOfItsOwnThatStaysDoneWhenTheDeviceHasLeft() async throws {
         try await play { scene in
-            let wipe = #"{"kind": "wipe"}"#
+            let issued = try await scene.issue(
+                #"{"kind": "enterprise-wipe", "arguments": {"reason": "lost"}}"#, bearer: scene.harness.administrator)
+            #expect(try issued.status == .created && issued.json.text("kind") == "enterprise-wipe")
+            let id = try #require(try issued.json.text("id"))
+            let command = try #require(try await scene.given().first)
+            guard case .enterpriseWipe(let wipe) = command.action else {
+                Issue.record("an older device must not take it for another action: \(command)")
+                return
+            }
+            #expect(wipe.reason == "lost")
+            #expect(try await scene.report([(command, .done, "")]).isEmpty)
+            let left = try await scene.client.send(.post, WireNames.unenrollPath, bearer: scene.device.credential)
+            #expect(left.status == .noContent)
+            #expect(try await scene.state(id) == "done")
+        }
+    }
+
+    @Test(arguments: ["wipe", "enterprise-wipe"])
+    func onlyAnAdministratorWipesAndAViewerOnlyLooks(_ kind: String) async throws {
+        try await play { scene in
+            let wipe = #"{"kind": "\#(kind)"}"#
             #expect(try await scene.issue(wipe).status == .forbidden)
             #expect(
                 try await scene.issue(#"{"kind": "send-beacon"}"#, bearer: try await scene.harness.person(.viewer))
