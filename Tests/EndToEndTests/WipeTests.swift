@@ -1,0 +1,102 @@
+import Foundation
+import NIOHTTP1
+import Testing
+import WireModel
+
+/// A device that the collector wipes for good leaves nothing behind, however often its agent is killed meanwhile.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct WipeTests {
+    private struct Device: Decodable { var leftAt: String? }
+    private struct Identity: Decodable { var credential: String }
+
+    /// Names of the files that contain a text, as it is or in base64.
+    private static func files(in directory: String, with text: String) throws -> [String] {
+        let forms =
+            [Data(text.utf8)]
+            + (0..<3).map { offset in
+                let bytes = Data(repeating: 0, count: offset) + Data(text.utf8)
+                return Data(
+                    bytes.base64EncodedString().prefix(bytes.count / 3 * 4).dropFirst(offset == 0 ? 0 : offset + 1).utf8
+                )
+            }
+        return try FileManager.default.subpathsOfDirectory(atPath: directory).filter { name in
+            // Neither a directory nor the control socket can be read.
+            guard let bytes = try? Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)")) else { return false }
+            return forms.contains { bytes.range(of: $0) != nil }
+        }
+    }
+
+    @Test func anEnterpriseWipeEndsWhateverKillsTheAgent() async throws {
+        var dice = SeededGenerator.announced(for: "WipeTests")
+        try await Deployment.run { deployment in
+            let (payload, scrubbed) = ("payload-that-nobody-may-find", "word-that-nobody-may-find")
+            let logged = "line-that-nobody-may-find"
+            try await deployment.startCollector()
+            _ = try await deployment.request(
+                "/profiles/default", .PUT,
+                body: #"{"analytics": {"enabled": true}, "customPayload": "\#(payload)", "#
+                    + #""logging": {"enabled": true, "scrubValues": ["\#(scrubbed)"]}}"#)
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            try await deployment.until("the agent has the profile on disk", while: deployment.agent) {
+                try Self.files(in: deployment.agentData, with: payload) == ["profile.json"]
+            }
+            let identity = try JSONDecoder().decode(
+                Identity.self, from: try Data(contentsOf: URL(fileURLWithPath: deployment.agentData + "/identity")))
+            let line = try await Program.agent.run(["log", "error", logged, "--data", deployment.agentData])
+            #expect(line.succeeded, "\(line)")
+            #expect(try Self.files(in: deployment.agentData, with: logged).isEmpty == false)
+
+            let device = try await deployment.deviceID()
+            let command = try await deployment.issue(
+                #"{"kind": "enterprise-wipe", "arguments": {"reason": "test"}}"#, to: device)
+            for _ in 1...12 {
+                let life = Duration.milliseconds(Int.random(in: 0...400, using: &dice))
+                let agent = try #require(deployment.agent)
+                #expect(await agent.ending(within: life) == nil, "ended by itself")
+                await agent.killAndReap()
+                try deployment.startAgent()
+            }
+            #expect(try await deployment.end(of: command, device: device).state == "done")
+            try await deployment.until("the device has left", while: deployment.agent) {
+                let answer = try await deployment.request("/devices/\(device)")
+                return try JSONDecoder().decode(Device.self, from: answer).leftAt != nil
+            }
+            try await deployment.until("the agent has erased the rest", while: deployment.agent) {
+                try FileManager.default.contentsOfDirectory(atPath: deployment.agentData)
+                    .allSatisfy { !["wipe.json", "leaving.json", "profile.json"].contains($0) }
+            }
+            for text in [identity.credential, payload, scrubbed, logged] {
+                #expect(try Self.files(in: deployment.agentData, with: text) == [])
+            }
+            // The enrollment token of before brings nothing back.
+            try await deployment.stopAgent()
+            try deployment.startAgent()
+            try await deployment.until("the agent says that it was unenrolled", while: deployment.agent) {
+                let status = try await Program.agent.run(["status", "--data", deployment.agentData])
+                return status.output.contains("this device was unenrolled")
+            }
+            #expect(try await deployment.deviceID() == device)
+            try await deployment.stopAgent()
+            #expect(try await deployment.balance(.agent).values.joined().allSatisfy { $0.closes })
+        }
+    }
+
+    @Test func unenrollingWithAWipeTakesTheAgentsWord() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let data = deployment.agentData
+            let refused = try await Program.agent.run(["unenroll", "--reason", "sold", "--yes", "--data", data])
+            #expect(refused.ending == .exited(64) && refused.errors.contains("--wipe"), "\(refused)")
+            let left = try await Program.agent.run(["unenroll", "--wipe", "--reason", "sold", "--yes", "--data", data])
+            #expect(left.succeeded && left.output.contains("unenrolled"), "\(left)")
+            let device = try await deployment.deviceID()
+            try await deployment.until("the device has left", while: deployment.agent) {
+                let answer = try await deployment.request("/devices/\(device)")
+                return try JSONDecoder().decode(Device.self, from: answer).leftAt != nil
+            }
+        }
+    }
+}
