@@ -71,8 +71,8 @@ struct PinSet: Equatable, Sendable {
             throw TransportError(
                 .pinMismatch,
                 "the certificate of \(peer) is trusted, but its key (SHA-256 \(key?.hexadecimal ?? "missing")) is none "
-                    + "of those the profile pins; a new key's pin has to be in the profile before the collector uses "
-                    + "the key")
+                    + "of those pinned by profile or enrollment file; a new key's pin has to be in the profile before "
+                    + "the collector uses the key. Before the enrollment, only another enrollment file helps")
         }
         return key
     }

@@ -46,14 +46,16 @@ import WireModel
         return profile
     }
 
-    private func sampler(_ directory: String, _ transport: any Transport, clock: ManualRecordClock) throws
-        -> DataSampler
-    {
+    private func sampler(
+        _ directory: String, _ transport: any Transport, clock: ManualRecordClock, pins: [Data] = [],
+        token: String = "enrollment-token"
+    ) throws -> DataSampler {
         var configuration = DataSamplerConfiguration(
             sampleModules: [], defaultSampleInterval: 60, defaultTransmitInterval: 1, traceLevel: .off,
             directory: directory,
-            collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
+            collectorURL: "https://collector.test", enrollmentToken: token)
         configuration.eventHold = 0
+        configuration.certificatePins = pins.map { $0.base64EncodedString() }
         var environment = SamplerEnvironment()
         environment.slot = ProcessSlot()
         environment.clock = clock
@@ -151,5 +153,72 @@ import WireModel
         let status = try await sampler.status()
         #expect(status.profile.findings?.first?.contains("longer than allowed") == true)
         await sampler.stop()
+    }
+
+    @Test func `Pins of the configuration hold from the first contact on, however long it fails`() async throws {
+        let directory = try TemporaryDirectory()
+        let base = LoopbackCollector(store: InMemoryRecordStore(), profile: Self.profile(1, pins: []))
+        let collector = KeyedCollector(base, key: Self.key(9))
+        let clock = ManualRecordClock()
+        let sampler = try sampler(directory.path, collector, clock: clock, pins: [Self.key(1), Self.key(2)])
+        try await sampler.start()
+        for _ in 0..<3 {
+            _ = try? await sampler.reloadProfile()
+            clock.advance(by: .seconds(2 * 86_400))
+        }
+        #expect(collector.pins == [Self.key(1), Self.key(2)])
+        #expect(base.enrollments == 0 && base.enrolledDevices.isEmpty, "the token did not leave the device")
+        collector.setKey(Self.key(2))
+        try await sampler.reloadProfile()
+        #expect(base.enrolledDevices.count == 1)
+        let setting = try await sampler.status().settings["certificatePins"]
+        #expect(setting?.value == "2 keys" && setting?.source == "local", "a profile without pins leaves them in force")
+        base.setProfile(Self.profile(2, pins: [Self.key(2), Self.key(3)]))
+        try await sampler.reloadProfile()
+        #expect(collector.pins == [Self.key(2), Self.key(3)], "those of the profile win")
+        base.setProfile(Self.profile(3, pins: []))
+        try await sampler.reloadProfile()
+        #expect(collector.pins == [Self.key(1), Self.key(2)])
+        await sampler.stop()
+    }
+
+    @Test func `A key that no configured pin fits does not cut off where the profile takes its pins back`() async throws
+    {
+        let directory = try TemporaryDirectory()
+        let base = LoopbackCollector(store: InMemoryRecordStore(), profile: Self.profile(1, pins: []))
+        let collector = KeyedCollector(base, key: Self.key(1))
+        let sampler = try sampler(directory.path, collector, clock: ManualRecordClock(), pins: [Self.key(1)])
+        try await sampler.start()
+        try await sampler.reloadProfile()
+        base.setProfile(Self.profile(2, pins: [Self.key(1), Self.key(3)]))
+        try await sampler.reloadProfile()
+        collector.setKey(Self.key(3))
+        try await sampler.reloadProfile()
+        base.setProfile(Self.profile(3, pins: []))
+        try await sampler.reloadProfile()
+        #expect(collector.pins.contains(Self.key(3)))
+        try await sampler.reloadProfile()
+        await sampler.stop()
+    }
+
+    @Test func `The pins of a former enrollment's profile do not stand in the way of the next`() async throws {
+        let directory = try TemporaryDirectory()
+        let profile = Self.profile(1, pins: [Self.key(1)])
+        let base = LoopbackCollector(store: InMemoryRecordStore(), profile: profile)
+        let clock = ManualRecordClock()
+        let first = try sampler(directory.path, KeyedCollector(base, key: Self.key(1)), clock: clock)
+        try await first.start()
+        try await first.reloadProfile()
+        #expect(try await first.unenroll())
+        await first.stop()
+
+        // The next collector has the same profile, and another key.
+        let next = LoopbackCollector(store: InMemoryRecordStore(), profile: Self.profile(1, pins: [Self.key(7)]))
+        let collector = KeyedCollector(next, key: Self.key(7))
+        let second = try sampler(
+            directory.path, collector, clock: clock, pins: [Self.key(7), Self.key(8)], token: "another-token")
+        try await second.start()
+        #expect(collector.pins == [Self.key(7), Self.key(8)])
+        await second.stop()
     }
 }

@@ -55,6 +55,10 @@ public struct DataSamplerConfiguration: Sendable {
     public var lossWindow: Double = 1
     /// PEM file of the only trusted certificate authorities; `nil` trusts the system's.
     public var certificateAuthorityFile: String?
+    /// The keys that the collector may show: SHA-256 of the subject public key info (RFC 7469), base64, at most 32.
+    /// They hold from the first contact on, and as long as the profile has no pins of its own. Empty accepts any key
+    /// that the authorities confirm.
+    public var certificatePins: [String] = []
     /// PEM file with the private key of this device's client certificate, without a passphrase; `nil` shows no
     /// certificate. Requires ``clientSigningRequestFile``. The key stays in this file and is never sent.
     public var clientKeyFile: String?
@@ -268,6 +272,14 @@ extension DataSamplerConfiguration {
         let settings = try connectionSettings
         do { try settings.checkPlaintext() } catch {
             throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
+        }
+        do throws(WireError) { _ = try EnrollmentFile.pins(certificatePins) } catch {
+            throw DataSamplerError(.invalidConfiguration, "the configuration \(error.message)", cause: error)
+        }
+        guard certificatePins.isEmpty || settings.collector.scheme == .https else {
+            throw Self.invalid(
+                "certificatePins need an https:// address: plain http:// shows no key. Correct collectorURL, or remove the pins"
+            )
         }
     }
 

@@ -76,6 +76,8 @@ struct DeviceSettings: Equatable, Sendable {
     var doNotDisturbAllowed = false
     /// SHA-256 of public keys. The collector's certificate must have one of them; empty for no pinning.
     var pins: [Data] = []
+    /// The pins of the configuration, which hold as long as the profile has none.
+    var localPins: [Data] = []
     /// Text that is passed to the host unchanged (ws1).
     var customPayload: String?
     var test = false
@@ -255,7 +257,11 @@ extension DeviceSettings {
         privacyKey = profile.privacyKey
         transmission = profile.transmission
         compliance = profile.compliance
-        pins = profile.certificatePins
+        // Validated: every pin is base64.
+        localPins = local.certificatePins.compactMap { Data(base64Encoded: $0) }
+        pins = profile.certificatePins.isEmpty ? localPins : profile.certificatePins
+        sources["certificatePins"] =
+            !profile.certificatePins.isEmpty ? .profile : localPins.isEmpty ? .compiled : .local
         customPayload = profile.hasCustomPayload ? profile.customPayload : nil
         offlineTimeAllowed = choose(
             "offlineTimeAllowed",
@@ -337,6 +343,7 @@ extension DeviceSettings {
             "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)",
             "privacy": personal.joined(separator: ", "),
             "offlineTimeAllowed": said(offlineTimeAllowed),
+            "certificatePins": pins.isEmpty ? "none" : pins.count == 1 ? "1 key" : "\(pins.count) keys",
             "budgets": limits.isEmpty ? "none" : limits.joined(separator: ", "),
         ]
         return values.reduce(into: [:]) { result, setting in

@@ -119,14 +119,12 @@ final class SamplerCore: Sendable {
         self.queue = queue
         self.logger = logger
         self.notices = notices
-        storedProfile = profile
         clock = environment.clock
         metrics = environment.metrics()
-        let settings = DeviceSettings.resolve(local: configuration, profile: profile?.profile)
+        var settings = DeviceSettings.resolve(local: configuration, profile: profile?.profile)
         conditions = environment.conditions(environment.host, logger)
         self.consent = consent
         self.pins = pins
-        pins.apply(settings)
         analytics = AnalyticsLedger(
             directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled,
             logger: logger)
@@ -153,6 +151,9 @@ final class SamplerCore: Sendable {
             logger.warning("identity", metadata: ["reason": "\(notice.message)"])
             notices.post(notice)
         }
+        storedProfile = Self.withoutFormerPins(profile, of: identity, pins)
+        settings = DeviceSettings.resolve(local: configuration, profile: storedProfile?.profile)
+        pins.apply(settings)
         var state = State(
             settings: settings, filter: filter, gate: RecordGate(), facts: facts,
             areEarlyEventsDecided: settings.profileChecked, queueClock: queueClock)

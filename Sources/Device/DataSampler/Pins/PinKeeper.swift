@@ -12,8 +12,10 @@ final class PinKeeper: Sendable {
     private struct State {
         var policy: PinPolicy
         var saved: PinPolicy
-        /// The pins of the applied profile.
+        /// The pins of the applied profile, or of the configuration.
         var profile: [Data]
+        /// In force while the profile has none.
+        var local: [Data] = []
         var revision: UInt64 = 0
         var allowedSeconds: Double?
         var isUnsaved = false
@@ -40,10 +42,15 @@ final class PinKeeper: Sendable {
     func apply(_ settings: DeviceSettings) {
         state.withLock { state in
             state.profile = settings.pins
+            state.local = settings.localPins
             state.revision = settings.profileRevision
             state.allowedSeconds = settings.offlineTimeAllowed
         }
     }
+
+    /// What was learned at a former enrollment says nothing about the next collector. So pins that hold for the first
+    /// contact never give way to pins that worked before.
+    func forgetFormerEnrollment() { state.withLock { $0.policy = PinPolicy() } }
 
     /// The pins in force for a profile's pins.
     func inForce(_ profile: [Data]) -> [Data] { state.withLock { $0.policy.inForce(profile) } }
@@ -54,7 +61,8 @@ final class PinKeeper: Sendable {
     /// A profile came, and is not kept yet.
     /// - Returns: whether another set is in force, as the two below.
     @discardableResult func arrived(_ pins: [Data], revision: UInt64, key: Data?) -> Bool {
-        change(of: (pins: pins, revision: revision)) { $0.policy.arrived(pins, former: $0.profile, key: key) }
+        let pins = pins.isEmpty ? state.withLock { $0.local } : pins
+        return change(of: (pins: pins, revision: revision)) { $0.policy.arrived(pins, former: $0.profile, key: key) }
     }
 
     @discardableResult func connected(to key: Data) -> Bool { change { $0.policy.connected($0.profile, key: key) } }
@@ -111,6 +119,25 @@ final class PinKeeper: Sendable {
             }
             return change != nil
         }
+    }
+}
+
+extension SamplerCore {
+    /// The stored profile of a device that is not enrolled is of a former enrollment. Its pins must not decide who is
+    /// asked for the next one, and the next profile is news even if it is the same.
+    static func withoutFormerPins(
+        _ profile: (stored: StoredProfile, profile: WireProfile)?, of identity: IdentityStore, _ pins: PinKeeper
+    ) -> (stored: StoredProfile, profile: WireProfile)? {
+        switch try? identity.state() {
+        case .enrolled?, .clone?, nil: return profile
+        case .some(.none), .unenrolled?: break
+        }
+        pins.forgetFormerEnrollment()
+        var profile = profile
+        profile?.profile.certificatePins = []
+        profile?.stored.etag = ""
+        profile?.stored.profile = Data()
+        return profile
     }
 }
 

@@ -252,7 +252,7 @@ package enum ProfileLimits {
     static let transmissionRules = 64
     static let complianceRules = 256
     static let geofences = 256
-    static let pins = 32
+    package static let pins = 32
     package static let scrubs = 256
     package static let scrubBytes = 1024
     /// The longest name of an organization, application or action.

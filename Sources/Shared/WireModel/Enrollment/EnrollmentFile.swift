@@ -1,0 +1,110 @@
+import FoundationEssentials
+import TelemetryBasics
+
+/// An enrollment file: what a new device needs to reach its collector for the first time and to enroll there.
+///
+/// `ws1collector enrollment-file` writes it; `ws1agent run --enrollment` and the library read it. One JSON object:
+///
+///     {
+///       "certificatePins" : ["<base64>", "<base64>"],
+///       "collector" : "https://collector.example:8420",
+///       "expires" : "2026-12-31T12:00:00.000000Z",
+///       "token" : "<enrollment token>",
+///       "version" : 1
+///     }
+///
+/// The pins are those of the key in use and of a backup key. Without TLS there are none. Unknown members are ignored;
+/// a change that an older reader would misunderstand raises the version. A file that is cut off is no JSON, because an
+/// object ends with its brace. The file holds a secret, so its mode is 0600. The schema is
+/// `Schemas/enrollment/enrollment-file.schema.json`.
+package struct EnrollmentFile: Equatable, Sendable {
+    package static let currentVersion = 1
+    package static let maximumBytes = 64 * 1024
+    /// Of a token; more does not fit into a request's header.
+    package static let maximumTokenBytes = 505
+
+    /// `http[s]://HOST[:PORT][/PREFIX]`, as devices reach the collector.
+    package var collector: String
+    /// SHA-256 of the subject public key info of each key that the collector may show; empty for no pinning.
+    package var certificatePins: [Data]
+    /// The enrollment token.
+    package var token: String
+    /// When the token expires, by the collector's clock: microseconds since 1970.
+    package var expires: Int64
+
+    package init(collector: String, certificatePins: [Data], token: String, expires: Int64) {
+        self.collector = collector
+        self.certificatePins = certificatePins
+        self.token = token
+        self.expires = expires
+    }
+
+    private struct Form: Codable {
+        var version: Int?
+        var collector: String?
+        var certificatePins: [String]?
+        var token: String?
+        var expires: String?
+    }
+
+    /// - Throws: `malformed` or `invalidField`. The message continues the file's name: "is cut off ...".
+    package init(_ bytes: Data) throws(WireError) {
+        guard bytes.count <= Self.maximumBytes else {
+            throw WireError(.malformed, "has more than \(Self.maximumBytes) bytes and is no enrollment file")
+        }
+        let form: Form
+        do { form = try JSONDecoder().decode(Form.self, from: bytes) } catch DecodingError.dataCorrupted {
+            throw WireError(.malformed, "is no JSON: it is damaged, cut off, or another file")
+        } catch {
+            throw WireError(.malformed, "is no enrollment file: a member has another type than expected")
+        }
+        func member<Value>(_ name: String, _ value: Value?) throws(WireError) -> Value {
+            guard let value else { throw WireError(.invalidField, "is no enrollment file: \(name) is missing") }
+            return value
+        }
+        let version = try member("version", form.version)
+        guard version <= Self.currentVersion else {
+            throw WireError(
+                .invalidField, "has version \(version), this program reads up to \(Self.currentVersion): update it")
+        }
+        collector = try member("collector", form.collector)
+        token = try member("token", form.token)
+        guard (1...Self.maximumTokenBytes).contains(token.utf8.count),
+            token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { throw WireError(.invalidField, "has a token that no collector makes") }
+        guard let expires = Timestamp.parse(try member("expires", form.expires), []) else {
+            throw WireError(.invalidField, "says in expires no time such as 2026-01-31T12:00:00Z")
+        }
+        self.expires = expires
+        certificatePins = try Self.pins(form.certificatePins ?? [])
+    }
+
+    /// - Parameter texts: base64.
+    package static func pins(_ texts: [String]) throws(WireError) -> [Data] {
+        guard texts.count <= ProfileLimits.pins else {
+            throw WireError(.invalidField, "has \(texts.count) certificatePins; at most \(ProfileLimits.pins) are used")
+        }
+        var pins: [Data] = []
+        for (place, text) in texts.enumerated() {
+            guard let pin = Data(base64Encoded: text), pin.count == ProfileLimits.digestBytes else {
+                throw WireError(
+                    .invalidField, "has in certificatePins[\(place)] not the 32 bytes of a SHA-256 in base64")
+            }
+            pins.append(pin)
+        }
+        return pins
+    }
+
+    /// The file's content, which ends with a newline.
+    package var text: String {
+        get throws {
+            let form = Form(
+                version: Self.currentVersion, collector: collector,
+                certificatePins: certificatePins.isEmpty ? nil : certificatePins.map { $0.base64EncodedString() },
+                token: token, expires: Timestamp.text(expires))
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+            return String(decoding: try encoder.encode(form), as: UTF8.self) + "\n"
+        }
+    }
+}

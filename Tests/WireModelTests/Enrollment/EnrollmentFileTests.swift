@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+@testable import WireModel
+
+@Suite struct EnrollmentFileTests {
+    private static let file = EnrollmentFile(
+        collector: "https://collector.example:8420/telemetry",
+        certificatePins: [Data(repeating: 1, count: 32), Data(repeating: 2, count: 32)], token: "enroll-me",
+        expires: 1_798_718_400_000_000)
+
+    private func refusal(_ text: String) -> String? {
+        let error = #expect(throws: WireError.self, "\(text)") { _ = try EnrollmentFile(Data(text.utf8)) }
+        return error?.message
+    }
+
+    @Test func `What is written is read`() throws {
+        #expect(try EnrollmentFile(Data(try Self.file.text.utf8)) == Self.file)
+        var plain = Self.file
+        plain.certificatePins = []
+        let text = try plain.text
+        #expect(!text.contains("certificatePins") && text.hasSuffix("}\n"))
+        #expect(try EnrollmentFile(Data(text.utf8)) == plain)
+    }
+
+    @Test func `The text is that of the format's version`() throws {
+        #expect(
+            try Self.file.text == """
+                {
+                  "certificatePins" : [
+                    "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",
+                    "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="
+                  ],
+                  "collector" : "https://collector.example:8420/telemetry",
+                  "expires" : "2026-12-31T12:00:00.000000Z",
+                  "token" : "enroll-me",
+                  "version" : 1
+                }
+
+                """)
+    }
+
+    @Test func `Cut off anywhere it is refused`() throws {
+        let bytes = Data(try Self.file.text.utf8)
+        // Without its last newline it is whole.
+        for count in 0..<(bytes.count - 1) {
+            let error = #expect(throws: WireError.self, "\(count) bytes") {
+                _ = try EnrollmentFile(bytes.prefix(count))
+            }
+            #expect(error?.message.contains("cut off") == true)
+        }
+    }
+
+    @Test func `Another file is named as one`() throws {
+        #expect(refusal("enrollment-token-of-a-line\n")?.contains("another file") == true)
+        #expect(refusal("{}")?.contains("version is missing") == true)
+        #expect(refusal(#"{"version": 1, "content": {}, "digest": ""}"#)?.contains("collector is missing") == true)
+        #expect(refusal(#"{"version": "one"}"#)?.contains("another type") == true)
+        #expect(refusal("[1]")?.contains("no enrollment file") == true)
+        #expect(refusal(String(repeating: " ", count: EnrollmentFile.maximumBytes + 1))?.contains("bytes") == true)
+    }
+
+    @Test(arguments: [
+        (#""version" : 1"#, #""version" : 2"#, "update"), ("enroll-me", "enroll me", "token"),
+        ("enroll-me", "", "token"), ("2026-12-31T12", "2026-12-32T12", "expires"),
+        ("2026-12-31T12:00:00.000000Z", "31.12.2026", "expires"), ("AQEB", "AQ", "certificatePins[0]"),
+    ]) func `A wrong member is named`(old: String, new: String, expected: String) throws {
+        let text = try Self.file.text.replacingOccurrences(of: old, with: new)
+        #expect(refusal(text)?.contains(expected) == true)
+    }
+
+    @Test func `A member of a later program does not disturb`() throws {
+        let text = try Self.file.text.replacingOccurrences(of: "{\n", with: "{\n  \"note\" : \"later\",\n")
+        #expect(try EnrollmentFile(Data(text.utf8)) == Self.file)
+    }
+}
