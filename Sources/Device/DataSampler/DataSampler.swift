@@ -177,6 +177,7 @@ public final class DataSampler: Service {
         do {
             // Reports a damaged identity at the start and not when the first transmission fails.
             try core.honourUnenrollment()
+            core.keepCollector()
             // The last step that can fail, except for files, because a connection would have to be shut down again.
             var connection = try environment.connect(transport)
             let events = DeviceEvents()

@@ -17,6 +17,13 @@ extension AgentSettings {
             "collector", \.configuration.collectorURL, .text("http[s]://HOST[:PORT][/PREFIX]", pattern: "^https?://"),
             "The collector", value: "url", example: "https://collector.example:8420"),
         Setting(
+            "enrollment", \.enrollmentFile, .text,
+            """
+            The enrollment file that `ws1collector enrollment-file` made: the collector's address, the pins of its \
+            keys and the enrollment token in one
+            """,
+            value: "file", example: "/etc/ws1agent/enrollment.json"),
+        Setting(
             "enrollment-token", \.enrollmentToken, .text,
             "Enrolls this device at its first contact. Other users see it in the list of processes, so prefer the file",
             value: "token", example: "TOKEN", isSecret: true),

@@ -10,6 +10,7 @@ import WireModel
 struct AgentSettings: ProgramSettings {
     var configuration = DataSamplerConfiguration(directory: "", collectorURL: "", traceLevel: .information)
     var configurationFile: String?
+    var enrollmentFile: String?
     var enrollmentToken: String?
     var enrollmentTokenFile: String?
     var accessGroupName: String?
@@ -28,10 +29,11 @@ struct AgentSettings: ProgramSettings {
     /// - Parameter needsCollector: whether the command speaks to the collector, and needs its address.
     init(_ layers: SettingLayers<AgentSettings>, needsCollector: Bool) throws(CommandError) {
         try layers.require(\.configuration.directory)
-        if needsCollector { try layers.require(\.configuration.collectorURL) }
+        if needsCollector, layers[\.enrollmentFile] == nil { try layers.require(\.configuration.collectorURL) }
         self = try layers.read()
+        if needsCollector { try takeEnrollmentFile(layers) }
         var missing: String?
-        configuration.enrollmentToken = try token(layers, missing: &missing)
+        if enrollmentFile == nil { configuration.enrollmentToken = try token(layers, missing: &missing) }
         guard needsCollector else { return }
         if let missing {
             // An enrolled device runs without a token.
@@ -50,8 +52,9 @@ struct AgentSettings: ProgramSettings {
         let isOtherToken =
             configuration.enrollmentToken != nil
             && configuration.enrollmentToken != former.configuration.enrollmentToken
-        if isOtherToken, !changes.contains(where: { $0.name.hasPrefix("enrollment-token") }) {
-            changes += Self.declarations.filter { $0.name == "enrollment-token-file" }
+        if isOtherToken, !changes.contains(where: { $0.name.hasPrefix("enrollment") }) {
+            let name = enrollmentFile == nil ? "enrollment-token-file" : "enrollment"
+            changes += Self.declarations.filter { $0.name == name }
         }
         return changes
     }
@@ -86,13 +89,35 @@ struct AgentSettings: ProgramSettings {
             try configuration.validateFiles()
         } catch {
             let checked: [PartialKeyPath<AgentSettings>] = [
-                \.configuration.collectorURL, \.configuration.proxyURL, \.configuration.certificateAuthorityFile,
+                \.configuration.collectorURL, \.enrollmentFile, \.configuration.proxyURL,
+                \.configuration.certificateAuthorityFile,
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,
                 \.configuration.logRetention, \.configuration.expectedBinaryDigest,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
             throw CommandError(.usage, "\(origins): \(error.message)", cause: error)
+        }
+    }
+
+    /// Address, pins and token of the enrollment file. Another source of them would contradict it.
+    private mutating func takeEnrollmentFile(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
+        guard let given = layers[\.enrollmentFile], let path = enrollmentFile else { return }
+        let others: [PartialKeyPath<AgentSettings>] = [
+            \.configuration.collectorURL, \.enrollmentToken, \.enrollmentTokenFile,
+        ]
+        if let other = others.compactMap({ layers[$0] }).first {
+            throw CommandError(
+                .usage,
+                "\(given.origin) and \(other.origin) are both given: the enrollment file has address and token. Give only one of them"
+            )
+        }
+        do throws(DataSamplerError) {
+            if let remark = try configuration.take(enrollmentFile: path) {
+                remarks.append("\(given.origin): \(remark)")
+            }
+        } catch {
+            throw CommandError(.usage, "\(given.origin): \(error.message)", cause: error)
         }
     }
 

@@ -1,0 +1,95 @@
+import FoundationEssentials
+import Logging
+import RecordQueue
+import TelemetryBasics
+import WireModel
+
+/// `<data>/collector.json`: the collector of this directory's last start.
+///
+/// It is for two things. An enrolled device starts without its enrollment file, because address and pins are here; the
+/// token is not. And a start that is pointed at another collector can say so. Written at a start, once the directory is
+/// held and before the collector is asked. If it cannot be written, the start goes on: the next one writes it.
+struct LastCollector: KeptState, Equatable {
+    static let fileName = "collector.json"
+
+    var url: String
+    var certificatePins: [String]
+}
+
+extension DataSamplerConfiguration {
+    /// Takes collector, certificate pins and enrollment token from an enrollment file, which
+    /// `ws1collector enrollment-file` made. The pins hold from the first contact on.
+    ///
+    /// An enrolled device needs the file no longer. If it is gone or damaged then, address and pins of the last start
+    /// are used.
+    ///
+    /// - Parameters:
+    ///   - directory: as ``directory``.
+    ///   - enrollmentFile: the file's path.
+    /// - Throws: `invalidConfiguration` if the file is missing, damaged, expired or no enrollment file, and the device
+    ///   is not enrolled; with what to do.
+    public init(
+        directory: String, enrollmentFile: String, traceLevel: TraceLevel = .warning
+    ) throws(DataSamplerError) {
+        self.init(directory: directory, collectorURL: "", traceLevel: traceLevel)
+        _ = try take(enrollmentFile: enrollmentFile)
+    }
+
+    /// - Parameter now: wall clock, microseconds since 1970.
+    /// - Returns: why the file was not used, if the device is enrolled and does not need it.
+    package mutating func take(
+        enrollmentFile path: String, now: Int64 = SystemRecordClock().now().wallTime
+    ) throws(DataSamplerError) -> String? {
+        let isEnrolled = DataSampler.isEnrolled(in: directory)
+        do throws(DataSamplerError) {
+            let file = try Self.read(enrollmentFile: path)
+            // The collector's clock decides. This look saves a machine that cannot succeed from trying for ever.
+            guard isEnrolled || file.expires > now else {
+                throw DataSamplerError(
+                    .invalidConfiguration,
+                    "the enrollment file \(path) expired at \(Timestamp.text(file.expires)), and it is \(Timestamp.text(now)) "
+                        + "here. \(Self.enrollmentRemedy); or correct this machine's clock")
+            }
+            collectorURL = file.collector
+            certificatePins = file.certificatePins.map { $0.base64EncodedString() }
+            enrollmentToken = file.token
+            return nil
+        } catch {
+            guard isEnrolled, let last = try LastCollector.file(in: directory).load() else { throw error }
+            collectorURL = last.url
+            certificatePins = last.certificatePins
+            return "\(error.message). This device is enrolled: address and pins of its last start are used"
+        }
+    }
+
+    private static let enrollmentRemedy = "Make another one with `ws1collector enrollment-file` and copy it here"
+
+    private static func read(enrollmentFile path: String) throws(DataSamplerError) -> EnrollmentFile {
+        func failure(_ why: String, _ cause: (any Error)? = nil) -> DataSamplerError {
+            DataSamplerError(.invalidConfiguration, "the enrollment file \(path) \(why)", cause: cause)
+        }
+        let bytes: [UInt8]?
+        do throws(FileError) {
+            bytes = try Files<FileError>.read(path, maximumBytes: EnrollmentFile.maximumBytes + 1)
+        } catch { throw failure("cannot be read: \(error). Make it readable for this program", error) }
+        guard let bytes else { throw failure("does not exist. Check the path. \(enrollmentRemedy)") }
+        do throws(WireError) { return try EnrollmentFile(Data(bytes)) } catch {
+            throw failure("\(error.message). \(enrollmentRemedy)", error)
+        }
+    }
+}
+
+extension SamplerCore {
+    /// Keeps which collector is asked now.
+    func keepCollector() {
+        let file = LastCollector.file(in: configuration.directory)
+        let present = LastCollector(url: configuration.collectorURL, certificatePins: configuration.certificatePins)
+        do throws(DataSamplerError) {
+            let last = try file.loadOrKeepAsDamaged(damaged: notices.postSetAside(LastCollector.fileName))
+            guard last != present else { return }
+            try file.save(present)
+        } catch {
+            logger.warning("the collector's address cannot be kept", metadata: ["reason": "\(error.message)"])
+        }
+    }
+}
