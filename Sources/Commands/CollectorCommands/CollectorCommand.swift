@@ -20,7 +20,8 @@ package struct CollectorCommand: AsyncParsableCommand {
             """,
         version: CollectorVersion.current,
         subcommands: [
-            ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, DeviceCACommand.self,
+            ServeCommand.self, ValidateCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
+            OrganizationCommand.self, DeviceCACommand.self,
             VerifyCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self, BackupCommand.self,
             RestoreCommand.self, ExportCommand.self, RebuildCommand.self, SimulateCommand.self,
         ])

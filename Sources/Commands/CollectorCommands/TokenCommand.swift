@@ -25,7 +25,12 @@ struct TokenCommand: AsyncParsableCommand {
     static func withMetadata<Value>(
         _ data: DataOptions, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value
     ) async throws -> Value {
-        let directory = try data.directory()
+        try await withMetadata(in: try data.directory(), exclusive: exclusive, work)
+    }
+
+    static func withMetadata<Value>(
+        in directory: String, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value
+    ) async throws -> Value {
         guard FileManager.default.isReadableFile(atPath: "\(directory)/collector.sqlite") else {
             throw StoreError.noCollector(directory)
         }

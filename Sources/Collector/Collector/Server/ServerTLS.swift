@@ -1,12 +1,10 @@
 import CollectorStore
-import Crypto
 import Foundation
 import FoundationEssentials
 import Logging
 import NIOCertificateReloading
 import NIOSSL
 import ServiceLifecycle
-import SwiftASN1
 import Synchronization
 import TelemetryBasics
 import WireModel
@@ -47,10 +45,7 @@ package final class ServerTLS: Service {
                     expires: Int64(leaf.notValidAfter.timeIntervalSince1970) * 1_000_000)
                 current.leaf.withLock { $0 = watched }
                 // A key that cannot be encoded is one that no device could have checked.
-                var key = DER.Serializer()
-                if (try? key.serialize(leaf.publicKey)) != nil {
-                    current.pin.withLock { $0 = Data(SHA256.hash(data: key.serializedBytes)) }
-                }
+                if let pin = try? KeyPin.of(leaf.publicKey) { current.pin.withLock { $0 = pin } }
                 guard let former = change.previousX509CertificateChain, former != change.currentX509CertificateChain
                 else { return }
                 logger.notice(

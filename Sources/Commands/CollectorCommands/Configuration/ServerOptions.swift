@@ -18,6 +18,11 @@ enum DirectoryFlags: FlagSet {
     static let flags = Settings.declarations.filter { ["data", "config"].contains($0.name) }
 }
 
+/// What an enrollment file is made from: the data directory, and the certificate that devices see.
+enum EnrollmentFlags: FlagSet {
+    static let flags = Settings.declarations.filter { ["data", "config", "tls-certificate"].contains($0.name) }
+}
+
 typealias ServerOptions = SettingFlags<ServerFlags>
 typealias DataOptions = SettingFlags<DataFlags>
 

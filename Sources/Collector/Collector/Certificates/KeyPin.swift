@@ -1,0 +1,44 @@
+import CollectorStore
+import Crypto
+import Foundation
+import SwiftASN1
+import TelemetryBasics
+import X509
+
+/// The pin of a key: SHA-256 of its subject public key info, as devices check it (RFC 7469).
+package enum KeyPin {
+    static func of(_ key: Certificate.PublicKey) throws -> Data {
+        var serializer = DER.Serializer()
+        try serializer.serialize(key)
+        return Data(SHA256.hash(data: serializer.serializedBytes))
+    }
+
+    /// The pin of the first certificate, private key or public key in a PEM file.
+    /// - Parameter flag: who named the file, for errors.
+    /// - Throws: `invalidConfiguration` if the file is unreadable or has none of these.
+    package static func of(file: String, flag: String) throws(CollectorError) -> Data {
+        do {
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            for document in try PEMDocument.parseMultiple(pemString: text) {
+                let kind = document.discriminator
+                if kind == "CERTIFICATE" { return try of(Certificate(pemDocument: document).publicKey) }
+                if kind == "PUBLIC KEY" { return try of(Certificate.PublicKey(pemDocument: document)) }
+                if kind.hasSuffix("PRIVATE KEY") {
+                    return try of(Certificate.PrivateKey(pemDocument: document).publicKey)
+                }
+            }
+            throw CocoaError(.fileReadCorruptFile)
+        } catch {
+            let words = FileFault(file).words(
+                otherwise: "it contains no certificate, public key or private key without a passphrase")
+            throw CollectorError(
+                .invalidConfiguration, "\(flag) \(file) cannot be used: \(words). Give a readable PEM file.",
+                cause: error)
+        }
+    }
+
+    /// A new P-256 private key in PEM.
+    package static func newKey() throws -> String {
+        try Certificate.PrivateKey(P256.Signing.PrivateKey()).serializeAsPEM().pemString + "\n"
+    }
+}

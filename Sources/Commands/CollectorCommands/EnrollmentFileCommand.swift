@@ -1,0 +1,137 @@
+import ArgumentParser
+import Collector
+import CollectorStore
+import CommandKit
+import Foundation
+import HTTPConnection
+import TelemetryBasics
+import WireModel
+
+struct EnrollmentFileCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "enrollment-file",
+        abstract: "Write one file with which a new device finds this collector, knows its key and enrolls.",
+        discussion: """
+            The file holds the collector's address, the pins of its keys, and a new enrollment token. The device reads it with `ws1agent run
+            --enrollment FILE`, and refuses from the first contact on a server with another key. The file is secret: only its owner can read it.
+
+            With an https:// address there are two pins: of the key in tls-certificate, and of a backup key. The backup key is for the day when
+            the first key is lost or stolen. Without --backup-key, the command makes one for all enrollment files, backup-key.pem in the data
+            directory. Keep a copy of it in a safe place away from this machine: a backup of the collector does not contain it. Before the
+            collector uses any other key, put the pin of that key into certificatePins of the profile.
+
+            With an http:// address the file has no pins.
+
+            Examples:
+              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --output kiosk-7.json
+              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --output image.json --uses 500
+            """)
+
+    @OptionGroup var options: SettingFlags<EnrollmentFlags>
+
+    @Option(
+        help: ArgumentHelp(
+            "The collector's address as devices reach it: http[s]://HOST[:PORT][/PREFIX].", valueName: "url"))
+    var address: String
+
+    @Option(help: ArgumentHelp("The file to write; it must not exist.", valueName: "file"))
+    var output: String
+
+    @Option(
+        help: ArgumentHelp(
+            "PEM file with the backup key: private key, public key or certificate (default: backup-key.pem in the data directory, made if missing).",
+            valueName: "file"))
+    var backupKey: String?
+
+    @Option(help: ArgumentHelp("Devices that may enroll with the file.", valueName: "count"))
+    var uses = 1
+
+    @Option(help: ArgumentHelp("Days for which devices may enroll with it.", valueName: "days"))
+    var expiresDays = Int(FirstStart.enrollmentTokenSeconds / 86_400)
+
+    @Option(help: ArgumentHelp("The organization in which the devices enroll.", valueName: "name"))
+    var organization = "default"
+
+    @Option(
+        help: ArgumentHelp(
+            "A note on the token, as `token list` shows it (default: the file's name).", valueName: "name"))
+    var name: String?
+
+    func run() async throws {
+        let layers = try SettingLayers<Settings>(flags: options.given)
+        try layers.require(\.data)
+        let settings = try layers.read()
+        guard (1...36_500).contains(expiresDays) else {
+            throw CommandError(.usage, "--expires-days is \(expiresDays); expected 1 to 36500.")
+        }
+        guard uses >= 1 else { throw CommandError(.usage, "--uses is \(uses); expected 1 or more.") }
+        guard !FileManager.default.fileExists(atPath: output) else {
+            throw CommandError(.failed, "\(output) exists. Name another file, or move it away.")
+        }
+        guard FileManager.default.isReadableFile(atPath: "\(settings.data)/collector.sqlite") else {
+            throw StoreError.noCollector(settings.data)
+        }
+        let pins = try pins(settings)
+        let seconds = Int64(expiresDays) * 86_400
+        // Not later than the token's own end.
+        let expires = SystemStoreClock().now() + seconds * 1_000_000
+        let made = try await TokenCommand.withMetadata(in: settings.data) { metadata in
+            try await metadata.createEnrollmentToken(
+                organization: organization, expiresInSeconds: seconds, maximumUses: uses,
+                note: name ?? URL(fileURLWithPath: output).lastPathComponent)
+        }
+        do {
+            let file = EnrollmentFile(collector: address, certificatePins: pins, token: made.token, expires: expires)
+            try OwnerFile(path: output).create(with: try file.text, remedy: "Fix that, and try again.")
+        } catch {
+            // Nobody has the token, so it must not stay valid.
+            try await TokenCommand.withMetadata(in: settings.data) { try await $0.revokeToken(made.id) }
+            throw error
+        }
+        try Output.line(
+            "\(output): \(address), \(pins.isEmpty ? "no pins" : "\(pins.count) pins"), token \(made.id) for \(uses) "
+                + "device\(uses == 1 ? "" : "s") until \(Timestamp.text(expires))")
+    }
+
+    /// The pins of the key in use and of the backup key; none for plain HTTP.
+    private func pins(_ settings: Settings) throws -> [Data] {
+        let url: EndpointURL
+        do throws(ConnectionSettingsError) { url = try EndpointURL(collector: address) } catch {
+            throw CommandError(.usage, "--address: \(error.message)", cause: error)
+        }
+        guard url.scheme == .https else {
+            guard backupKey == nil else {
+                throw CommandError(
+                    .usage, "--backup-key is for https://: over plain http:// no key is shown. Leave it out.")
+            }
+            return []
+        }
+        guard let certificate = settings.tlsCertificate else {
+            throw CommandError(
+                .usage,
+                "no certificate is known whose key devices should expect. Give --tls-certificate, or --config with tls-certificate; behind a "
+                    + "proxy that ends TLS, give the proxy's certificate.")
+        }
+        let present = try KeyPin.of(file: certificate, flag: "--tls-certificate")
+        let backup: Data
+        if let backupKey {
+            backup = try KeyPin.of(file: backupKey, flag: "--backup-key")
+        } else {
+            let path = "\(settings.data)/backup-key.pem"
+            if !FileManager.default.fileExists(atPath: path) {
+                try OwnerFile(path: path).create(with: try KeyPin.newKey(), remedy: "Fix that, and try again.")
+                StandardError.line(
+                    "ws1collector: \(path) is a new backup key. Keep a copy of it in a safe place away from this machine."
+                )
+            }
+            backup = try KeyPin.of(file: path, flag: "the backup key")
+        }
+        guard backup != present else {
+            throw CommandError(
+                .usage,
+                "the backup key is the key in use. Give another key with --backup-key, or renew the certificate with a new backup key."
+            )
+        }
+        return [present, backup]
+    }
+}

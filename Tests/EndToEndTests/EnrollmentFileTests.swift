@@ -1,0 +1,133 @@
+import Foundation
+import TelemetryTestKit
+import Testing
+
+/// One file brings a device to its collector and to no other.
+@Suite(.timeLimit(.minutes(5)))
+struct EnrollmentFileTests {
+    /// A collector that serves TLS with one of two keys, beside a deployment whose data it uses.
+    private struct Scene {
+        let deployment: Deployment
+        let port: Int
+        var directory: String { deployment.directory }
+        var file: String { directory + "/enrollment.json" }
+        var log: String { directory + "/enrollment.log" }
+
+        init(_ deployment: Deployment) throws {
+            self.deployment = deployment
+            port = try unusedPort()
+            for (name, text) in [
+                ("authority.pem", ServerCertificates.authority), ("one.pem", ServerCertificates.one.certificate),
+                ("one.key", ServerCertificates.one.key), ("two.pem", ServerCertificates.two.certificate),
+                ("two.key", ServerCertificates.two.key),
+            ] { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(directory)/\(name)")) }
+        }
+
+        func collector(_ name: String, data: String) throws -> ChildProcess {
+            try ChildProcess(
+                Program.collector.path,
+                [
+                    "serve", "--data", data, "--listen", "127.0.0.1:\(port)",
+                    "--tls-certificate", "\(directory)/\(name).pem", "--tls-key", "\(directory)/\(name).key",
+                ], environment: Program.environment([:]), output: log, errors: log)
+        }
+
+        func writeFile() async throws {
+            let outcome = try await Program.collector.run([
+                "enrollment-file", "--data", deployment.collectorData, "--address", "https://localhost:\(port)",
+                "--tls-certificate", "\(directory)/one.pem", "--output", file,
+            ])
+            guard outcome.succeeded else { throw EndToEndError("\(outcome)") }
+        }
+
+        func agent() throws -> ChildProcess {
+            try ChildProcess(
+                Program.agent.path,
+                [
+                    "run", "--data", deployment.agentData, "--enrollment", file, "--ca", "\(directory)/authority.pem",
+                    "--transmit-interval", "1", "--event-hold", "0",
+                ], environment: Program.environment([:]), output: log, errors: log)
+        }
+
+        func status() async throws -> String {
+            try await Program.agent.run(["status", "--data", deployment.agentData]).output
+        }
+
+        /// Ends both afterwards, and shows the log of a failure.
+        func play(_ collector: ChildProcess, _ agent: ChildProcess, _ body: () async throws -> Void) async throws {
+            var failure: (any Error)?
+            do { try await body() } catch { failure = error }
+            for child in [agent, collector] { await child.killAndReap() }
+            guard let failure else { return }
+            print(Program.text(log).suffix(3000))
+            throw failure
+        }
+    }
+
+    @Test func aDeviceEnrollsWithItAndStartsWithoutItLater() async throws {
+        try await Deployment.run { deployment in
+            let scene = try Scene(deployment)
+            try await deployment.startCollector()
+            try await deployment.stopCollector()
+            try await scene.writeFile()
+            try await scene.play(try scene.collector("one", data: deployment.collectorData), try scene.agent()) {
+                try await deployment.waitUntilAgentAnswers()
+                let outcome = try await deployment.record(event: "enrolled.by.file", value: 1)
+                #expect(outcome.succeeded, "\(outcome)")
+                try await deployment.waitUntilSent()
+                #expect(try await scene.status().contains("https://localhost:\(scene.port)"))
+            }
+            try FileManager.default.removeItem(atPath: scene.file)
+            try await scene.play(try scene.collector("one", data: deployment.collectorData), try scene.agent()) {
+                try await deployment.waitUntilAgentAnswers()
+                let outcome = try await deployment.record(event: "without.file", value: 1)
+                #expect(outcome.succeeded, "\(outcome)")
+                try await deployment.waitUntilSent()
+                let profile = try await Program.agent.run(["profile", "--data", deployment.agentData])
+                #expect(profile.output.contains("2 keys"), "the pins hold on: \(profile)")
+            }
+        }
+    }
+
+    /// The other collector is trusted by the same authority, and would take the token.
+    @Test func aCollectorWithAnotherKeyIsRefusedBeforeTheTokenLeavesTheDevice() async throws {
+        try await Deployment.run { deployment in
+            let scene = try Scene(deployment)
+            try await deployment.startCollector()
+            try await deployment.stopCollector()
+            try await scene.writeFile()
+            try await scene.play(try scene.collector("two", data: deployment.collectorData), try scene.agent()) {
+                try await deployment.until("the agent refuses the key") {
+                    try await scene.status().contains("is none of those pinned")
+                }
+                #expect(try await scene.status().contains("not enrolled"))
+                let tokens = try await Program.collector.run(["token", "list", "--data", deployment.collectorData])
+                #expect(tokens.output.contains("0/1 "), "the token was not used: \(tokens)")
+            }
+        }
+    }
+
+    @Test func aWrongFileSaysWhatToDo() async throws {
+        try await Deployment.run { deployment in
+            let file = deployment.directory + "/wrong.json"
+            func run() async throws -> Program.Outcome {
+                try await Program.agent.run(["run", "--data", deployment.agentData, "--enrollment", file])
+            }
+            let expired = """
+                {"version": 1, "collector": "http://127.0.0.1:1", "token": "token", "expires": "2020-01-01T00:00:00Z"}
+                """
+            let cases: [(String?, String)] = [
+                (nil, "does not exist"), ("{\"version\": 1, \"coll", "cut off"), ("{}", "no enrollment file"),
+                (expired, "expired at 2020-01-01T00:00:00.000000Z"),
+            ]
+            for (content, words) in cases {
+                if let content { try Data(content.utf8).write(to: URL(fileURLWithPath: file)) }
+                let outcome = try await run()
+                #expect(outcome.ending == .exited(64), "\(outcome)")
+                #expect(
+                    outcome.errors.contains(words) && outcome.errors.contains("ws1collector enrollment-file"),
+                    "\(outcome)")
+            }
+        }
+    }
+}
