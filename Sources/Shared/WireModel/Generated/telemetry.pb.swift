@@ -4566,6 +4566,14 @@ package nonisolated struct WireControlRequest: Sendable {
     set {action = .unenrollWithWipe(newValue)}
   }
 
+  package var resetCredentials: WireControlResetCredentials {
+    get {
+      if case .resetCredentials(let v)? = action {return v}
+      return WireControlResetCredentials()
+    }
+    set {action = .resetCredentials(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -4586,6 +4594,7 @@ package nonisolated struct WireControlRequest: Sendable {
     case sendLogs(WireControlSendLogs)
     case logUploads(WireControlLogUploads)
     case unenrollWithWipe(WireControlUnenrollWithWipe)
+    case resetCredentials(WireControlResetCredentials)
 
   }
 
@@ -4732,6 +4741,16 @@ package nonisolated struct WireControlQueue: Sendable {
 }
 
 package nonisolated struct WireControlUnenroll: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlResetCredentials: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
@@ -10170,7 +10189,7 @@ nonisolated extension WireCompleteUpload: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{4}\u{4}unenroll_with_wipe\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{4}\u{4}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10399,6 +10418,19 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
           self.action = .unenrollWithWipe(v)
         }
       }()
+      case 22: try {
+        var v: WireControlResetCredentials?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .resetCredentials(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .resetCredentials(v)
+        }
+      }()
       default: break
       }
     }
@@ -10477,6 +10509,10 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
     case .unenrollWithWipe?: try {
       guard case .unenrollWithWipe(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
+    case .resetCredentials?: try {
+      guard case .resetCredentials(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
     }()
     case nil: break
     }
@@ -10660,6 +10696,25 @@ nonisolated extension WireControlUnenroll: SwiftProtobuf.Message, SwiftProtobuf.
   }
 
   package static func ==(lhs: WireControlUnenroll, rhs: WireControlUnenroll) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlResetCredentials: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlResetCredentials"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlResetCredentials, rhs: WireControlResetCredentials) -> Bool {
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
