@@ -1,3 +1,4 @@
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -66,11 +67,15 @@ import WireModel
             shown(LineStyle(isColoured: true, isLocalTime: false), line).contains(logged.split(separator: "\t").last!))
     }
 
-    @Test func aTimeOnATerminalIsShort() {
+    @Test func aTimeOnATerminalIsLocalWithItsOffset() {
         let time: Int64 = 1_795_305_088_123_456
-        let thisYear = LineStyle.localTime(time, now: time + 1)
-        #expect(thisYear.wholeMatch(of: /\d\d-\d\d \d\d:\d\d:\d\d\.123/) != nil, "\(thisYear)")
-        #expect(LineStyle.localTime(time, now: time + 400 * 86_400_000_000) == "2026-" + thisYear)
+        let local = LineStyle.localTime(time)
+        #expect(local.wholeMatch(of: /2026-11-2\dT\d\d:\d\d:\d\d\.123[+-]\d\d:\d\d/) != nil, "\(local)")
+        #expect(Timestamp.parse(local) == 1_795_305_088_123_000)
+        #expect(Timestamp.parse(LineStyle.localTime(time, digits: 0)) == 1_795_305_088_000_000)
+        for (seconds, offset) in [(0, "+00:00"), (19_800, "+05:30"), (-12_600, "-03:30"), (50_400, "+14:00")] {
+            #expect(LineStyle.offset(seconds: seconds) == offset)
+        }
     }
 
     @Test func bytesThatAreNoUTF8AreNoControlCharactersOnATerminal() {

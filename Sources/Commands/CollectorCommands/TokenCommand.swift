@@ -196,10 +196,13 @@ private struct TokenView: Encodable {
         state = row.state(at: SystemStoreClock().now()).rawValue
     }
 
+    /// A table needs no fractions of a second.
+    private static func seconds(_ time: String) -> String { time.prefix(19) + "Z" }
+
     var columns: [String] {
         [
-            id, kind, name, role ?? "-", organization ?? "all", String(created.prefix(19)),
-            expires.map { String($0.prefix(19)) } ?? "never",
+            id, kind, name, role ?? "-", organization ?? "all", Self.seconds(created),
+            expires.map(Self.seconds) ?? "never",
             kind == "person" ? "-" : maximumUses.map { "\(uses)/\($0)" } ?? "\(uses)/unlimited", state,
         ]
     }

@@ -110,7 +110,7 @@ struct DeviceExpectation: Equatable {
         }
         let expected = lastSeen + pauseSeconds * 1_000_000
         let seen = "the device was last seen \(DurationText.of(seconds: Double(now - lastSeen) / 1_000_000)) ago"
-        let time = LineStyle.localTime(expected, now: now).split(separator: ".")[0]
+        let time = LineStyle.localTime(expected, digits: 0)
         guard expected > now else {
             return
                 "\(seen) and was expected by \(time): it may be off or without a network, and takes the request when it comes"

@@ -4,7 +4,7 @@ import Glibc
 import TelemetryBasics
 import WireModel
 
-/// How a line is shown: as it is on disk, as JSON, or for a terminal with a coloured level and a short local time.
+/// How a line is shown: as it is on disk, as JSON, or for a terminal with a coloured level and a local time.
 struct LineStyle: Sendable {
     let isColoured: Bool
     /// Shows local times, to the millisecond, without the year if it is the present one.
@@ -106,25 +106,27 @@ struct LineStyle: Sendable {
         }
     }
 
-    /// `11-22 00:51:28.123`, with the year in front if it is not the present one.
-    static func localTime(_ microseconds: Int64, now: Int64 = SystemClock.wallMicroseconds()) -> String {
-        let shown = Self.wallTime(microseconds)
-        let isThisYear = shown.prefix(4) == Self.wallTime(now).prefix(4)
-        return "\(shown.prefix(10).dropFirst(isThisYear ? 5 : 0)) \(shown.dropFirst(11).prefix(12))"
-    }
-
-    /// Local time, written as if it were UTC.
-    private static func wallTime(_ microseconds: Int64) -> String {
+    /// Local time with its offset, as RFC 3339 says: `2026-11-22T00:51:28.123+01:00`.
+    /// - Parameter digits: of the fraction of a second, 0 to 6.
+    static func localTime(_ microseconds: Int64, digits: Int = 3) -> String {
         var time = time_t(microseconds / 1_000_000)
         var parts = tm()
         localtime_r(&time, &parts)
-        return Timestamp.text(microseconds + Int64(parts.tm_gmtoff) * 1_000_000)
+        let shown = Timestamp.text(microseconds + Int64(parts.tm_gmtoff) * 1_000_000)
+        return shown.prefix(digits == 0 ? 19 : 20 + digits) + offset(seconds: parts.tm_gmtoff)
+    }
+
+    /// `+01:00`. RFC 3339 has no seconds in it.
+    static func offset(seconds: Int) -> String {
+        let minutes = abs(seconds) / 60
+        let digits = { (value: Int) in value < 10 ? "0\(value)" : "\(value)" }
+        return "\(seconds < 0 ? "-" : "+")\(digits(minutes / 60)):\(digits(minutes % 60))"
     }
 }
 
 /// How lines are shown.
 struct ViewOptions: ParsableArguments {
-    @Flag(help: "Show times in UTC, as they are on disk. Without this flag a terminal shows short local times.")
+    @Flag(help: "Show times in UTC, as they are on disk. Without this flag a terminal shows local times.")
     var utc = false
 
     @Flag(inversion: .prefixedNo, help: "Show colours; by default on a terminal, unless NO_COLOR is set.")
