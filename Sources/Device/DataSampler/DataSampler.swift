@@ -172,6 +172,8 @@ public final class DataSampler: Service {
 
     private func makeRunning() async throws(DataSamplerError) -> Running {
         let transport = try configuration.connectionSettings
+        // Listens before anything is opened, so that the delegate hears what a start notices.
+        let heard = delegate == nil ? nil : notifier.listen()
         let core = try await SamplerCore.open(
             configuration, environment: environment, notices: notifier, logger: logger)
         do {
@@ -183,7 +185,7 @@ public final class DataSampler: Service {
             let events = DeviceEvents()
             connection.transport = PinWatchingTransport(base: connection.transport, core: core, events: events)
             do {
-                return try await compose(core, connection, events)
+                return try await compose(core, connection, events, heard)
             } catch {
                 await connection.shutdown()
                 throw error
@@ -195,7 +197,8 @@ public final class DataSampler: Service {
     }
 
     private func compose(
-        _ core: SamplerCore, _ connection: SamplerEnvironment.Connection, _ events: DeviceEvents
+        _ core: SamplerCore, _ connection: SamplerEnvironment.Connection, _ events: DeviceEvents,
+        _ heard: AsyncStream<DataSamplerNotice>?
     ) async throws(DataSamplerError) -> Running {
         let environment = environment
         let logger = logger
@@ -270,7 +273,7 @@ public final class DataSampler: Service {
         let work = Task {
             await withTaskGroup { group in
                 group.addTask { await supervisor.run(clock: environment.clock, sleeper: environment.sleeper) }
-                group.addTask { await self.tellDelegate() }
+                group.addTask { await self.tellDelegate(heard) }
             }
         }
         return Running(supervisor: supervisor, connection: connection, work: work, hearing: hearing)
@@ -289,9 +292,9 @@ public final class DataSampler: Service {
         }
     }
 
-    private func tellDelegate() async {
-        guard delegate != nil else { return }
-        for await notice in notifier.listen() { await delegate?.dataSampler(self, noticed: notice) }
+    private func tellDelegate(_ heard: AsyncStream<DataSamplerNotice>?) async {
+        guard let heard else { return }
+        for await notice in heard { await delegate?.dataSampler(self, noticed: notice) }
     }
 
     // MARK: Custom modules

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPConnection
 import Logging
 import RecordQueue
 import TelemetryBasics
@@ -14,6 +15,8 @@ struct LastCollector: KeptState, Equatable {
 
     var url: String
     var certificatePins: [String]
+
+    fileprivate var address: String { (try? EndpointURL(collector: url))?.description ?? url }
 }
 
 extension DataSamplerConfiguration {
@@ -80,7 +83,8 @@ extension DataSamplerConfiguration {
 }
 
 extension SamplerCore {
-    /// Keeps which collector is asked now.
+    /// Keeps which collector is asked now, and tells if it is another than at the last start. The address as it is
+    /// understood counts, so a slash more is no other collector.
     func keepCollector() {
         let file = LastCollector.file(in: configuration.directory)
         let present = LastCollector(url: configuration.collectorURL, certificatePins: configuration.certificatePins)
@@ -88,6 +92,13 @@ extension SamplerCore {
             let last = try file.loadOrKeepAsDamaged(damaged: notices.postSetAside(LastCollector.fileName))
             guard last != present else { return }
             try file.save(present)
+            guard let last, last.address != present.address else { return }
+            logger.notice(
+                "this directory is pointed at another collector",
+                metadata: ["from": "\(last.url)", "to": "\(present.url)"])
+            notices.post(
+                .collectorChanged, "records go to \(present.url) instead of \(last.url) from now on",
+                ["from": last.url, "to": present.url])
         } catch {
             logger.warning("the collector's address cannot be kept", metadata: ["reason": "\(error.message)"])
         }

@@ -32,6 +32,9 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         /// The collector was out of reach for longer than is allowed (ws1); what follows is the host's to decide.
         /// `details["seconds"]`.
         public static let offlineTimeExceeded = Kind(rawValue: "offline-time-exceeded")
+        /// This start asks another collector than the last one; `details["from"]`, `details["to"]`. An enrolled device
+        /// stays with its collector: it says so and waits, until it is unenrolled or pointed back.
+        public static let collectorChanged = Kind(rawValue: "collector-changed")
         /// The collector answers.
         public static let reachable = Kind(rawValue: "reachable")
         /// The collector does not answer.
