@@ -137,6 +137,28 @@ extension DataSampler {
         try await wipes.wasReported()
     }
 
+    /// Gets this device new credentials without unenrolling it, for instance because somebody may have copied the
+    /// present ones. It enrolls again as the same device, with the enrollment token. Records and profile stay; commands
+    /// of the former enrollment end. The former credentials are worth nothing once the new ones were used.
+    ///
+    /// - Throws: `notAllowed` if the device is not enrolled or has no enrollment token; `collector` if the collector
+    ///   could not be asked or refused; `notRunning`. After an error the present credentials stay.
+    public func resetCredentials() async throws(DataSamplerError) {
+        let running = try running()
+        guard running.core.identity.configuredToken != nil else {
+            throw DataSamplerError(
+                .notAllowed, "there is no enrollment token to get new credentials with. \(Transmitter.tokenRemedy)")
+        }
+        switch await running.parts.transmitter.resetCredentials() {
+        case .empty: running.parts.transmitter.tryNow()
+        case .notEnrolled: throw DataSamplerError(.notAllowed, "this device is not enrolled: it has no credentials")
+        case .unreachable(let why), .refused(let why):
+            throw DataSamplerError(.collector, "no new credentials, the present ones stay in use: \(why)")
+        case let answer:
+            throw DataSamplerError(.collector, "no new credentials, the present ones stay in use: \(answer)")
+        }
+    }
+
     /// Ends this device's enrollment. A last beacon is sent, other waiting records are counted as unenrolled, and the
     /// collector is told. Nothing is recorded or sent any more, also after a restart. Profile and credential are
     /// erased; logs stay on disk. A different enrollment token enrolls the device again.

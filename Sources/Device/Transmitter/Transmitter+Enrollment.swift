@@ -254,6 +254,25 @@ extension Transmitter {
         return answer
     }
 
+    /// Gets this device new credentials: enrolls it again as the same device, proved by the present credential. Waiting
+    /// records stay. The former credential is forgotten here once the new one is on disk, and ends at the collector
+    /// when the new one is first used. A kill at any point leaves one that works.
+    /// - Returns: `.empty` when done. After any other answer nothing has changed.
+    package func resetCredentials() async -> CollectorAnswer { await inTurn { await self.enrollAnew() } }
+
+    private func enrollAnew() async -> CollectorAnswer {
+        if enrollment == nil, case .enrolled(let stored)? = try? enrollments.state() { enrollment = stored }
+        guard let current = enrollment else { return .notEnrolled("the device is not enrolled") }
+        switch await enroll(as: .again(current), clonedFrom: nil) {
+        case .retry(_, let why): return .unreachable(why)
+        case .hold(let why, _): return .refused(why)
+        case .goOn, .enrollAgain, .quarantine:
+            hasFallenBack = false
+            machine.credentialChanged()
+            return .empty
+        }
+    }
+
     /// Unenrolls: tells the collector, then forgets the credential. The device id stays in the identity file, and a
     /// restart does not enroll again with the present token. The caller decides about the queue.
     /// - Parameter isForced: forgets the credential also if the collector cannot be told.

@@ -19,7 +19,8 @@ package struct AgentCommand: AsyncParsableCommand {
             BalanceCommand.self,
             ProfileCommand.self,
             QueueCommand.self, UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
-            UnenrollCommand.self, EndedCommand.self, WipeCommand.self, ValidateCommand.self,
+            ResetCredentialsCommand.self, UnenrollCommand.self, EndedCommand.self, WipeCommand.self,
+            ValidateCommand.self,
         ])
 
     package init() {}

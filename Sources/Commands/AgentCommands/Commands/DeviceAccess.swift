@@ -78,8 +78,7 @@ struct DeviceAccess {
     /// As `ask`, for a request that is answered once the collector has what was asked for.
     func ask(_ request: WireControlRequest, waitingSeconds: UInt32) async throws(CommandError) -> WireControlAnswer {
         // The agent answers at the end of the wait; the rest is for a busy machine.
-        let client = ControlClient(directory: configuration.directory, timeoutSeconds: Int(waitingSeconds) + 30)
-        guard let answer = try await Self.ask(client, request) else { throw noAgent }
+        let answer = try await ask(request, withinSeconds: Int(waitingSeconds) + 30)
         guard answer.delivered else {
             throw CommandError(
                 .failed,

@@ -116,6 +116,27 @@ struct ConsentCommand: AsyncParsableCommand {
     }
 }
 
+struct ResetCredentialsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reset-credentials",
+        abstract: "Gets this device new credentials without unenrolling it.",
+        discussion: """
+            The device enrolls again as the same device, with its enrollment token. Waiting records stay, and the former credentials end when the new \
+            ones are used. If the collector cannot be reached or refuses, the present credentials stay in use. Needs a running agent with an \
+            enrollment token that is still good.
+            """)
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        var request = WireControlRequest()
+        request.resetCredentials = WireControlResetCredentials()
+        // A collector that does not answer may take a minute.
+        _ = try await DeviceAccess(options).ask(request, withinSeconds: 120)
+        try Output.line("this device has new credentials")
+    }
+}
+
 struct UnenrollCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unenroll",

@@ -32,6 +32,7 @@ struct AgentControl: Sendable {
             case .profile: return try .json(try await sampler.profile())
             case .reload: try await sampler.reloadProfile()
             case .wipe(let control): try await sampler.wipe(reason: control.reason)
+            case .resetCredentials: try await sampler.resetCredentials()
             case .unenroll: return .numbered(try await sampler.unenroll() ? 1 : 0)
             case .unenrollWithWipe(let control):
                 return .numbered(try await sampler.unenroll(withWipe: true, reason: control.reason) ? 1 : 0)

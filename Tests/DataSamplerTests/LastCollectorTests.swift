@@ -1,0 +1,79 @@
+import Foundation
+import Logging
+import Synchronization
+import TelemetryTestKit
+import Testing
+import Transmitter
+
+@testable import DataSampler
+
+/// Which collector a directory's last start asked.
+@Suite(.timeLimit(.minutes(5))) struct LastCollectorTests {
+    private final class Recorder: DataSamplerDelegate {
+        let notices = Mutex<[DataSamplerNotice]>([])
+
+        func dataSampler(_ sampler: DataSampler, noticed notice: DataSamplerNotice) async {
+            notices.withLock { $0.append(notice) }
+        }
+    }
+
+    private let bench = SamplerBench()
+
+    /// Starts and stops, and returns what the delegate was told of the collector.
+    private func start(_ directory: String, _ url: String) async throws -> [[String: String]] {
+        let recorder = Recorder()
+        var configuration = SamplerBench.configuration(directory)
+        configuration.collectorURL = url
+        let sampler = try DataSampler(
+            configuration: configuration, environment: SamplerBench.environment(bench.collector), delegate: recorder,
+            logger: Logger(label: "test"))
+        try await sampler.start()
+        try await sampler.reloadProfile()
+        // Notices come in order, so whatever the start noticed was told before this one.
+        try await SamplerBench.until {
+            recorder.notices.withLock { $0.contains { [.profileApplied, .reachable].contains($0.kind) } }
+        }
+        await sampler.stop()
+        return recorder.notices.withLock { $0.filter { $0.kind == .collectorChanged }.map(\.details) }
+    }
+
+    @Test func `A start that is pointed at another collector says so, once`() async throws {
+        let directory = try TemporaryDirectory()
+        #expect(try await start(directory.path, "https://one.test") == [])
+        #expect(try await start(directory.path, "https://one.test:443/") == [], "the same address in other words")
+        #expect(
+            try await start(directory.path, "https://two.test") == [
+                ["from": "https://one.test:443/", "to": "https://two.test"]
+            ])
+        #expect(try await start(directory.path, "https://two.test") == [])
+        let kept = try LastCollector.file(in: directory.path).load()
+        #expect(kept == LastCollector(url: "https://two.test", certificatePins: []))
+    }
+
+    @Test func `A damaged file is begun anew`() async throws {
+        let directory = try TemporaryDirectory()
+        #expect(try await start(directory.path, "https://one.test") == [])
+        try Data("damaged".utf8).write(to: URL(fileURLWithPath: directory.path + "/" + LastCollector.fileName))
+        #expect(try await start(directory.path, "https://two.test") == [])
+        #expect(try LastCollector.file(in: directory.path).load()?.url == "https://two.test")
+    }
+
+    @Test func `New credentials without unenrolling`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path)
+        try await sampler.start()
+        try await sampler.reloadProfile()
+        let former = try #require(try sampler.running().core.identity.load())
+        try await sampler.resetCredentials()
+        let present = try #require(try sampler.running().core.identity.load())
+        #expect(present.deviceID == former.deviceID && present.credential != former.credential)
+        try await sampler.sendBeacon(deliveredWithin: .seconds(300))
+        await sampler.stop()
+
+        let without = try bench.sampler(directory.path) { $0.enrollmentToken = nil }
+        try await without.start()
+        let error = await #expect(throws: DataSamplerError.self) { try await without.resetCredentials() }
+        #expect(error?.code == .notAllowed && error?.message.contains("token") == true)
+        await without.stop()
+    }
+}
