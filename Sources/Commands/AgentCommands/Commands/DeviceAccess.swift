@@ -78,7 +78,7 @@ struct DeviceAccess {
     /// As `ask`, for a request that is answered once the collector has what was asked for.
     func ask(_ request: WireControlRequest, waitingSeconds: UInt32) async throws(CommandError) -> WireControlAnswer {
         // The agent answers at the end of the wait; the rest is for a busy machine.
-        let answer = try await ask(request, withinSeconds: Int(waitingSeconds) + 30)
+        let answer = try await ask(request, within: Int(waitingSeconds) + 30)
         guard answer.delivered else {
             throw CommandError(
                 .failed,

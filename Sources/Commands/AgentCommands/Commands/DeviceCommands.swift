@@ -132,7 +132,7 @@ struct ResetCredentialsCommand: AsyncParsableCommand {
         var request = WireControlRequest()
         request.resetCredentials = WireControlResetCredentials()
         // A collector that does not answer may take a minute.
-        _ = try await DeviceAccess(options).ask(request, withinSeconds: 120)
+        _ = try await DeviceAccess(options).ask(request, within: 120)
         try Output.line("this device has new credentials")
     }
 }
