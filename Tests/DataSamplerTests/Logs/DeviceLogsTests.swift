@@ -223,6 +223,19 @@ import WireModel
         }
     }
 
+    @Test func whatTheConfigurationScrubsIsScrubbedFromTheFirstLineOn() async throws {
+        let bench = SamplerBench(profile: profile { $0.scrubValues = ["theirs"] })
+        try await withSampler(bench, { $0.logScrubbing.values = ["hunter2"] }) { sampler in
+            let logs = try sampler.logs()
+            logs.error("password hunter2")
+            try await sampler.reloadProfile()
+            logs.error("password hunter2 and theirs")
+            #expect(try await sampler.sendLogs() > 0)
+            try await SamplerBench.until { uploaded(bench).filter { $0.contains("password") }.count == 2 }
+            #expect(!uploaded(bench).contains { $0.contains("hunter2") || $0.contains("theirs") })
+        }
+    }
+
     @Test func loggingThatIsSwitchedOffWritesNothing() async throws {
         let bench = SamplerBench(profile: profile { $0.enabled = false })
         try await withSampler(bench) { sampler in

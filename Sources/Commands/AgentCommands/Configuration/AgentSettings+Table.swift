@@ -1,5 +1,6 @@
 import CommandKit
 import DataSampler
+import LogStore
 import WireModel
 
 extension AgentSettings {
@@ -196,12 +197,37 @@ extension AgentSettings {
                         "Bytes on disk of the ring of verbose lines; 0: no ring"),
                 ]),
             "What the log store keeps", in: .file),
+        Setting(
+            "scrub", \.configuration.logScrubbing,
+            .object(
+                LogScrubbing(),
+                [
+                    Setting("values", \.values, .secrets, "Texts to replace"),
+                    Setting(
+                        "patterns", \.patterns, .secrets,
+                        "Patterns to replace, in the syntax of the profile's scrubPatterns"),
+                ]),
+            "What is replaced in the log before a line is written, in addition to what the profile says", in: .file,
+            example: "{ values: ['hunter2'], patterns: ['card \\\\d+'] }", reload: .atOnce, isSecret: true),
     ]
 }
 
 extension SettingType where Value == Double {
     fileprivate static func seconds(_ range: SecondsRange) -> SettingType {
         number(SettingRange(range.least...range.greatest, "seconds"))
+    }
+}
+
+extension SettingType where Value == [String] {
+    /// Texts that are not shown. A comma is part of a text.
+    fileprivate static let secrets = SettingType(
+        .names(known: nil), text: { $0.isEmpty ? "none" : "\($0.count), not shown" }
+    ) { given throws(CommandError) in
+        switch given.value {
+        case .list(let texts): return texts
+        case .text(let text): return [text]
+        case .number, .flag, .table: throw given.wrong("a list of texts")
+        }
     }
 }
 

@@ -93,7 +93,7 @@ struct AgentSettings: ProgramSettings {
                 \.configuration.certificateAuthorityFile,
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,
-                \.configuration.logRetention, \.configuration.expectedBinaryDigest,
+                \.configuration.logRetention, \.configuration.logScrubbing, \.configuration.expectedBinaryDigest,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
             throw CommandError(.usage, "\(origins): \(error.message)", cause: error)

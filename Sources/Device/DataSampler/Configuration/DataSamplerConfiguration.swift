@@ -84,6 +84,9 @@ public struct DataSamplerConfiguration: Sendable {
     public var logStore: LogStore?
     /// The limits of the log store in `<directory>/logs`.
     public var logRetention = LogRetention()
+    /// What is replaced in lines before they are written, in addition to the profile's rules. A rule that is taken away
+    /// here at run time ends at the next start.
+    public var logScrubbing = LogScrubbing()
     /// `true` samples, records and sends nothing, whatever the profile says. `false` leaves it to the profile (intune).
     public var telemetryDisabled: Bool = false
     /// Names of modules, built-in or custom, that stay off whatever the profile says.
@@ -260,6 +263,9 @@ extension DataSamplerConfiguration {
         }
         try checkBudgets()
         try checkLogRetention()
+        do throws(LogStoreError) { try logScrubbing.validate() } catch {
+            throw DataSamplerError(.invalidConfiguration, "logScrubbing: \(error.message)", cause: error)
+        }
         if let digest = expectedBinaryDigest, digest.utf8.count != 64 || !digest.allSatisfy(\.isHexDigit) {
             throw Self.invalid("expectedBinaryDigest is not a SHA-256: it must be 64 hexadecimal digits")
         }

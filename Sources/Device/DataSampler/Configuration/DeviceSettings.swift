@@ -1,4 +1,5 @@
 import FoundationEssentials
+import LogStore
 import SampleModules
 import WireModel
 
@@ -22,8 +23,8 @@ struct DeviceSettings: Equatable, Sendable {
         var level = WireLogLevel.information
         /// Logs wait for Wi-Fi or a wired network.
         var wifiOnly = false
-        var scrubValues: [String] = []
-        var scrubPatterns: [String] = []
+        /// Of profile and configuration together.
+        var scrubbing = LogScrubbing()
     }
 
     /// The values of explicit calls and temporary commands.
@@ -243,8 +244,10 @@ extension DeviceSettings {
         } else {
             sources["logLevel"] = .compiled
         }
-        logging.scrubValues = profile.scrubValues
-        logging.scrubPatterns = profile.scrubPatterns
+        let scrubbing = LogScrubbing(values: profile.scrubValues, patterns: profile.scrubPatterns)
+        logging.scrubbing = local.logScrubbing.adding(scrubbing)
+        sources["scrub"] =
+            local.logScrubbing != LogScrubbing() ? .local : scrubbing != LogScrubbing() ? .profile : .compiled
     }
 
     private mutating func takePrivacyAndRules(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
@@ -340,6 +343,7 @@ extension DeviceSettings {
             "transmitInterval": transmit.joined(separator: ", "), "analyticsEnabled": "\(analyticsEnabled)",
             "eventHold": seconds(eventHold / .seconds(1)), "beaconInterval": said(beaconInterval),
             "loggingEnabled": "\(logging.enabled)",
+            "scrub": "\(logging.scrubbing.values.count) values, \(logging.scrubbing.patterns.count) patterns",
             "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)",
             "privacy": personal.joined(separator: ", "),
             "offlineTimeAllowed": said(offlineTimeAllowed),

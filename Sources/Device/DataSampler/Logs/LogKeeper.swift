@@ -19,11 +19,11 @@ final class LogKeeper: Sendable {
     init(_ configuration: DataSamplerConfiguration, logger: Logger) throws(DataSamplerError) {
         self.logger = logger
         applicationIdentifier = configuration.applicationIdentifier
-        var own = LogScrubbing()
+        var own = configuration.logScrubbing
         if let given = configuration.logStore {
             store = given
             isOwn = false
-            own = given.ownScrubbing
+            own = given.ownScrubbing.adding(own)
         } else {
             let settings = LogStore.Configuration(
                 configuration,
@@ -35,7 +35,8 @@ final class LogKeeper: Sendable {
             }
             isOwn = true
         }
-        rules = Mutex((own, own))
+        // A store that the program opened may have fewer rules; the first plan adds those of the configuration.
+        rules = Mutex((store.ownScrubbing, own))
     }
 
     func apply(_ settings: DeviceSettings.Logging, levels: LogLevels) {
@@ -58,9 +59,7 @@ final class LogKeeper: Sendable {
     private func scrub(_ settings: DeviceSettings.Logging) -> Bool {
         rules.withLock { rules in
             // The program's own rules stay, because privacy is only ever tightened.
-            let scrubbing = LogScrubbing(
-                values: rules.own.values + settings.scrubValues.filter { !rules.own.values.contains($0) },
-                patterns: rules.own.patterns + settings.scrubPatterns.filter { !rules.own.patterns.contains($0) })
+            let scrubbing = rules.own.adding(settings.scrubbing)
             guard scrubbing != rules.scrubbing else { return true }
             do throws(LogStoreError) { try store.setScrubbing(scrubbing) } catch {
                 // The profile was validated, so only too many rules together can lead here.
@@ -126,5 +125,6 @@ extension LogStore.Configuration {
         maximumBytes = configuration.logRetention.bytes
         maximumAge = .seconds(configuration.logRetention.days * 86_400)
         ringBytes = configuration.logRetention.verboseRingBytes
+        scrubbing = configuration.logScrubbing
     }
 }

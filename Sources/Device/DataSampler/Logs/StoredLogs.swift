@@ -194,7 +194,7 @@ package struct OfflineLogs {
         let isStopped = try Self.isStopped(configuration)
         store.level = LogLevels(settings: settings.logging, isStopped: settings.telemetryDisabled || isStopped)
             .level(of: store.applicationIdentifier)
-        store.scrubbing = LogScrubbing(values: settings.logging.scrubValues, patterns: settings.logging.scrubPatterns)
+        store.scrubbing = settings.logging.scrubbing
         do { visitor = try LogVisitor(store) } catch { throw DataSamplerError(.storage, error.message, cause: error) }
     }
 

@@ -134,4 +134,14 @@ public struct LogScrubbing: Equatable, Sendable {
         self.values = values
         self.patterns = patterns
     }
+
+    /// - Throws: `.invalid` with the rule that cannot be applied; never with its text if it is a value.
+    package func validate() throws(LogStoreError) { _ = try LineScrubber(self) }
+
+    /// These rules, and those of the others that are not among them.
+    package func adding(_ others: LogScrubbing) -> LogScrubbing {
+        LogScrubbing(
+            values: values + others.values.filter { !values.contains($0) },
+            patterns: patterns + others.patterns.filter { !patterns.contains($0) })
+    }
 }
