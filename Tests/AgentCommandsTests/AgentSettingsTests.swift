@@ -54,6 +54,50 @@ import WireModel
         #expect(settings.eventHold == 32)
     }
 
+    @Test func `An enrollment file gives address, pins and token`() throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("enrollment-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appendingPathComponent("enrollment.json").path
+        let pin = Data(repeating: 1, count: 32)
+        func write(expires: Int64, _ address: String = "https://collector.test") throws {
+            let file = EnrollmentFile(collector: address, certificatePins: [pin], token: "token", expires: expires)
+            try Data(try file.text.utf8).write(to: URL(fileURLWithPath: path))
+        }
+        func read(_ flags: [String: String] = [:], environment: [String: String] = [:], file: String? = nil) throws
+            -> DataSamplerConfiguration
+        {
+            let flags = flags.merging(["data": directory.path + "/data", "enrollment": path]) { given, _ in given }
+            let values = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
+            let layers = SettingLayers<AgentSettings>(
+                flags: flags, environment: environment, file: values.map { ($0, "agent.json5") })
+            return try AgentSettings(layers, needsCollector: true).configuration
+        }
+        func refusal(_ flags: [String: String] = [:], file: String? = nil) -> String {
+            let error = #expect(throws: CommandError.self) { _ = try read(flags, file: file) }
+            #expect(error?.code == .usage)
+            return error?.message ?? ""
+        }
+        #expect(refusal().contains("--enrollment") && refusal().contains("does not exist"))
+        try write(expires: .max / 2)
+        let configuration = try read()
+        #expect(configuration.collectorURL == "https://collector.test" && configuration.enrollmentToken == "token")
+        #expect(configuration.certificatePins == [pin.base64EncodedString()])
+        // Another token takes the place of one that is used up. Under systemd a file is always named.
+        #expect(try read(["enrollment-token": "other"]).enrollmentToken == "other")
+        let none = directory.appendingPathComponent("none").path
+        #expect(try read(["enrollment-token-file": none]).enrollmentToken == "token")
+        try Data("none".utf8).write(to: URL(fileURLWithPath: none))
+        #expect(try read(["enrollment-token-file": none]).enrollmentToken == "token")
+        for refused in [refusal(["collector": "https://other"]), refusal(file: "{ collector: 'https://other' }")] {
+            #expect(refused.contains("both given"))
+        }
+        try write(expires: 1)
+        #expect(refusal().contains("expired at 1970-01-01T00:00:00.000001Z"))
+        try write(expires: .max / 2, "http://localhost")
+        #expect(refusal().contains("certificatePins need an https"))
+    }
+
     @Test func `Names follow from the flag`() throws {
         let setting = try #require(AgentSettings.declarations.first { $0.name == "enrollment-token-file" })
         #expect(setting.flag == "--enrollment-token-file")

@@ -123,7 +123,7 @@ struct PackagingTests {
     /// Keys are handed over by systemd, so that files of root's serve a user that systemd makes; and a leak ends the
     /// service, not the machine.
     @Test(arguments: [
-        ("ws1agent", ["enrollment-token", "client-key"]),
+        ("ws1agent", ["enrollment-token", "enrollment", "client-key"]),
         ("ws1collector", ["tls-certificate", "tls-key", "device-ca-key"]),
     ])
     func unitsHandKeysOverAndBoundMemory(unit: String, keys: [String]) throws {

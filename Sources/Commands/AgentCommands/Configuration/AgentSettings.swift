@@ -33,9 +33,14 @@ struct AgentSettings: ProgramSettings {
         self = try layers.read()
         if needsCollector { try takeEnrollmentFile(layers) }
         var missing: String?
-        if enrollmentFile == nil { configuration.enrollmentToken = try token(layers, missing: &missing) }
+        let given = try token(layers, missing: &missing)
+        if enrollmentFile == nil {
+            configuration.enrollmentToken = given
+        } else if let given, given != Self.noToken {
+            configuration.enrollmentToken = given
+        }
         guard needsCollector else { return }
-        if let missing {
+        if let missing, enrollmentFile == nil {
             // An enrolled device runs without a token.
             guard DataSampler.isEnrolled(in: configuration.directory) else {
                 throw CommandError(.usage, "\(missing). This device is not enrolled yet and needs one")
@@ -100,16 +105,17 @@ struct AgentSettings: ProgramSettings {
         }
     }
 
-    /// Address, pins and token of the enrollment file. Another source of them would contradict it.
+    /// What systemd hands over in the place of a token file that does not exist.
+    private static let noToken = "none"
+
+    /// Address, pins and token of the enrollment file. A token that is given beside it takes the place of the file's,
+    /// for instance when that is used up.
     private mutating func takeEnrollmentFile(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
         guard let given = layers[\.enrollmentFile], let path = enrollmentFile else { return }
-        let others: [PartialKeyPath<AgentSettings>] = [
-            \.configuration.collectorURL, \.enrollmentToken, \.enrollmentTokenFile,
-        ]
-        if let other = others.compactMap({ layers[$0] }).first {
+        if let other = layers[\.configuration.collectorURL] {
             throw CommandError(
                 .usage,
-                "\(given.origin) and \(other.origin) are both given: the enrollment file has address and token. Give only one of them"
+                "\(given.origin) and \(other.origin) are both given: the enrollment file has the address. Give only one of them"
             )
         }
         do throws(DataSamplerError) {
