@@ -81,12 +81,7 @@ extension DataSampler {
     public func profile() async throws(DataSamplerError) -> DataSamplerProfile? {
         let running = try running()
         let report = await running.parts.profiles.report
-        let settings = running.core.settings
-        guard settings.profileChecked else { return nil }
-        return DataSamplerProfile(
-            revision: settings.profileRevision, fetched: report.fetched, customPayload: settings.customPayload,
-            isAnalyticsEnabled: settings.analyticsEnabled, isTelemetryDisabled: settings.telemetryDisabled,
-            isDoNotDisturbAllowed: settings.doNotDisturbAllowed, modules: settings.modules.map(\.rawValue))
+        return DataSamplerProfile(running.core.settings, fetched: report.fetched)
     }
 
     /// Asks the collector now for a new profile, and applies it.
@@ -208,6 +203,18 @@ public struct DataSamplerProfile: Codable, Equatable, Sendable {
     public let isDoNotDisturbAllowed: Bool
     /// Names of the sampled modules, including local settings.
     public let modules: [String]
+
+    /// `nil` if no profile is at hand.
+    init?(_ settings: DeviceSettings, fetched: Int64?) {
+        guard settings.profileChecked else { return nil }
+        revision = settings.profileRevision
+        self.fetched = fetched
+        customPayload = settings.customPayload
+        isAnalyticsEnabled = settings.analyticsEnabled
+        isTelemetryDisabled = settings.telemetryDisabled
+        isDoNotDisturbAllowed = settings.doNotDisturbAllowed
+        modules = settings.modules.map(\.rawValue)
+    }
 }
 
 extension DataSampler {

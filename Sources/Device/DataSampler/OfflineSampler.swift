@@ -43,6 +43,10 @@ package struct OfflineSampler: Sendable {
 
     package func balance() async throws(DataSamplerError) -> DataSamplerBalance { try await core.balance() }
 
+    package func profile() -> DataSamplerProfile? {
+        DataSamplerProfile(core.settings, fetched: core.storedProfile?.stored.fetched)
+    }
+
     package func close() async { await core.close() }
 }
 

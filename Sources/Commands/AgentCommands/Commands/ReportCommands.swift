@@ -80,6 +80,15 @@ struct ProfileCommand: AsyncParsableCommand {
     @Flag(help: "Ask the collector now for a new profile, and apply it. Needs a running agent.")
     var reload = false
 
+    @Flag(help: "Print the profile's custom payload as it is, and nothing else.")
+    var payload = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Print one value of the custom payload: a member of a JSON object, with dots for members of members, or the value in a line `key = value`.",
+            valueName: "key"))
+    var payloadKey: String?
+
     @OptionGroup var options: ReportOptions
 
     func run() async throws {
@@ -89,6 +98,7 @@ struct ProfileCommand: AsyncParsableCommand {
             request.reload = WireControlReload()
             _ = try await access.ask(request)
         }
+        if payload || payloadKey != nil { return try await showPayload(access) }
         var request = WireControlRequest()
         request.status = WireControlStatus()
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
@@ -98,6 +108,31 @@ struct ProfileCommand: AsyncParsableCommand {
         let shown = ProfileText.Shown(profile: status.profile, settings: status.settings)
         if options.json { return try Output.json(shown) }
         try Output.line(ProfileText(shown).text)
+    }
+
+    func validate() throws {
+        guard !payload || payloadKey == nil else { throw ValidationError("give --payload or --payload-key, not both") }
+    }
+
+    private func showPayload(_ access: DeviceAccess) async throws {
+        var request = WireControlRequest()
+        request.profile = WireControlProfile()
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
+            try .json(sampler.profile())
+        }
+        let profile = try StatusCommand.decode(DataSamplerProfile?.self, answer.json)
+        guard let payload = profile?.customPayload else {
+            throw CommandError(
+                .failed,
+                profile == nil
+                    ? "there is no profile yet: start the agent, which fetches it"
+                    : "the profile has no custom payload: customPayload of the profile sets it")
+        }
+        guard let payloadKey else { return try Output.write(payload.utf8) }
+        guard let value = profile?.customPayloadValue(payloadKey) else {
+            throw CommandError(.failed, "the custom payload has no '\(payloadKey)': --payload shows it whole")
+        }
+        try Output.line(value)
     }
 }
 
