@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandKit
 import DataSampler
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 struct StatusCommand: AsyncParsableCommand {
@@ -19,9 +20,25 @@ struct StatusCommand: AsyncParsableCommand {
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.status())
         }
-        if options.json { return try Output.json(answer.json) }
+        if options.json { return try Output.json(Self.withTimes(answer.json)) }
         try Output.line(StatusText(try Self.decode(DataSamplerStatus.self, answer.json), now: Date()).text)
     }
+
+    /// The library's values have times in microseconds since 1970. People and scripts get RFC 3339.
+    static func withTimes(_ json: Data) throws(CommandError) -> JSONValue {
+        guard let value = JSONValue(json) else {
+            throw CommandError(.failed, "the answer of this agent's version cannot be read: it is no JSON")
+        }
+        return value.mapMembers { name, value in
+            guard case .integer(let time) = value, times.contains(name) else { return value }
+            return .string(Timestamp.text(time))
+        }
+    }
+
+    private static let times: Set = [
+        "lastSuccess", "lastFailure", "unreachableSince", "nextAttempt", "certificateEnds", "fetched", "lastSample",
+        "time",
+    ]
 
     /// - Throws: if an agent of another version answered in a form that this version cannot read.
     static func decode<Value: Decodable>(_ type: Value.Type, _ json: Data) throws(CommandError) -> Value {
@@ -106,7 +123,7 @@ struct ProfileCommand: AsyncParsableCommand {
         }
         let status = try StatusCommand.decode(DataSamplerStatus.self, answer.json)
         let shown = ProfileText.Shown(profile: status.profile, settings: status.settings)
-        if options.json { return try Output.json(shown) }
+        if options.json { return try Output.json(StatusCommand.withTimes(try JSONText.of(shown))) }
         try Output.line(ProfileText(shown).text)
     }
 

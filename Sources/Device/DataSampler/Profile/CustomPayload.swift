@@ -95,4 +95,38 @@ package enum JSONValue: Codable, Equatable, Sendable {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
     }
+
+    /// All strings inside, keys of objects excepted.
+    package var strings: [String] {
+        switch self {
+        case .null, .bool, .integer, .number: []
+        case .string(let text): [text]
+        case .array(let values): values.flatMap(\.strings)
+        case .object(let members): members.sorted { $0.key < $1.key }.flatMap(\.value.strings)
+        }
+    }
+
+    /// With each member of an object changed, the innermost ones first.
+    package func mapMembers(_ change: (_ name: String, JSONValue) -> JSONValue) -> JSONValue {
+        switch self {
+        case .null, .bool, .integer, .number, .string: return self
+        case .array(let values): return .array(values.map { $0.mapMembers(change) })
+        case .object(let members):
+            var changed = members
+            for (name, value) in members { changed[name] = change(name, value.mapMembers(change)) }
+            return .object(changed)
+        }
+    }
+
+    /// With each string and each key changed.
+    package func mapStrings(_ change: (String) -> String) -> JSONValue {
+        switch self {
+        case .null, .bool, .integer, .number: self
+        case .string(let text): .string(change(text))
+        case .array(let values): .array(values.map { $0.mapStrings(change) })
+        case .object(let members):
+            .object(
+                Dictionary(members.map { (change($0.key), $0.value.mapStrings(change)) }) { first, _ in first })
+        }
+    }
 }

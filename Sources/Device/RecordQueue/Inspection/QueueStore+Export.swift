@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import SQLite
 import SwiftProtobuf
+import TelemetryBasics
 import WireModel
 
 /// Exports records as JSON, one per line.
@@ -52,8 +53,8 @@ extension QueueStore {
         var number: UInt64
         var kind: String
         var module: String?
-        /// Microseconds since 1970.
-        var wallTime: Int64?
+        /// RFC 3339.
+        var wallTime: String?
         var bootID: String?
         var timeSinceBoot: UInt64?
         var test: Bool?
@@ -80,7 +81,7 @@ extension QueueStore {
         let body = header.body(of: record)
         line.kind = Self.names[header.kind] ?? "kind-\(header.kind)"
         line.module = header.module.isEmpty ? nil : header.module
-        line.wallTime = header.wallTime
+        line.wallTime = Timestamp.text(header.wallTime)
         line.bootID = header.bootID?.description
         line.timeSinceBoot = header.timeSinceBoot
         line.test = header.test ? true : nil
