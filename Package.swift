@@ -137,7 +137,7 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "ControlSocket", "WireModel",
+                "ControlSocket", "WireModel", "Gzip",
                 "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
@@ -222,8 +222,8 @@ let package = Package(
         tests(
             "AgentCommands",
             [
-                "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", argumentParser,
-                nioCore, logging,
+                "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", "Gzip",
+                argumentParser, nioCore, logging,
             ]),
         tests("CollectorClient", ["WireModel", "HTTPConnection", "HTTPTestKit"]),
         tests(

@@ -20,6 +20,7 @@ package struct AgentCommand: AsyncParsableCommand {
             ProfileCommand.self,
             QueueCommand.self, UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
             ResetCredentialsCommand.self, UnenrollCommand.self, EndedCommand.self, WipeCommand.self,
+            DiagnoseCommand.self,
             ValidateCommand.self,
         ])
 

@@ -149,6 +149,11 @@ struct PushTokenState: Codable, Equatable, Sendable {
 
     init() {}
 
+    /// All tokens inside, for those who must not show one.
+    var texts: [String] {
+        [pending?.token, known].compactMap { if case .token(let text)? = $0 { text } else { nil } }
+    }
+
     /// Sets the token; `nil` clears it.
     /// - Returns: whether something new must be reported, so a beacon is sent at once.
     mutating func set(_ text: String?) -> Bool {

@@ -53,7 +53,7 @@ final class LineScrubber: Sendable {
 
     /// - Returns: bytes that were cut off because the text is longer than the searched part.
     @discardableResult
-    private func scrub(_ text: inout String) -> Int {
+    func scrub(_ text: inout String) -> Int {
         let leftOut = cut(&text)
         replace(covered(in: text), in: &text, keeping: leftOut > 0 ? Self.windowBytes / 2 : .max)
         return leftOut
