@@ -18,7 +18,7 @@ import WireModel
         "ControlReload",
         "ControlConsent",
         "ControlPushToken", "ControlDoNotDisturb", "ControlUnlock", "ControlProfile", "ControlLog", "ControlLogLine",
-        "ControlSendLogs", "ControlLogUploads", "ControlAnswer",
+        "ControlSendLogs", "ControlLogUploads", "ControlAnswer", "ControlFetchDoNotDisturb", "DoNotDisturb",
     ]
 
     /// All tables reachable from what a device sends, by message; a message may have several tables.

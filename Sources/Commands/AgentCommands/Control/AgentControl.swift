@@ -42,7 +42,7 @@ struct AgentControl: Sendable {
             case .log(let control): return try await LogControl(sampler: sampler).answer(control)
             case .sendLogs(let control): return try await LogControl(sampler: sampler).answer(control)
             case .logUploads(let control): return try await LogControl(sampler: sampler).answer(control)
-            case nil: return Self.unknown
+            case .fetchDoNotDisturb, nil: return Self.unknown
             }
             return .done
         } catch {

@@ -8,6 +8,7 @@ enum FieldClasses {
     /// Messages that leave the device unfiltered, with all messages inside them.
     static let requests = [
         enrollRequest, rotateRequest, batchRequest, record, closeRequest, uploadManifest, completeUpload,
+        setDoNotDisturb,
     ]
 
     /// The message in the body of a record of this kind; `nil` for kinds that this version does not make.
@@ -212,6 +213,7 @@ enum FieldClasses {
         .technical(6, "agent_version", "certificate_signing_request", "test", "application", "request_id"))
 
     static let rotateRequest = MessageFields("RotateRequest", .technical(1, "certificate_signing_request"))
+    static let setDoNotDisturb = MessageFields("SetDoNotDisturb", .technical(1, "on", "request_id"))
 
     private static let gap = MessageFields("Gap", .technical(1, "first", "last", "reason", "link"))
 

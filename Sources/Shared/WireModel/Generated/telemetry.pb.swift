@@ -1354,9 +1354,21 @@ package nonisolated struct WireBatchAnswer: Sendable {
   /// "fsync", or "replicated"
   package var durability: String = String()
 
+  /// always; absent from a collector that does not know the field
+  package var doNotDisturb: WireDoNotDisturb {
+    get {_doNotDisturb ?? WireDoNotDisturb()}
+    set {_doNotDisturb = newValue}
+  }
+  /// Returns true if `doNotDisturb` has been explicitly set.
+  package var hasDoNotDisturb: Bool {self._doNotDisturb != nil}
+  /// Clears the value of `doNotDisturb`. Subsequent reads from it will return its default value.
+  package mutating func clearDoNotDisturb() {self._doNotDisturb = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+
+  fileprivate var _doNotDisturb: WireDoNotDisturb? = nil
 }
 
 /// POST /api/v1/streams/close: closes an epoch for good.
@@ -2547,6 +2559,57 @@ package nonisolated struct WireCommandsAnswer: Sendable {
 
   /// 0: a collector that did not say
   package var serverTime: Int64 = 0
+
+  /// as in a BatchAnswer
+  package var doNotDisturb: WireDoNotDisturb {
+    get {_doNotDisturb ?? WireDoNotDisturb()}
+    set {_doNotDisturb = newValue}
+  }
+  /// Returns true if `doNotDisturb` has been explicitly set.
+  package var hasDoNotDisturb: Bool {self._doNotDisturb != nil}
+  /// Clears the value of `doNotDisturb`. Subsequent reads from it will return its default value.
+  package mutating func clearDoNotDisturb() {self._doNotDisturb = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _doNotDisturb: WireDoNotDisturb? = nil
+}
+
+/// Whether a device is to be in do-not-disturb. The collector orders the decisions of the device and of people by their arrival;
+/// this is the newest. It has no effect while the profile does not allow do-not-disturb.
+package nonisolated struct WireDoNotDisturb: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// counts this device's decisions, from 1; 0: nobody has decided
+  package var revision: UInt64 = 0
+
+  package var on: Bool = false
+
+  /// the collector's clock
+  package var setAt: Int64 = 0
+
+  /// the name of the person's token; empty: decided on the device
+  package var person: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// PUT /api/v1/do-not-disturb: decided on the device. Answered with DoNotDisturb, like GET.
+package nonisolated struct WireSetDoNotDisturb: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var on: Bool = false
+
+  /// 16 bytes, minted and kept by the device: a repeat after a lost answer decides nothing
+  package var requestID: Data = Data()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4574,6 +4637,14 @@ package nonisolated struct WireControlRequest: Sendable {
     set {action = .resetCredentials(newValue)}
   }
 
+  package var fetchDoNotDisturb: WireControlFetchDoNotDisturb {
+    get {
+      if case .fetchDoNotDisturb(let v)? = action {return v}
+      return WireControlFetchDoNotDisturb()
+    }
+    set {action = .fetchDoNotDisturb(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -4595,6 +4666,7 @@ package nonisolated struct WireControlRequest: Sendable {
     case logUploads(WireControlLogUploads)
     case unenrollWithWipe(WireControlUnenrollWithWipe)
     case resetCredentials(WireControlResetCredentials)
+    case fetchDoNotDisturb(WireControlFetchDoNotDisturb)
 
   }
 
@@ -4837,6 +4909,16 @@ package nonisolated struct WireControlDoNotDisturb: Sendable {
   // methods supported on all messages.
 
   package var on: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlFetchDoNotDisturb: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -5506,7 +5588,7 @@ nonisolated extension WirePartAnswer: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension WireBatchAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".BatchAnswer"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}parts\0\u{3}profile_revision\0\u{1}commands\0\u{3}server_time\0\u{3}retry_after_milliseconds\0\u{1}durability\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}parts\0\u{3}profile_revision\0\u{1}commands\0\u{3}server_time\0\u{3}retry_after_milliseconds\0\u{1}durability\0\u{3}do_not_disturb\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5520,12 +5602,17 @@ nonisolated extension WireBatchAnswer: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.serverTime) }()
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self.retryAfterMilliseconds) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.durability) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._doNotDisturb) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.parts.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.parts, fieldNumber: 1)
     }
@@ -5544,6 +5631,9 @@ nonisolated extension WireBatchAnswer: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if !self.durability.isEmpty {
       try visitor.visitSingularStringField(value: self.durability, fieldNumber: 6)
     }
+    try { if let v = self._doNotDisturb {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5554,6 +5644,7 @@ nonisolated extension WireBatchAnswer: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.serverTime != rhs.serverTime {return false}
     if lhs.retryAfterMilliseconds != rhs.retryAfterMilliseconds {return false}
     if lhs.durability != rhs.durability {return false}
+    if lhs._doNotDisturb != rhs._doNotDisturb {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7414,7 +7505,7 @@ nonisolated extension WireEnterpriseWipe: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireCommandsAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".CommandsAnswer"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}commands\0\u{3}profile_revision\0\u{3}server_time\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}commands\0\u{3}profile_revision\0\u{3}server_time\0\u{3}do_not_disturb\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7425,12 +7516,17 @@ nonisolated extension WireCommandsAnswer: SwiftProtobuf.Message, SwiftProtobuf._
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.commands) }()
       case 2: try { try decoder.decodeSingularUInt64Field(value: &self.profileRevision) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.serverTime) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._doNotDisturb) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.commands.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.commands, fieldNumber: 1)
     }
@@ -7440,6 +7536,9 @@ nonisolated extension WireCommandsAnswer: SwiftProtobuf.Message, SwiftProtobuf._
     if self.serverTime != 0 {
       try visitor.visitSingularInt64Field(value: self.serverTime, fieldNumber: 3)
     }
+    try { if let v = self._doNotDisturb {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -7447,6 +7546,87 @@ nonisolated extension WireCommandsAnswer: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.commands != rhs.commands {return false}
     if lhs.profileRevision != rhs.profileRevision {return false}
     if lhs.serverTime != rhs.serverTime {return false}
+    if lhs._doNotDisturb != rhs._doNotDisturb {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireDoNotDisturb: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DoNotDisturb"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}on\0\u{3}set_at\0\u{1}person\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.revision) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.on) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.setAt) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.person) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.revision != 0 {
+      try visitor.visitSingularUInt64Field(value: self.revision, fieldNumber: 1)
+    }
+    if self.on != false {
+      try visitor.visitSingularBoolField(value: self.on, fieldNumber: 2)
+    }
+    if self.setAt != 0 {
+      try visitor.visitSingularInt64Field(value: self.setAt, fieldNumber: 3)
+    }
+    if !self.person.isEmpty {
+      try visitor.visitSingularStringField(value: self.person, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireDoNotDisturb, rhs: WireDoNotDisturb) -> Bool {
+    if lhs.revision != rhs.revision {return false}
+    if lhs.on != rhs.on {return false}
+    if lhs.setAt != rhs.setAt {return false}
+    if lhs.person != rhs.person {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireSetDoNotDisturb: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SetDoNotDisturb"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}on\0\u{3}request_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.on) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.requestID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.on != false {
+      try visitor.visitSingularBoolField(value: self.on, fieldNumber: 1)
+    }
+    if !self.requestID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.requestID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireSetDoNotDisturb, rhs: WireSetDoNotDisturb) -> Bool {
+    if lhs.on != rhs.on {return false}
+    if lhs.requestID != rhs.requestID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -10189,7 +10369,7 @@ nonisolated extension WireCompleteUpload: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{4}\u{4}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{3}fetch_do_not_disturb\0\u{4}\u{3}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10405,6 +10585,19 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
           self.action = .logUploads(v)
         }
       }()
+      case 17: try {
+        var v: WireControlFetchDoNotDisturb?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .fetchDoNotDisturb(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .fetchDoNotDisturb(v)
+        }
+      }()
       case 20: try {
         var v: WireControlUnenrollWithWipe?
         var hadOneofValue = false
@@ -10505,6 +10698,10 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
     case .logUploads?: try {
       guard case .logUploads(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
+    case .fetchDoNotDisturb?: try {
+      guard case .fetchDoNotDisturb(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
     }()
     case .unenrollWithWipe?: try {
       guard case .unenrollWithWipe(let v)? = self.action else { preconditionFailure() }
@@ -10893,6 +11090,25 @@ nonisolated extension WireControlDoNotDisturb: SwiftProtobuf.Message, SwiftProto
 
   package static func ==(lhs: WireControlDoNotDisturb, rhs: WireControlDoNotDisturb) -> Bool {
     if lhs.on != rhs.on {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlFetchDoNotDisturb: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlFetchDoNotDisturb"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlFetchDoNotDisturb, rhs: WireControlFetchDoNotDisturb) -> Bool {
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
