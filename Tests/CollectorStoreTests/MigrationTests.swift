@@ -182,6 +182,8 @@ import WireModel
 
     /// Makes a file of the present version one of version 5.
     static let undoingVersion6 = """
+        ALTER TABLE device DROP COLUMN dnd_revision; ALTER TABLE device DROP COLUMN dnd_on; ALTER TABLE device DROP COLUMN dnd_at;
+        ALTER TABLE device DROP COLUMN dnd_person; ALTER TABLE device DROP COLUMN dnd_request;
         ALTER TABLE device_state DROP COLUMN verdicts; ALTER TABLE device_state DROP COLUMN verdicts_at;
         DROP TABLE former_incarnation; DROP INDEX upload_application; DROP INDEX notice_unposted;
         DELETE FROM meta WHERE name IN ('credential_key', 'credential_generation');

@@ -58,6 +58,11 @@ struct RouteSample: Sendable {
         },
         "GET /api/v1/commands": get(WireNames.commandsPath),
         "GET /api/v1/profile": get(WireNames.profilePath),
+        "GET /api/v1/do-not-disturb": get(WireNames.doNotDisturbPath),
+        // Without the id of a request it is malformed; who asks is known before that.
+        "PUT /api/v1/do-not-disturb": RouteSample(400) { _ in
+            RouteRequest(.put, WireNames.doNotDisturbPath, protobuf, body: WireSetDoNotDisturb().encoded)
+        },
         "PUT /api/v1/uploads/{upload}": RouteSample(409) {
             RouteRequest(
                 .put, "\(WireNames.uploadsPath)/\($0.upload)", protobuf,
@@ -104,6 +109,10 @@ struct RouteSample: Sendable {
             RouteRequest(
                 .post, "/api/v1/devices/\($0.second.deviceID)/predecessor",
                 json: #"{"device": "\#($0.device.deviceID)"}"#)
+        },
+        "GET /api/v1/devices/{device}/do-not-disturb": device("/do-not-disturb"),
+        "PUT /api/v1/devices/{device}/do-not-disturb": RouteSample {
+            RouteRequest(.put, "/api/v1/devices/\($0.device.deviceID)/do-not-disturb", json: #"{"on": false}"#)
         },
         "GET /api/v1/devices/{device}/samples/series": device("/samples/series?metric=till.sales"),
         "GET /api/v1/events": get("/api/v1/events?test=true"),

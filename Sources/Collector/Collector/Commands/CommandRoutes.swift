@@ -118,14 +118,15 @@ extension HTTPField.Name {
 extension Problem {
     static let noDevice = Problem.notFound("Your organization has no such device.")
 
+    static let deviceLeft = Problem(
+        status: 409, code: .deviceLeft, title: "Device has left",
+        detail: "The device has unenrolled or was revoked. It receives nothing until it enrolls again.",
+        scope: .device)
+
     static func ofCommand(_ error: IssueError) -> Problem {
         switch error {
         case .unknownDevice: noDevice
-        case .deviceLeft:
-            Problem(
-                status: 409, code: .deviceLeft, title: "Device has left",
-                detail: "The device has unenrolled or was revoked. It receives no commands until it enrolls again.",
-                scope: .device)
+        case .deviceLeft: deviceLeft
         case .unknownCommand: invalidField("arguments.command", "is not a command of this device.")
         case .tooMany(let limit):
             Problem(

@@ -65,6 +65,7 @@ struct IngestRoutes: Sendable {
             answer.commands = metadata.openCommands(of: device, at: context.now)
             answer.serverTime = context.now
             answer.durability = "fsync"
+            answer.doNotDisturb = device.doNotDisturb.wire
             return answer.response()
         }
     }
@@ -91,6 +92,7 @@ struct IngestRoutes: Sendable {
         answer.commands = metadata.openCommands(of: device, at: context.now)
         answer.profileRevision = await newestProfileRevision(of: device)
         answer.serverTime = context.now
+        answer.doNotDisturb = device.doNotDisturb.wire
         return answer.response()
     }
 

@@ -13,11 +13,11 @@ import WireModel
 ///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What
 /// is not: ids, organizations, tokens, credentials and the key that proves them, certificates, deleted devices,
-/// profiles, commands, uploads and their chunks, notices, the audit trail, the list of record files, and the baseline:
-/// marks and counts of removed record files, never cleared.
+/// decisions on do-not-disturb, profiles, commands, uploads and their chunks, notices, the audit trail, the list of
+/// record files, and the baseline: marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 8
+    static let version: Int32 = 9
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -159,9 +159,20 @@ enum CollectorDatabase {
         ) WITHOUT ROWID;
         """
 
+    /// From version 8 to 9: the newest decision on each device's do-not-disturb, and the request of the device's last
+    /// one.
+    private static let ninthSchema = """
+        ALTER TABLE device ADD COLUMN dnd_revision INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE device ADD COLUMN dnd_on INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE device ADD COLUMN dnd_at INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE device ADD COLUMN dnd_person TEXT;
+        ALTER TABLE device ADD COLUMN dnd_request BLOB;
+        """
+
     /// What brings a file from each version to the next; the first makes version 1.
     private static let schemas = [
         firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema, eighthSchema,
+        ninthSchema,
     ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.

@@ -105,6 +105,8 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         // Administration.
         case deviceLeft = "device-left"
         case tooManyCommands = "too-many-commands"
+        /// The device's profile does not allow do-not-disturb.
+        case doNotDisturbNotAllowed = "do-not-disturb-not-allowed"
         case idempotencyKeyUsed = "idempotency-key-used"
         case lastAdministrator = "last-administrator"
         case confirmationOutdated = "confirmation-outdated"

@@ -14,6 +14,8 @@ package struct AuditEntry: Equatable, Sendable {
         case deviceReinstate = "device-reinstate"
         case deviceDelete = "device-delete"
         case devicePredecessor = "device-predecessor"
+        /// A person's decision. Those of devices have none: the device's row tells the last one.
+        case deviceDoNotDisturb = "device-do-not-disturb"
         case logsDelete = "logs-delete"
         case logQuotaChange = "log-quota-change"
         case certificateIssue = "certificate-issue"

@@ -5,10 +5,11 @@ import WireModel
 extension DeviceRow {
     static let columns = """
         device.id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, agent_version, application,
-        machine_hash, test, created, enrolled, revoked, left_at, enrollment_id, predecessor, enrollment_token
+        machine_hash, test, created, enrolled, revoked, left_at, enrollment_id, predecessor, enrollment_token,
+        dnd_revision, dnd_on, dnd_at, dnd_person
         """
     /// The number of `columns`.
-    static let columnCount: Int32 = 19
+    static let columnCount: Int32 = 23
     private static let stateColumns =
         """
         last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision, verdicts, verdicts_at
@@ -49,7 +50,10 @@ extension DeviceRow {
             test: statement.bool(11), created: statement.int64(12), enrolled: statement.int64(13),
             revoked: statement.optionalInt64(14), left: statement.optionalInt64(15), enrollmentID: statement.data(16),
             predecessor: statement.optionalData(17).flatMap { DeviceID($0) },
-            enrollmentToken: statement.optionalString(18))
+            enrollmentToken: statement.optionalString(18),
+            doNotDisturb: DeviceDoNotDisturb(
+                revision: UInt64(clamping: statement.int64(19)), isOn: statement.bool(20), at: statement.int64(21),
+                person: statement.optionalString(22)))
     }
 
     /// A beacon or identity that cannot be decoded is left out, because it is derived.

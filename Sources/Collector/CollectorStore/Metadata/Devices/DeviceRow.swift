@@ -26,6 +26,7 @@ package struct DeviceRow: Equatable, Sendable {
     package var predecessor: DeviceID?
     /// The id of its last enrollment token; `nil` if that was before the collector stored it.
     package var enrollmentToken: String?
+    package var doNotDisturb = DeviceDoNotDisturb()
     /// When its newest beacon came.
     package var lastBeacon: Int64?
     /// Its beacon interval; 0 for none, `nil` if never reported.
