@@ -17,22 +17,6 @@ extension DataSampler {
     /// - Throws: `notRunning`.
     public func resume() async throws(DataSamplerError) { await (try running()).events.report(.suspended(false)) }
 
-    /// Switches do-not-disturb on or off. While it is on, samples, events and logs pause, and beacons contain only
-    /// device, enrollment and this state. Events recorded meanwhile wait on disk. It ends with the program, or when the
-    /// profile no longer allows it.
-    ///
-    /// - Throws: `notAllowed` if the profile does not allow it, `notRunning`.
-    public func setDoNotDisturb(_ isOn: Bool) async throws(DataSamplerError) {
-        let running = try running()
-        guard running.core.settings.doNotDisturbAllowed || !isOn else {
-            throw DataSamplerError(
-                .notAllowed, "the profile does not allow do-not-disturb (doNotDisturbAllowed is off)")
-        }
-        guard await running.supervisor.isDoNotDisturbAsked != isOn else { return }
-        await running.events.report(.doNotDisturbSwitched(isOn))
-        await running.tellChange()
-    }
-
     /// Tells that the device was unlocked. A beacon is sent (ws1).
     ///
     /// - Throws: as ``sendBeacon()``.

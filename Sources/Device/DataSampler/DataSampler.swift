@@ -206,9 +206,13 @@ public final class DataSampler: Service {
             directory: configuration.directory, now: environment.clock.now(), logger: logger,
             damaged: notifier.postSetAside(BudgetKeeper.name))
         let custom = custom.withLock { $0 }
+        let doNotDisturb =
+            try DoNotDisturbState.file(in: configuration.directory)
+            .loadOrKeepAsDamaged(damaged: notifier.postSetAside(DoNotDisturbState.fileName)) ?? DoNotDisturbState()
         // What it begins with, before it is told more.
-        let plan = DevicePolicy(local: configuration, profile: core.storedProfile?.profile)
-            .plan(gate: core.gate, isConsentDenied: false, awaits: core.awaitedDecisions, pins: core.pins.inForce)
+        let plan = DevicePolicy(
+            local: configuration, profile: core.storedProfile?.profile, doNotDisturb: doNotDisturb
+        ).plan(gate: core.gate, isConsentDenied: false, awaits: core.awaitedDecisions, pins: core.pins.inForce)
         let transmitter = Transmitter(
             queue: core.queue, transport: connection.transport, enrollments: core.identity,
             settings: plan.transmission, agentVersion: "ws1-telemetry/\(Self.version)",
@@ -267,7 +271,7 @@ public final class DataSampler: Service {
                 budgets: budgets, traces: traces,
                 logind: configuration.followsLogind
                     ? LogindWatch(address: environment.systemBus, core: core, loop: loop, events: events) : nil),
-            custom: custom)
+            custom: custom, doNotDisturb: doNotDisturb)
         let hearing = Task { await supervisor.handleEvents() }
         await events.report(.started)
         let work = Task {

@@ -43,6 +43,18 @@ package enum CollectorAnswer: Equatable, Sendable {
         }
     }
 
+    /// Why the collector did not do what was requested; `nil` if it did.
+    package var failure: String? {
+        switch self {
+        case .success, .empty, .notModified: nil
+        case .notFound(let why), .conflict(let why, _), .tooLarge(let why), .refused(let why), .retry(_, let why),
+            .failing(_, let why), .credentialRefused(let why), .forbidden(let why), .unreachable(let why),
+            .incompatible(let why), .notEnrolled(let why):
+            why
+        case .otherCollector(let other): "another collector, \(other), answers at this address"
+        }
+    }
+
     /// - Parameter expected: the collector at which the device is enrolled; `nil` while it enrolls.
     package static func classify(_ response: TransportResponse, expected: CollectorID?) -> CollectorAnswer {
         let status = response.status

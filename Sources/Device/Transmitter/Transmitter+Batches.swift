@@ -50,7 +50,7 @@ extension Transmitter {
         noteTime(answer.serverTime, askedAt: began)
         note(
             revision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime,
-            under: enrollment)
+            doNotDisturb: answer.hasDoNotDisturb ? answer.doNotDisturb : nil, under: enrollment)
         return (.decided(verdicts), .milliseconds(Int(answer.retryAfterMilliseconds)))
     }
 

@@ -150,11 +150,16 @@ extension Transmitter {
     /// - Parameters:
     ///   - headers: added to those of every request (credential, media types, agent).
     ///   - body: `nil` for none.
+    ///   - heard: hears the answer before the next exchange begins. It must not start one.
     package func request(
         _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [],
-        body: RequestBody? = nil
+        body: RequestBody? = nil, heard: @Sendable (CollectorAnswer) async -> Void = { _ in }
     ) async -> CollectorAnswer {
-        await inTurn { await self.enrolledExchange(method, path, headers, body) }
+        await inTurn {
+            let answer = await self.enrolledExchange(method, path, headers, body)
+            await heard(answer)
+            return answer
+        }
     }
 
     /// Asks for what rides on the answer to a batch, for when none may be sent: commands, and the newest revision of
@@ -176,17 +181,21 @@ extension Transmitter {
         // If the collector tells no time, this device's clock is used to count down a command's lifetime.
         let serverTime = answer.serverTime > 0 ? answer.serverTime : clock.now().wallTime
         note(
-            revision: answer.profileRevision, commands: answer.commands, serverTime: serverTime, under: enrollment)
+            revision: answer.profileRevision, commands: answer.commands, serverTime: serverTime,
+            doNotDisturb: answer.hasDoNotDisturb ? answer.doNotDisturb : nil, under: enrollment)
     }
 
     /// Evaluates what every answer brings beside its own subject.
-    func note(revision: UInt64, commands: [WireCommand], serverTime: Int64, under enrollment: Enrollment) {
+    func note(
+        revision: UInt64, commands: [WireCommand], serverTime: Int64, doNotDisturb: WireDoNotDisturb?,
+        under enrollment: Enrollment
+    ) {
         published.withLock { $0.newestProfileRevision = revision }
         events.post(
             .heard(
                 CollectorNews(
                     newestProfileRevision: revision, commands: commands, serverTime: serverTime,
-                    enrollmentID: enrollment.enrollmentID)))
+                    enrollmentID: enrollment.enrollmentID, doNotDisturb: doNotDisturb)))
     }
 
     /// Runs in turn with the exchanges of a pass.

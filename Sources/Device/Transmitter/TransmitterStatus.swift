@@ -111,4 +111,6 @@ package struct CollectorNews: Equatable, Sendable {
     package var serverTime: Int64
     /// The enrollment of the request, 16 bytes; empty if the collector gave none. Commands belong to it.
     package var enrollmentID: Data
+    /// The newest decision on do-not-disturb; `nil` from a collector that does not know it.
+    package var doNotDisturb: WireDoNotDisturb?
 }

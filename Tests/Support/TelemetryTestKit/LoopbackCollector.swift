@@ -45,6 +45,8 @@ package final class LoopbackCollector: Transport {
     private let devices = Mutex(Devices())
     private let counts = Mutex((batches: 0, enrollments: 0, closes: 0))
     private let profile: Mutex<WireProfile?>
+    private let doNotDisturb = Mutex<(said: WireDoNotDisturb?, request: Data)>((WireDoNotDisturb(), Data()))
+    private let allowsDoNotDisturb = Mutex(true)
     private let news = Mutex((revision: UInt64(0), commands: [WireCommand](), serverTime: Int64(0)))
 
     /// - Parameter profile: what devices are told to run; `nil`: there is none.
@@ -73,6 +75,16 @@ package final class LoopbackCollector: Transport {
     package func setNews(revision: UInt64, commands: [WireCommand] = [], serverTime: Int64 = 0) {
         news.withLock { $0 = (revision, commands, serverTime) }
     }
+
+    /// The newest decision on do-not-disturb, of all devices; `nil`: it does not know do-not-disturb, like an older
+    /// one.
+    package var doNotDisturbSaid: WireDoNotDisturb? { doNotDisturb.withLock { $0.said } }
+
+    /// A person decided, or the collector was restored to this.
+    package func setDoNotDisturb(_ said: WireDoNotDisturb?) { doNotDisturb.withLock { $0.said = said } }
+
+    /// Whether the profile allows do-not-disturb.
+    package func allowDoNotDisturb(_ isAllowed: Bool) { allowsDoNotDisturb.withLock { $0 = isAllowed } }
 
     /// It was restored from a backup.
     package func reincarnate() { devices.withLock { $0.incarnation = .random() } }
@@ -125,6 +137,7 @@ package final class LoopbackCollector: Transport {
             answer.parts = await store.append(parts, from: sender.device, receivedAt: 1).map(\.wire)
             answer.durability = "fsync"
             (answer.profileRevision, answer.commands, answer.serverTime) = news.withLock { $0 }
+            if let said = doNotDisturbSaid { answer.doNotDisturb = said }
             return response(200, answer.encoded)
         case WireNames.profilePath:
             guard let profile = profile.withLock({ $0 }) else { return response(404) }
@@ -136,7 +149,9 @@ package final class LoopbackCollector: Transport {
         case WireNames.commandsPath:
             var answer = WireCommandsAnswer()
             (answer.profileRevision, answer.commands, answer.serverTime) = news.withLock { $0 }
+            if let said = doNotDisturbSaid { answer.doNotDisturb = said }
             return response(200, answer.encoded)
+        case WireNames.doNotDisturbPath: return decide(request.method == .put ? body : nil)
         case WireNames.closePath:
             counts.withLock { $0.closes += 1 }
             guard let wire = try? WireCloseRequest.decode(body), EpochID(wire.epoch) != nil else {
@@ -151,6 +166,21 @@ package final class LoopbackCollector: Transport {
     private func response(_ status: Int, _ body: Data = Data()) -> TransportResponse {
         TransportResponse(
             status: status, headers: TransportResponse.collectorHeaders(collectorID, incarnationID), body: body)
+    }
+
+    /// - Parameter body: what a device decided; `nil`: it asks.
+    private func decide(_ body: Data?) -> TransportResponse {
+        guard var said = doNotDisturbSaid else { return response(404) }
+        guard let body else { return response(200, said.encoded) }
+        guard let decision = try? WireSetDoNotDisturb.decode(body) else { return response(400) }
+        guard !decision.on || allowsDoNotDisturb.withLock({ $0 }) else { return response(409) }
+        return doNotDisturb.withLock { held in
+            if held.request != decision.requestID {
+                (said.revision, said.on, said.person) = (said.revision + 1, decision.on, "")
+                held = (said, decision.requestID)
+            }
+            return response(200, said.encoded)
+        }
     }
 
     private func enroll(_ body: Data, token: String) -> TransportResponse {

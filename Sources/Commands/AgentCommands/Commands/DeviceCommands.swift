@@ -25,19 +25,29 @@ struct DoNotDisturbCommand: AsyncParsableCommand {
     enum Switch: String, CaseIterable, ExpressibleByArgument {
         case on
         case off
+        case status
     }
 
     static let configuration = CommandConfiguration(
         commandName: "dnd", abstract: "Begins or ends do-not-disturb: samples, events and logs pause, beacons go on.",
-        discussion: "Needs a running agent, and a profile that allows it.")
+        discussion: """
+            Needs a running agent, and a profile that allows it. The decision is kept over restarts, and the agent tells the collector. A person may \
+            decide otherwise there: the newest decision holds. status asks the collector who decided, and when.
+            """)
 
-    @Argument(help: "on or off.")
+    @Argument(help: "on, off or status.")
     var state: Switch
 
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
         var request = WireControlRequest()
+        if state == .status {
+            request.fetchDoNotDisturb = WireControlFetchDoNotDisturb()
+            let answer = try await DeviceAccess(options).ask(request)
+            let status = try StatusCommand.decode(DeviceDNDStatus.self, answer.json)
+            return try Output.line("do-not-disturb is \(StatusText.words(status))")
+        }
         request.doNotDisturb.on = state == .on
         _ = try await DeviceAccess(options).ask(request)
         try Output.line("do-not-disturb is \(state.rawValue)")

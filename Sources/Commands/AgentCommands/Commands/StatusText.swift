@@ -34,7 +34,11 @@ struct StatusText {
         for finding in status.profile.findings ?? [] { line("finding", finding) }
         if status.telemetryDisabled { line("telemetry", "disabled: nothing is sampled, recorded or sent") }
         if status.consent != "granted" { line("consent", status.consent) }
-        if status.doNotDisturb { line("do-not-disturb", "on") }
+        if let decision = status.doNotDisturbDecision, decision.isOn || !decision.isTold {
+            line("do-not-disturb", Self.words(decision))
+        } else if status.doNotDisturb {
+            line("do-not-disturb", "on")
+        }
         if status.slowdown > 1 {
             line("slowdown", "\(Self.hundredths(status.slowdown)) times: \(status.slowdownReason ?? "a budget")")
         }
@@ -103,6 +107,21 @@ struct StatusText {
         if let failure = status.queueFailure { line("queue", "the last write failed: \(failure)") }
         line("disk", "\(status.queueBytes) bytes of queue" + (status.freeBytes.map { ", \($0) bytes free" } ?? ""))
         text = lines.joined(separator: "\n")
+    }
+
+    static func words(_ decision: DeviceDNDStatus) -> String {
+        var words = decision.isOn ? "on" : "off"
+        switch decision.setBy {
+        case .device: words += ", decided on this device"
+        case .person: words += ", decided by \(decision.person ?? "a person") at the collector"
+        case nil: words += ", nobody has decided"
+        }
+        if let time = decision.setAt {
+            words += " at " + Date(timeIntervalSince1970: Double(time) / 1_000_000).ISO8601Format()
+        }
+        if decision.isOn, !decision.isAllowed { words += "; without effect, the profile does not allow it" }
+        if !decision.isTold { words += "; the collector is told at the next contact" }
+        return words
     }
 
     private static func profile(_ profile: DataSamplerStatus.Profile) -> String {

@@ -37,12 +37,13 @@ struct AgentControl: Sendable {
             case .unenrollWithWipe(let control):
                 return .numbered(try await sampler.unenroll(withWipe: true, reason: control.reason) ? 1 : 0)
             case .doNotDisturb(let control): try await sampler.setDoNotDisturb(control.on)
+            case .fetchDoNotDisturb: return try .json(try await sampler.fetchDeviceDNDStatus())
             case .pushToken(let control): return try await setPushToken(control)
             case .consent(let control): try await setConsent(control.consent)
             case .log(let control): return try await LogControl(sampler: sampler).answer(control)
             case .sendLogs(let control): return try await LogControl(sampler: sampler).answer(control)
             case .logUploads(let control): return try await LogControl(sampler: sampler).answer(control)
-            case .fetchDoNotDisturb, nil: return Self.unknown
+            case nil: return Self.unknown
             }
             return .done
         } catch {

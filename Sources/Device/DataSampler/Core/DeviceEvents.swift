@@ -22,7 +22,12 @@ enum DeviceEvent: Sendable {
     case capturesChanged([LogLevelWish])
     /// Other custom modules are registered.
     case customModulesChanged([String: any CustomSampleModule])
-    case doNotDisturbSwitched(Bool)
+    /// Decided on this device.
+    /// - Parameter request: the id under which the collector is told.
+    case doNotDisturbSwitched(Bool, request: Data)
+    /// The collector answered a request for do-not-disturb.
+    /// - Parameter request: what it was told under this id; `nil`: it was asked.
+    case doNotDisturbAnswered(CollectorAnswer, request: Data?)
     case suspended(Bool)
     case budgetJudged(BudgetVerdict)
     /// Connections showed that other certificate pins are in force.
@@ -58,6 +63,7 @@ enum DeviceJob: CaseIterable, Sendable {
     case unenrollment
     case compromise
     case offlineTime
+    case doNotDisturb
     case figures
 }
 

@@ -23,6 +23,9 @@ enum DeviceAction: Sendable {
     case fetchProfile(onlyAfterFailure: Bool)
     case recordUsage(UsageEvent)
     case takeNews(CollectorNews)
+    case keepDoNotDisturb(DoNotDisturbState)
+    /// Tells the collector the decision that waits.
+    case tellDoNotDisturb
     case followUpload(LogUpload)
     case noteCourse(Data, CommandCourse)
 
@@ -38,7 +41,7 @@ struct DevicePolicy: Sendable {
     private var logLevelWish: LogLevelWish?
     private var captures: [LogLevelWish] = []
     private(set) var custom: [String: any CustomSampleModule]
-    private(set) var isDoNotDisturbAsked = false
+    private(set) var doNotDisturb: DoNotDisturbState
     private(set) var isSuspended = false
     /// Decisions on consent that are being carried out.
     private var consentChanges = 0
@@ -52,13 +55,15 @@ struct DevicePolicy: Sendable {
 
     init(
         local: DataSamplerConfiguration, profile: WireProfile?, custom: [String: any CustomSampleModule] = [:],
-        slowdown: Double = 1, offline: OfflineWatch = OfflineWatch()
+        slowdown: Double = 1, offline: OfflineWatch = OfflineWatch(),
+        doNotDisturb: DoNotDisturbState = DoNotDisturbState()
     ) {
         self.local = local
         self.profile = profile
         self.custom = custom
         self.slowdown = slowdown
         self.offline = offline
+        self.doNotDisturb = doNotDisturb
     }
 
     var settings: DeviceSettings { DeviceSettings.resolve(local: local, profile: profile, calls: calls) }
@@ -66,7 +71,7 @@ struct DevicePolicy: Sendable {
     /// The least severe level that captures of this program's own lines request.
     var captureLevel: LogLevel? { captures.filter { $0.concerns(local.applicationIdentifier) }.map(\.level).max() }
 
-    func isDoNotDisturb(_ settings: DeviceSettings) -> Bool { isDoNotDisturbAsked && settings.doNotDisturbAllowed }
+    func isDoNotDisturb(_ settings: DeviceSettings) -> Bool { doNotDisturb.isOn && settings.doNotDisturbAllowed }
 
     /// When the offline time that is allowed ends, by the queue's clock; `nil`: it does not.
     var offlineTimeEnds: Int64? { offline.dueAt(allowedSeconds: settings.offlineTimeAllowed) }
@@ -93,7 +98,18 @@ struct DevicePolicy: Sendable {
             calls.logLevel = wish.flatMap { $0.concerns(local.applicationIdentifier) ? $0.level.wire : nil }
         case .capturesChanged(let captures): self.captures = captures
         case .customModulesChanged(let modules): custom = modules
-        case .doNotDisturbSwitched(let isOn): isDoNotDisturbAsked = isOn
+        case .doNotDisturbSwitched(let isOn, let request):
+            return changeDoNotDisturb { $0.decided(isOn, request: request, at: now.wallTime) }
+        case .doNotDisturbAnswered(let answer, let request):
+            return changeDoNotDisturb { state in
+                switch (answer, request) {
+                case (.success(let body, _), let request):
+                    guard let said = try? WireDoNotDisturb.decode(body) else { return }
+                    if let request { state.answered(said, to: request) } else { state.heard(said) }
+                case (.conflict, let request?): state.refused(request)
+                default: break
+                }
+            }
         case .suspended(let isOn):
             guard isSuspended != isOn else { return [] }
             isSuspended = isOn
@@ -131,7 +147,12 @@ struct DevicePolicy: Sendable {
 
     private mutating func take(_ event: TransmitterEvent, now: RecordStamp, queueTime: Int64) -> [DeviceAction] {
         switch event {
-        case .heard(let news): return [.takeNews(news)]
+        case .heard(let news):
+            guard let said = news.doNotDisturb else { return [.takeNews(news)] }
+            let followed = changeDoNotDisturb { $0.heard(said) }
+            // The collector can be reached: what waits is told now.
+            let waits = followed.isEmpty && doNotDisturb.untold != nil
+            return [.takeNews(news)] + followed + (waits ? [.tellDoNotDisturb] : [])
         case .enrolled(let enrollment):
             let notice = DataSamplerNotice(
                 .enrolled, "enrolled as device \(enrollment.deviceID) of organization \(enrollment.organization)",
@@ -171,6 +192,14 @@ struct DevicePolicy: Sendable {
         }
     }
 
+    private mutating func changeDoNotDisturb(_ change: (inout DoNotDisturbState) -> Void) -> [DeviceAction] {
+        let former = doNotDisturb
+        change(&doNotDisturb)
+        guard doNotDisturb != former else { return [] }
+        return [.keepDoNotDisturb(doNotDisturb)] + (doNotDisturb.isOn == former.isOn ? [] : [.follow])
+            + (doNotDisturb.untold == nil ? [] : [.tellDoNotDisturb])
+    }
+
     // MARK: The plan
 
     /// How every part is to be.
@@ -193,7 +222,7 @@ struct DevicePolicy: Sendable {
                 isPaused: isStopped || isDoNotDisturb),
             beaconInterval: isStopped ? nil : settings.beaconInterval,
             isStopped: isStopped,
-            doNotDisturb: settings.doNotDisturbAllowed ? isDoNotDisturbAsked : nil,
+            doNotDisturb: settings.doNotDisturbAllowed ? doNotDisturb.isOn : nil,
             logLevels: LogLevels(
                 settings: DeviceSettings.resolve(local: local, profile: profile).logging, command: logLevelWish,
                 captures: captures,

@@ -43,26 +43,35 @@ actor DeviceSupervisor {
     nonisolated let parts: Parts
     private var policy: DevicePolicy
     private let offlineFile: StateFile<OfflineWatch>
+    private let doNotDisturbFile: StateFile<DoNotDisturbState>
     private var beaconInterval: Double?
     /// The first beacon was asked for.
     private var hasBegunBeacons = false
     private var isDisabled: Bool
 
-    init(core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule]) {
+    init(
+        core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule],
+        doNotDisturb: DoNotDisturbState
+    ) {
         self.core = core
         self.events = events
         self.parts = parts
         offlineFile = OfflineWatch.file(in: core.configuration.directory)
+        doNotDisturbFile = DoNotDisturbState.file(in: core.configuration.directory)
         policy = DevicePolicy(
             local: core.configuration, profile: core.storedProfile?.profile, custom: custom,
             slowdown: parts.budgets.verdict.factor,
             // A damaged one only forgets since when nobody answered.
-            offline: (try? offlineFile.load()) ?? OfflineWatch())
+            offline: (try? offlineFile.load()) ?? OfflineWatch(), doNotDisturb: doNotDisturb)
         isDisabled = core.settings.telemetryDisabled
         core.setSlowdown(parts.budgets.verdict.wire)
     }
 
-    var isDoNotDisturbAsked: Bool { policy.isDoNotDisturbAsked }
+    var doNotDisturb: DoNotDisturbState { policy.doNotDisturb }
+
+    var doNotDisturbStatus: DeviceDNDStatus {
+        DeviceDNDStatus(doNotDisturb, isAllowed: core.settings.doNotDisturbAllowed)
+    }
 
     // MARK: Running
 
@@ -104,6 +113,7 @@ actor DeviceSupervisor {
         case .offlineTime:
             await events.report(.offlineTimeEnded)
             return await offlinePause
+        case .doNotDisturb: return await tellDoNotDisturb()
         case .figures:
             await lookAtFigures()
             return Self.figuresLook
@@ -160,6 +170,13 @@ actor DeviceSupervisor {
                     "the offline time could not be saved for the next start", metadata: ["reason": "\(error.message)"])
             }
             events.wake(.offlineTime)
+        case .keepDoNotDisturb(let state):
+            // It holds all the same: a full disk must not keep anybody from being left alone.
+            do { try doNotDisturbFile.save(state) } catch {
+                core.logger.error(
+                    "do-not-disturb could not be saved for the next start", metadata: ["reason": "\(error.message)"])
+            }
+        case .tellDoNotDisturb: events.wake(.doNotDisturb)
         case .openGate: core.changeGate { $0.isUnenrolled = false }
         case .refuseEarlyEvents(let settings):
             core.apply(settings)
@@ -248,6 +265,7 @@ struct RunReport: Sendable {
     var commands: CommandRunner.Report
     var wipe: WipeNote?
     var isDoNotDisturb: Bool
+    var doNotDisturbStatus: DeviceDNDStatus
     var isSuspended: Bool
     var slowdown: Double
     var slowdownReason: String?
@@ -273,7 +291,7 @@ extension DeviceSupervisor {
             beaconInterval: await parts.loop.beacons.interval.map { Double($0) / 1_000_000 },
             profile: await parts.profiles.report, commands: await parts.commands.report,
             wipe: await parts.wipes.pending, isDoNotDisturb: policy.isDoNotDisturb(core.settings),
-            isSuspended: policy.isSuspended, slowdown: policy.slowdown,
+            doNotDisturbStatus: doNotDisturbStatus, isSuspended: policy.isSuspended, slowdown: policy.slowdown,
             slowdownReason: verdict.reason == nil ? nil : verdict.description, logind: parts.logind?.report)
     }
 }

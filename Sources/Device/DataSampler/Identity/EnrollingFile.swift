@@ -56,8 +56,8 @@ struct EnrollingFile: Sendable {
     }
 }
 
-private enum RequestSubject {}
-private typealias RequestID = Identifier<RequestSubject>
+enum RequestSubject {}
+typealias RequestID = Identifier<RequestSubject>
 
 /// The configured certificate signing request: PKCS #10 as `openssl req -new` writes it, PEM or DER. It is read each
 /// time it is sent, so a replaced file is used next. The collector checks its content.

@@ -183,6 +183,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var consent: String
     /// Whether do-not-disturb is on.
     public var doNotDisturb: Bool
+    /// The newest decision on do-not-disturb; `nil` if nothing runs, and from an older agent.
+    public var doNotDisturbDecision: DeviceDNDStatus?
     /// Whether the application has suspended it.
     public var suspended: Bool
     /// The factor by which a budget lengthens intervals; 1 for none.

@@ -26,7 +26,8 @@ extension SamplerCore {
                 refusal: profile.refusal, findings: pins.finding(settings.pins).map { [$0.text] }),
             settings: settings.described, telemetryDisabled: settings.telemetryDisabled,
             consent: consent.consent.rawValue,
-            doNotDisturb: run?.isDoNotDisturb ?? false, suspended: run?.isSuspended ?? false,
+            doNotDisturb: run?.isDoNotDisturb ?? false, doNotDisturbDecision: run?.doNotDisturbStatus,
+            suspended: run?.isSuspended ?? false,
             slowdown: run?.slowdown ?? 1,
             slowdownReason: run?.slowdownReason,
             wipePending: run?.wipe.map {

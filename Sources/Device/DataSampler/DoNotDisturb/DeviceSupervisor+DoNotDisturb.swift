@@ -1,0 +1,30 @@
+import RecordQueue
+import Transmitter
+import WireModel
+
+extension DeviceSupervisor {
+    /// Tells the collector the decision on do-not-disturb that it lacks, or asks for its newest one if it lacks none.
+    /// The device follows the answer when this returns. A device that is not enrolled enrolls first.
+    nonisolated func exchangeDoNotDisturb() async -> CollectorAnswer {
+        let untold = await doNotDisturb.untold
+        let events = events
+        return await parts.transmitter.request(
+            untold == nil ? .get : .put, WireNames.doNotDisturbPath, body: untold.map { .message($0.encoded) }
+        ) { answer in
+            // Before the next exchange, so that an older answer never replaces a newer one.
+            await events.report(.doNotDisturbAnswered(answer, request: untold?.requestID))
+        }
+    }
+
+    /// Tells a decision that waits. After a failure the next contact with the collector wakes the job again.
+    /// - Returns: how long nothing is to be done.
+    nonisolated func tellDoNotDisturb() async -> Duration {
+        if await doNotDisturb.untold != nil, core.gate.decide(.beacon) == .record,
+            // Of an identity that cannot be read nothing is known here; `status` says why.
+            (try? core.identity.load()) != nil
+        {
+            _ = await exchangeDoNotDisturb()
+        }
+        return .seconds(86_400)
+    }
+}

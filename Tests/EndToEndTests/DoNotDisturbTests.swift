@@ -1,0 +1,65 @@
+import Foundation
+import NIOHTTP1
+import Testing
+
+/// Device and collector agree on do-not-disturb, also after both were started again.
+@Suite(.timeLimit(.minutes(5)))
+struct DoNotDisturbTests {
+    private struct Decision: Decodable {
+        var on: Bool
+        var setBy: String?
+        var setAt: String?
+    }
+
+    private struct Status: Decodable { var doNotDisturb: Bool }
+
+    private static func decision(_ deployment: Deployment) async throws -> Decision {
+        let id = try await deployment.deviceID()
+        return try JSONDecoder().decode(
+            Decision.self, from: try await deployment.request("/devices/\(id)/do-not-disturb"))
+    }
+
+    private static func isOn(_ deployment: Deployment) async throws -> Bool {
+        let outcome = try await Program.agent.run(["status", "--json", "--data", deployment.agentData])
+        return try JSONDecoder().decode(Status.self, from: Data(outcome.output.utf8)).doNotDisturb
+    }
+
+    @Test func itIsSetOnBothSidesAndKeptOverRestartsOfBoth() async throws {
+        try await Deployment.run { deployment in
+            func dnd(_ state: String) async throws -> Program.Outcome {
+                try await Program.agent.run(["dnd", state, "--data", deployment.agentData])
+            }
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let refused = try await dnd("on")
+            #expect(!refused.succeeded && refused.errors.contains("doNotDisturbAllowed"), "\(refused)")
+            _ = try await deployment.request(
+                "/profiles/default", .PUT, body: #"{"doNotDisturbAllowed": true}"#)
+            try await deployment.until("the agent follows the profile", while: deployment.agent) {
+                try await dnd("on").succeeded
+            }
+            try await deployment.until("the collector knows", while: deployment.agent) {
+                try await Self.decision(deployment).setBy == "device"
+            }
+            #expect(try await Self.decision(deployment).on)
+
+            try await deployment.stopAgent()
+            try await deployment.stopCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            #expect(try await Self.isOn(deployment), "without the collector")
+            try await deployment.startCollector()
+            let kept = try await Self.decision(deployment)
+            #expect(kept.on && kept.setBy == "device" && kept.setAt != nil)
+
+            let id = try await deployment.deviceID()
+            _ = try await deployment.request("/devices/\(id)/do-not-disturb", .PUT, body: #"{"on": false}"#)
+            try await deployment.until("the agent asks the collector", while: deployment.agent) {
+                let told = try await dnd("status")
+                return told.succeeded && told.output.contains("off, decided by ")
+            }
+            #expect(try await !Self.isOn(deployment))
+        }
+    }
+}
