@@ -7,8 +7,8 @@ import Testing
         (UploadPhase.open, ChunkFate?.some(.missing), 10, ChunkDecision.take),
         (.open, .missing, 80, .take),
         (.open, .missing, 91, .refuse(.quotaExceeded(.application, used: 910, limit: 1000))),
-        (.open, .missing, 85, .refuse(.quotaExceeded(.device, used: 20, limit: 100))),
-        (.open, .missing, 82, .refuse(.quotaExceeded(.organization, used: 919, limit: 1000))),
+        (.open, .missing, 86, .refuse(.quotaExceeded(.device, used: 15, limit: 100))),
+        (.open, .missing, 81, .refuse(.quotaExceeded(.organization, used: 920, limit: 1000))),
 
         (.expired, .missing, 10, .refuse(.expired)), (.complete, .missing, 10, .refuse(.expired)),
         (.open, .stored, 99, .already), (.complete, .stored, 99, .already), (.expired, .stored, 99, .already),
@@ -22,8 +22,8 @@ import Testing
                 phase: phase, expires: 100, now: 99, fate: fate, rawBytes: bytes,
                 usage: [
                     (.application, LogUsage(rawBytes: 910, quota: 1000)),
-                    (.device, LogUsage(rawBytes: 20, quota: 100)),
-                    (.organization, LogUsage(rawBytes: 919, quota: 1000)),
+                    (.device, LogUsage(rawBytes: 15, quota: 100)),
+                    (.organization, LogUsage(rawBytes: 920, quota: 1000)),
                 ]) == expected)
         if fate == .missing {
             #expect(

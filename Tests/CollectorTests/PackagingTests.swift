@@ -37,6 +37,7 @@ struct PackagingTests {
                     "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
                     "device-ca-key",
                     "maximum-connections-per-address", "notice-webhook", "log-organization-bytes",
+                    "log-device-bytes",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
             }, "defaults")

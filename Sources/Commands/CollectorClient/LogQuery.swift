@@ -33,9 +33,9 @@ package struct LogQuery: Sendable {
 
     private init(_ scope: LogScope, type: String, _ level: LogLevel) {
         self.scope = scope
-        items = [("type", type), ("level", level.name)]
         // Who names a device means it, also where it is one for tests.
-        if let device = scope.device { items += [("device", "\(device)"), ("test", "true")] }
+        items = scope.device.map { [("device", "\($0)"), ("test", "true")] } ?? []
+        items += [("type", type), ("level", level.name)]
         if let application = scope.application { items.append(("app", application)) }
         if !scope.ids.isEmpty { items.append(("ids", scope.ids.joined(separator: ","))) }
     }

@@ -127,6 +127,20 @@ struct RouteSample: Sendable {
         "GET /api/v1/logs": get("/api/v1/logs?app=\(RouteScene.application)"),
         "GET /api/v1/logs/content": get("/api/v1/logs/content?ids=1,2,3"),
         "GET /api/v1/logs/usage": get("/api/v1/logs/usage"),
+        "GET /api/v1/log-quotas/{organization}": get("/api/v1/log-quotas/default", strangers: [404]),
+        "PUT /api/v1/log-quotas/{organization}": RouteSample { _ in
+            RouteRequest(.put, "/api/v1/log-quotas/default", json: #"{"bytes": 300000000}"#)
+        },
+        "DELETE /api/v1/log-quotas/{organization}": RouteSample { _ in
+            RouteRequest(.delete, "/api/v1/log-quotas/default")
+        },
+        "PUT /api/v1/log-quotas/{organization}/{app}": RouteSample { _ in
+            RouteRequest(
+                .put, "/api/v1/log-quotas/default/\(RouteScene.application)", json: #"{"bytes": 300000000}"#)
+        },
+        "DELETE /api/v1/log-quotas/{organization}/{app}": RouteSample { _ in
+            RouteRequest(.delete, "/api/v1/log-quotas/default/\(RouteScene.application)")
+        },
         "DELETE /api/v1/logs": RouteSample(strangers: [200]) {
             RouteRequest(.delete, "/api/v1/logs?device=\($0.device.deviceID)")
         },
