@@ -84,7 +84,9 @@ import Testing
         }
         #expect(shown == keys)
         // What names files and groups of a real device is not on this machine.
-        let elsewhere = ["enrollmentToken:", "enrollmentTokenFile:", "binaryDigest:", "ca:", "accessGroup:"]
+        let elsewhere = [
+            "enrollment:", "enrollmentToken:", "enrollmentTokenFile:", "binaryDigest:", "ca:", "accessGroup:",
+        ]
         let everything = lines.filter { line in !elsewhere.contains { line.hasPrefix($0) } }.joined(separator: "\n")
         let settings = try Self.settings(everything)
         #expect(settings.budgets?.processorShare == 0.01)

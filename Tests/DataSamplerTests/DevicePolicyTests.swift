@@ -59,7 +59,9 @@ import WireModel
             leaving.transmission.heldStreams == [.event: .paused, .sample: .paused]
                 && leaving.transmission.areLogsPaused)
         #expect(leaving.beaconInterval == nil && leaving.samples.intervals.isEmpty)
-        #expect(leaving.logLevel == nil && leaving.transmission.isLeaving && !plan(policy()).transmission.isLeaving)
+        #expect(
+            leaving.logLevels.level(of: "") == nil && leaving.transmission.isLeaving
+                && !plan(policy()).transmission.isLeaving)
         let wiping = plan(policy()) { $0.isWiping = true }
         #expect(wiping.transmission.heldStreams.isEmpty && wiping.transmission.areLogsPaused)
         #expect(wiping.logLevels.level(of: "") == nil, "no line is written while the store is erased")

@@ -11,10 +11,18 @@ import WireModel
     private static let expires: Int64 = 1_798_718_400_000_000
     private static let pin = Data(repeating: 1, count: 32)
 
-    private let directory: TemporaryDirectory
+    /// A class, because a suite is copied.
+    private final class Directory {
+        private let temporary: TemporaryDirectory
+        var path: String { temporary.path }
+
+        init() throws { temporary = try TemporaryDirectory() }
+    }
+
+    private let directory: Directory
     private var file: String { directory.path + "/enrollment.json" }
 
-    init() throws { directory = try TemporaryDirectory() }
+    init() throws { directory = try Directory() }
 
     private func write(_ text: String? = nil) throws {
         let whole = EnrollmentFile(

@@ -64,7 +64,8 @@ import WireModel
 
     /// The table of `Documentation/disk-formats.md`.
     private static let staying: Set<String> = [
-        "lock", "control.sock", "queue.sqlite", "queue.sqlite-wal", "queue.epoch", "identity", "commands.json",
+        "lock", "control.sock", "queue.sqlite", "queue.sqlite-wal", "queue.epoch", "identity", "collector.json",
+        "commands.json",
         "log-requests.json", "log-uploads.json", "consent.json", "budget.json", "offline.json", "binary", "analytics",
     ]
 
@@ -135,7 +136,8 @@ import WireModel
         let done = try await bench.results().filter { $0.result.state == .done }
         #expect(done.count == 1 && done.allSatisfy { $0.epoch != former })
         let beacons = try await bench.beacons()
-        #expect(beacons.contains { $0.enrollment == .wipePending } && beacons.last?.trigger == .unenroll)
+        let newest = beacons.max { $0.beaconSequence < $1.beaconSequence }
+        #expect(beacons.contains { $0.enrollment == .wipePending } && newest?.trigger == .unenroll)
         #expect(try await bench.events().isEmpty)
         try expectNothingLeft(directory.path)
         let again = try bench.sampler(directory.path)

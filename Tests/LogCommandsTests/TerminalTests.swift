@@ -44,9 +44,9 @@ import WireModel
             })
         for line in lines.prefix(200) {
             let plain = line.replacing(#/\u{1B}\[\d+m/#, with: "")
-            // Local time to the millisecond, with the year only where it is another one.
+            // Local time to the millisecond, with its offset from UTC.
             let head = try #require(
-                plain.firstMatch(of: #/^(?:\d{4}-)?(\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3}) ([EWIV]) (\d+) /#), "\(plain)")
+                plain.firstMatch(of: #/^\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d\.\d{3})\+03:30 ([EWIV]) (\d+) /#), "\(plain)")
             let level = head.3
             let utc = try #require(times[head.4].flatMap { TimeArgument(argument: "\($0)Z") }?.microseconds(now: 0))
             let colour = ["E": "\u{1B}[31m", "W": "\u{1B}[33m", "I": "\u{1B}[0m", "V": "\u{1B}[2m"][String(level)]

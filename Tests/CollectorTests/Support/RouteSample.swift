@@ -128,15 +128,16 @@ struct RouteSample: Sendable {
         "GET /api/v1/logs/content": get("/api/v1/logs/content?ids=1,2,3"),
         "GET /api/v1/logs/usage": get("/api/v1/logs/usage"),
         "GET /api/v1/log-quotas/{organization}": get("/api/v1/log-quotas/default", strangers: [404]),
-        "PUT /api/v1/log-quotas/{organization}": RouteSample { _ in
-            RouteRequest(.put, "/api/v1/log-quotas/default", json: #"{"bytes": 300000000}"#)
+        // Refused for its size: the scene's collector keeps few bytes.
+        "PUT /api/v1/log-quotas/{organization}": RouteSample(422) { _ in
+            RouteRequest(.put, "/api/v1/log-quotas/default", json: #"{"bytes": 5000000}"#)
         },
         "DELETE /api/v1/log-quotas/{organization}": RouteSample { _ in
             RouteRequest(.delete, "/api/v1/log-quotas/default")
         },
-        "PUT /api/v1/log-quotas/{organization}/{app}": RouteSample { _ in
+        "PUT /api/v1/log-quotas/{organization}/{app}": RouteSample(422) { _ in
             RouteRequest(
-                .put, "/api/v1/log-quotas/default/\(RouteScene.application)", json: #"{"bytes": 300000000}"#)
+                .put, "/api/v1/log-quotas/default/\(RouteScene.application)", json: #"{"bytes": 5000000}"#)
         },
         "DELETE /api/v1/log-quotas/{organization}/{app}": RouteSample { _ in
             RouteRequest(.delete, "/api/v1/log-quotas/default/\(RouteScene.application)")
