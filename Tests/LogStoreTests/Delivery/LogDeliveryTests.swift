@@ -124,8 +124,9 @@ import WireModel
         }
         #expect(try store.deliver([LogEntry(.error, "nothing")], of: "other", level: nil).filtered == 1)
         await store.close()
+        // The store may have sealed a segment of the other program between two deliveries.
         let names = try temporary.directory.segments().keys.sorted()
-        #expect(names.map(\.application) == ["own", "other"], "one segment for each")
+        #expect(names.first?.application == "own" && Set(names.dropFirst().map(\.application)) == ["other"])
         func lines(_ application: String) throws -> [[UInt8]] {
             var lines: [[UInt8]] = []
             let snapshot = try StoreSnapshot(temporary.directory, kinds: [.application], application: application)
