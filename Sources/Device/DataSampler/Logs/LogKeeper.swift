@@ -51,7 +51,9 @@ final class LogKeeper: Sendable {
     /// - Parameter application: bundle id of the program that wrote them; empty for this one.
     func deliver(_ entries: [LogEntry], of application: String) throws(LogStoreError) -> LogDelivery {
         guard !application.isEmpty, application != applicationIdentifier else { return store.deliver(entries) }
-        let level = levels.withLock { $0 }.flatMap { $0.level(of: application) }
+        // Before the first plan, and while nothing can be scrubbed, the store's own level holds.
+        let levels = levels.withLock { $0 }
+        let level = if let levels { levels.level(of: application) } else { store.level }
         return try store.deliver(entries, of: application, level: level)
     }
 
