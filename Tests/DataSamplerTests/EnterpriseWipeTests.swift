@@ -126,6 +126,7 @@ import WireModel
         try await sampler.sendBeacon()
         try await waitUntilLeft(sampler, directory.path)
         try expectNothingLeft(directory.path)
+        #expect(try await sampler.status().enrollment.reason?.contains("was unenrolled") == true)
         try await SamplerBench.until { try await sampler.profile() == nil }
         #expect(
             await SamplerBench.code { () async throws(DataSamplerError) in

@@ -327,7 +327,7 @@ extension LogStore.Configuration {
     static func check(applicationIdentifier: String) throws(LogStoreError) {
         try require(
             SegmentName.component(applicationIdentifier).utf8.count <= SegmentName.maximumApplicationBytes,
-            "applicationIdentifier", "too long",
+            "the bundle id", "too long",
             "at most \(SegmentName.maximumApplicationBytes) letters, digits, points, dashes and underscores")
     }
 

@@ -81,6 +81,7 @@ extension SamplerCore {
                     organization: enrollment.organization, collector: "\(enrollment.collectorID)",
                     certificateEnds: transmitter?.certificateEnds, certificateProblem: transmitter?.certificateProblem)
             }
+            if gate.isUnenrolled { return .init(enrolled: false, reason: DataSamplerStatus.unenrolled) }
             guard let transmitter else { return .init(enrolled: false, reason: "no agent has enrolled here yet") }
             let waiting =
                 identity.configuredToken == nil
@@ -125,7 +126,7 @@ extension SamplerCore {
     private func holding(_ status: DataSamplerStatus) -> [String] {
         let gate = gate
         var reasons: [String] = []
-        if gate.isUnenrolled { reasons.append("this device was unenrolled; another enrollment token enrolls it again") }
+        if gate.isUnenrolled { reasons.append(DataSamplerStatus.unenrolled) }
         if gate.isLeaving { reasons.append("this device is being unenrolled") }
         if let wipe = status.wipePending { reasons.append("a wipe is being carried out (\(wipe))") }
         if status.telemetryDisabled {
@@ -184,4 +185,8 @@ extension SamplerCore {
             epoch: "\(queue.epoch)", device: device.map { "\($0)" }, streams: streams,
             closes: balances.values.allSatisfy(\.closes))
     }
+}
+
+extension DataSamplerStatus {
+    fileprivate static let unenrolled = "this device was unenrolled; another enrollment token enrolls it again"
 }
