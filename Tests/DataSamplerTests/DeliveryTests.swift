@@ -76,7 +76,7 @@ import WireModel
         let sampler = try await started(directory.path)
         #expect(
             await Self.failure { () async throws(DataSamplerError) in
-                try await sampler.sendBeacon(deliveredWithin: .milliseconds(300))
+                try await sampler.sendBeacon(deliveredWithin: .seconds(5))
             } == .offline)
         bench.collector.setFaults { _, _ in nil }
         try await sampler.sendBeacon(deliveredWithin: .seconds(300))
@@ -84,7 +84,7 @@ import WireModel
         bench.collector.setFaults { _, _ in .requestLost }
         #expect(
             await Self.failure { () async throws(DataSamplerError) in
-                try await sampler.setPushToken("token", deliveredWithin: .milliseconds(300))
+                try await sampler.setPushToken("token", deliveredWithin: .seconds(5))
             } == .offline)
         bench.collector.setFaults { _, _ in nil }
         try await sampler.setPushToken("token", deliveredWithin: .seconds(300))
