@@ -182,7 +182,7 @@ import WireModel
 
     /// Makes a file of the present version one of version 5.
     static let undoingVersion6 = """
-        DROP TABLE log_quota;
+        DROP TABLE log_quota; DROP TABLE device_log_usage;
         ALTER TABLE device DROP COLUMN dnd_revision; ALTER TABLE device DROP COLUMN dnd_on; ALTER TABLE device DROP COLUMN dnd_at;
         ALTER TABLE device DROP COLUMN dnd_person; ALTER TABLE device DROP COLUMN dnd_request;
         ALTER TABLE device_state DROP COLUMN verdicts; ALTER TABLE device_state DROP COLUMN verdicts_at;

@@ -188,14 +188,16 @@ extension MetadataService {
             var rows: [Int64] = []
             var paths: [String] = []
             var freed: [UsageKey: (chunks: Int, rawBytes: Int)] = [:]
-            var devices: [DeviceID: UsageKey] = [:]
+            var freedByDevice: [DeviceID: (key: UsageKey, rawBytes: Int)] = [:]
             while try select.step() {
                 rows.append(select.int64(0))
                 paths.append(select.string(5))
                 let key = UsageKey(organization: select.string(1), application: select.string(2), test: select.bool(3))
                 let former = freed[key] ?? (0, 0)
                 freed[key] = (former.chunks + 1, former.rawBytes + select.int(4))
-                if let device = DeviceID(select.data(6)) { devices[device] = key }
+                if let device = DeviceID(select.data(6)) {
+                    freedByDevice[device, default: (key, 0)].rawBytes += select.int(4)
+                }
             }
             let mark = try connection.cached(
                 "UPDATE chunk SET fate = \(ChunkFate.deleted.rawValue), deleted = ?, path = NULL WHERE row = ?")
@@ -207,10 +209,11 @@ extension MetadataService {
                 try forget.run()
             }
             for (key, freed) in freed { try count(key, chunks: -freed.chunks, rawBytes: -freed.rawBytes, at: now) }
-            for (device, key) in devices {
+            for (device, freed) in freedByDevice {
+                try count(device, rawBytes: -freed.rawBytes)
                 try notices.end(
-                    .logQuotaReached, organization: key.organization, subject: key.subject(.device, device: device),
-                    at: now)
+                    .logQuotaReached, organization: freed.key.organization,
+                    subject: freed.key.subject(.device, device: device), at: now)
             }
             for (organization, keys) in Dictionary(grouping: freed, by: \.key.organization) {
                 try audit.append(

@@ -17,7 +17,7 @@ import WireModel
 /// record files, and the baseline: marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 9
+    static let version: Int32 = 10
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -169,10 +169,16 @@ enum CollectorDatabase {
         ALTER TABLE device ADD COLUMN dnd_request BLOB;
         """
 
+    /// From version 9 to 10: the stored bytes of log text of each device.
+    private static let tenthSchema = """
+        CREATE TABLE device_log_usage (device BLOB PRIMARY KEY, raw_bytes INTEGER NOT NULL) WITHOUT ROWID;
+        INSERT INTO device_log_usage SELECT device, sum(raw_bytes) FROM chunk WHERE fate = 2 GROUP BY device;
+        """
+
     /// What brings a file from each version to the next; the first makes version 1.
     private static let schemas = [
         firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema, eighthSchema,
-        ninthSchema,
+        ninthSchema, tenthSchema,
     ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.

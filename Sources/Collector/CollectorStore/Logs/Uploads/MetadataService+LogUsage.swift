@@ -35,8 +35,7 @@ extension MetadataService {
     /// The usage of all applications of one device. An application with a raised quota raises the device's too.
     func usage(ofDevice device: DeviceID, _ key: UsageKey) throws(SQLiteError) -> LogUsage {
         let rawBytes = try connection.first(
-            "SELECT coalesce(sum(raw_bytes), 0) FROM chunk WHERE device = ? AND fate = \(ChunkFate.stored.rawValue)",
-            device.data
+            "SELECT raw_bytes FROM device_log_usage WHERE device = ?", device.data
         ) { $0.int(0) }
         return LogUsage(rawBytes: rawBytes ?? 0, quota: max(logQuotas.value.deviceTotalBytes, try quota(of: key)))
     }
@@ -100,6 +99,16 @@ extension MetadataService {
             key.organization, key.test
         ) { $0.int(0) }
         return LogUsage(rawBytes: rawBytes ?? 0, quota: logQuotas.value.totalBytes)
+    }
+
+    /// Counts bytes of a device's log text that came or went. Call it inside a transaction.
+    func count(_ device: DeviceID, rawBytes: Int) throws(SQLiteError) {
+        try connection.run(
+            """
+            INSERT INTO device_log_usage (device, raw_bytes) VALUES (?, ?)
+            ON CONFLICT DO UPDATE SET raw_bytes = raw_bytes + excluded.raw_bytes
+            """, device.data, rawBytes)
+        try connection.run("DELETE FROM device_log_usage WHERE device = ? AND raw_bytes <= 0", device.data)
     }
 
     /// Counts chunks that came or went, and raises and ends the resulting notices. Call it inside a transaction.

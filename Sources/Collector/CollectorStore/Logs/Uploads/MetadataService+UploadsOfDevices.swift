@@ -242,5 +242,6 @@ extension MetadataService {
                 total.levels[3], LogPiece.encode(pieces))
         }
         try count(known.usageKey, chunks: 1, rawBytes: scan.rawBytes, at: now)
+        try count(known.device, rawBytes: scan.rawBytes)
     }
 }

@@ -80,6 +80,24 @@ struct ChunkVerification {
                 "logs of \(usage.string(1)) in \(usage.string(0)): \(usage.int(2)) chunks and \(usage.int(3)) bytes are "
                     + "counted, but \(usage.int(4)) and \(usage.int(5)) are stored."
             })
-        for message in wrong { report.add(.init(code: .miscounted, file: "collector.sqlite", message: message)) }
+        for message in try wrong + wrongOfDevices() {
+            report.add(.init(code: .miscounted, file: "collector.sqlite", message: message))
+        }
+    }
+
+    private func wrongOfDevices() throws(StoreError) -> [String] {
+        guard try StoreError.mapping(connection.userVersion) >= 10 else { return [] }
+        return try StoreError.mapping(
+            connection.rows(
+                """
+                SELECT device, sum(counted), sum(stored) FROM (
+                    SELECT device, raw_bytes AS counted, 0 AS stored FROM device_log_usage
+                    UNION ALL SELECT device, 0, raw_bytes FROM chunk WHERE fate = 2)
+                GROUP BY device HAVING sum(counted) <> sum(stored)
+                """
+            ) { usage in
+                "logs of device \(DeviceID(usage.data(0))?.description ?? "?"): \(usage.int(1)) bytes are counted, but "
+                    + "\(usage.int(2)) are stored."
+            })
     }
 }
