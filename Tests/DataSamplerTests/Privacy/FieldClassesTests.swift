@@ -11,7 +11,7 @@ import WireModel
         "Command", "RequestLogs", "CancelCommand", "SendBeacon", "QueryDeviceInformation", "ReloadProfile",
         "ChangeLogLevel", "Wipe", "EnterpriseWipe",
         "CommandsAnswer", "Profile", "BudgetProfile", "ModuleIntervals", "SamplingProfile", "AnalyticsProfile",
-        "LoggingProfile",
+        "LoggingProfile", "DetectionProfile",
         "TransmissionRule", "ComplianceRule", "Geofence", "UploadStatus", "ControlRequest", "ControlResetCredentials",
         "ControlEvent",
         "ControlBeacon",

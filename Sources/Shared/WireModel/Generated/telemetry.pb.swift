@@ -4012,11 +4012,49 @@ package nonisolated struct WireProfile: @unchecked Sendable {
   /// Clears the value of `budgets`. Subsequent reads from it will return its default value.
   package mutating func clearBudgets() {_uniqueStorage()._budgets = nil}
 
+  package var detection: WireDetectionProfile {
+    get {_storage._detection ?? WireDetectionProfile()}
+    set {_uniqueStorage()._detection = newValue}
+  }
+  /// Returns true if `detection` has been explicitly set.
+  package var hasDetection: Bool {_storage._detection != nil}
+  /// Clears the value of `detection`. Subsequent reads from it will return its default value.
+  package mutating func clearDetection() {_uniqueStorage()._detection = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// What the detectors of compromise look for, and what follows where one finds it.
+package nonisolated struct WireDetectionProfile: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// the library's that run, by name
+  package var detectors: [String] = []
+
+  /// tells "none" from "not decided here"
+  package var detectorsGiven: Bool = false
+
+  /// examined in place of the library's own list; empty: that list
+  package var systemPaths: [String] = []
+
+  /// only these may be loaded; empty: any
+  package var kernelModules: [String] = []
+
+  /// these may be unsigned or forced
+  package var unsignedKernelModules: [String] = []
+
+  /// as of a ComplianceRule
+  package var consequence: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
 }
 
 /// What the program may cost; it keeps a budget by slowing itself down. Absent or 0: no budget.
@@ -4276,7 +4314,12 @@ package nonisolated struct WireComplianceRule: Sendable {
 
   package var version: String = String()
 
+  /// for people; reported with the result, never executed
   package var action: String = String()
+
+  /// What follows where the rule is broken. "report", or empty: nothing but the report. "block": the device also tells the
+  /// program that embeds the library. "wipe": the collector also issues a wipe, once per incident.
+  package var consequence: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -9431,7 +9474,7 @@ nonisolated extension WireCustomSample: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Profile"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}organization\0\u{1}application\0\u{1}sampling\0\u{1}analytics\0\u{1}logging\0\u{1}privacy\0\u{1}transmission\0\u{3}beacon_seconds\0\u{1}compliance\0\u{1}geofences\0\u{3}offline_time_allowed_seconds\0\u{3}do_not_disturb_allowed\0\u{3}certificate_pins\0\u{3}custom_payload\0\u{3}telemetry_disabled\0\u{1}test\0\u{3}privacy_key\0\u{1}budgets\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}organization\0\u{1}application\0\u{1}sampling\0\u{1}analytics\0\u{1}logging\0\u{1}privacy\0\u{1}transmission\0\u{3}beacon_seconds\0\u{1}compliance\0\u{1}geofences\0\u{3}offline_time_allowed_seconds\0\u{3}do_not_disturb_allowed\0\u{3}certificate_pins\0\u{3}custom_payload\0\u{3}telemetry_disabled\0\u{1}test\0\u{3}privacy_key\0\u{1}budgets\0\u{2}\u{3}detection\0")
 
   fileprivate class _StorageClass {
     var _revision: UInt64 = 0
@@ -9453,6 +9496,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
     var _test: Bool? = nil
     var _privacyKey: Data = Data()
     var _budgets: WireBudgetProfile? = nil
+    var _detection: WireDetectionProfile? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -9482,6 +9526,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
       _test = source._test
       _privacyKey = source._privacyKey
       _budgets = source._budgets
+      _detection = source._detection
     }
   }
 
@@ -9519,6 +9564,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
         case 17: try { try decoder.decodeSingularBoolField(value: &_storage._test) }()
         case 18: try { try decoder.decodeSingularBytesField(value: &_storage._privacyKey) }()
         case 19: try { try decoder.decodeSingularMessageField(value: &_storage._budgets) }()
+        case 22: try { try decoder.decodeSingularMessageField(value: &_storage._detection) }()
         default: break
         }
       }
@@ -9588,6 +9634,9 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
       try { if let v = _storage._budgets {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
       } }()
+      try { if let v = _storage._detection {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -9616,10 +9665,66 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
         if _storage._test != rhs_storage._test {return false}
         if _storage._privacyKey != rhs_storage._privacyKey {return false}
         if _storage._budgets != rhs_storage._budgets {return false}
+        if _storage._detection != rhs_storage._detection {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireDetectionProfile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DetectionProfile"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}detectors\0\u{3}detectors_given\0\u{3}system_paths\0\u{3}kernel_modules\0\u{3}unsigned_kernel_modules\0\u{1}consequence\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedStringField(value: &self.detectors) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.detectorsGiven) }()
+      case 3: try { try decoder.decodeRepeatedStringField(value: &self.systemPaths) }()
+      case 4: try { try decoder.decodeRepeatedStringField(value: &self.kernelModules) }()
+      case 5: try { try decoder.decodeRepeatedStringField(value: &self.unsignedKernelModules) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.consequence) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.detectors.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.detectors, fieldNumber: 1)
+    }
+    if self.detectorsGiven != false {
+      try visitor.visitSingularBoolField(value: self.detectorsGiven, fieldNumber: 2)
+    }
+    if !self.systemPaths.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.systemPaths, fieldNumber: 3)
+    }
+    if !self.kernelModules.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.kernelModules, fieldNumber: 4)
+    }
+    if !self.unsignedKernelModules.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.unsignedKernelModules, fieldNumber: 5)
+    }
+    if !self.consequence.isEmpty {
+      try visitor.visitSingularStringField(value: self.consequence, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireDetectionProfile, rhs: WireDetectionProfile) -> Bool {
+    if lhs.detectors != rhs.detectors {return false}
+    if lhs.detectorsGiven != rhs.detectorsGiven {return false}
+    if lhs.systemPaths != rhs.systemPaths {return false}
+    if lhs.kernelModules != rhs.kernelModules {return false}
+    if lhs.unsignedKernelModules != rhs.unsignedKernelModules {return false}
+    if lhs.consequence != rhs.consequence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9921,7 +10026,7 @@ nonisolated extension WireTransmissionRule: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ComplianceRule"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}subject\0\u{1}operator\0\u{1}version\0\u{1}action\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}subject\0\u{1}operator\0\u{1}version\0\u{1}action\0\u{1}consequence\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9934,6 +10039,7 @@ nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._
       case 3: try { try decoder.decodeSingularStringField(value: &self.`operator`) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.version) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.action) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.consequence) }()
       default: break
       }
     }
@@ -9955,6 +10061,9 @@ nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.action.isEmpty {
       try visitor.visitSingularStringField(value: self.action, fieldNumber: 5)
     }
+    if !self.consequence.isEmpty {
+      try visitor.visitSingularStringField(value: self.consequence, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9964,6 +10073,7 @@ nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.`operator` != rhs.`operator` {return false}
     if lhs.version != rhs.version {return false}
     if lhs.action != rhs.action {return false}
+    if lhs.consequence != rhs.consequence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
