@@ -1,4 +1,5 @@
 import Foundation
+import SwiftProtobuf
 import Testing
 import WireModel
 
@@ -159,5 +160,50 @@ import WireModel
         ] as [(Double, Double, Double)])
     func coordinatesAndRadiiHaveRanges(latitude: Double, longitude: Double, radius: Double) {
         #expect(fence(latitude, longitude, radius)?.hasPrefix("geofences[0].") == true)
+    }
+
+    @Test(arguments: ["report", "block", "wipe", ""]) func consequencesAreOfThreeKindsOrNotGiven(name: String) {
+        #expect(rule { $0.consequence = name } == nil && message { $0.detection.consequence = name } == nil)
+        let wrong = "\(name)x"
+        #expect(rule { $0.consequence = wrong }?.hasPrefix("compliance[0].consequence is") == true)
+        #expect(message { $0.detection.consequence = wrong }?.hasPrefix("detection.consequence is") == true)
+        #expect(rule { $0.action = wrong } == nil, "a text for people")
+    }
+
+    @Test func listsOfDetectionAreBounded() {
+        #expect(
+            message {
+                $0.detection.detectorsGiven = true
+                $0.detection.detectors = ["tracer-attached", "of-a-later-version"]
+                $0.detection.systemPaths = ["/etc"]
+                $0.detection.kernelModules = Array(repeating: "ext4", count: 512)
+                $0.detection.unsignedKernelModules = ["nvidia"]
+            } == nil)
+        #expect(message { $0.detection.detectors = ["a"] }?.contains("detectorsGiven") == true)
+        #expect(message { $0.detection.systemPaths = ["etc"] }?.contains("an absolute path") == true)
+        #expect(message { $0.detection.systemPaths = Array(repeating: "/", count: 513) }?.contains("513") == true)
+        #expect(message { $0.detection.kernelModules = [""] }?.hasPrefix("detection.kernelModules[0]") == true)
+        #expect(message { $0.detection.unsignedKernelModules = [""] } != nil)
+    }
+
+    @Test func settingsOfALaterVersionAreNoticedWhereverTheyAre() throws {
+        // Field 900 with the number 1.
+        let later = Data([0xA0, 0x38, 1])
+        func withLater<Part: Message>(_ part: Part) throws -> Part { try Part(serializedBytes: part.encoded + later) }
+        #expect(!WireProfile().hasUnknownFields)
+        #expect(try withLater(WireProfile()).hasUnknownFields)
+        var profiles = Array(repeating: WireProfile(), count: 9)
+        profiles[0].sampling = try withLater(WireSamplingProfile())
+        profiles[1].sampling.overrides = [try withLater(WireModuleIntervals())]
+        profiles[2].analytics = try withLater(WireAnalyticsProfile())
+        profiles[3].logging = try withLater(WireLoggingProfile())
+        profiles[4].transmission = [try withLater(WireTransmissionRule())]
+        profiles[5].compliance = [WireComplianceRule(), try withLater(WireComplianceRule())]
+        profiles[6].geofences = [try withLater(WireGeofence())]
+        profiles[7].budgets = try withLater(WireBudgetProfile())
+        profiles[8].detection = try withLater(WireDetectionProfile())
+        for profile in profiles {
+            #expect(try WireProfile.decode(profile.encoded).hasUnknownFields, "\(profile)")
+        }
     }
 }

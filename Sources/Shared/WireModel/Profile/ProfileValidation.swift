@@ -34,6 +34,7 @@ extension WireProfile {
         if hasBudgets, budgets.hasCpuShare {
             try Self.check(budgets.cpuShare, "budgets.cpuShare", ProfileLimits.cpuShare, "ten-thousandths")
         }
+        if hasDetection { try detection.validate() }
     }
 
     private func validateCompliance() throws(WireError) {
@@ -49,6 +50,7 @@ extension WireProfile {
             try Self.checkName(rule.`operator`, "\(field).operator", ProfileLimits.complianceOperators)
             try Self.checkVersion(rule.version, "\(field).version")
             try Self.checkText(rule.action, "\(field).action", 0...ProfileLimits.nameBytes)
+            try Self.checkConsequence(rule.consequence, "\(field).consequence")
         }
     }
 
@@ -175,6 +177,29 @@ extension WireLoggingProfile {
     }
 }
 
+extension WireDetectionProfile {
+    fileprivate func validate() throws(WireError) {
+        guard detectorsGiven || detectors.isEmpty else {
+            throw .field(
+                "detection.detectors", "has \(detectors.count) names without detectorsGiven", "detectorsGiven with them"
+            )
+        }
+        for (name, list) in [
+            ("detectors", detectors), ("systemPaths", systemPaths), ("kernelModules", kernelModules),
+            ("unsignedKernelModules", unsignedKernelModules),
+        ] {
+            try WireProfile.checkCount(list.count, "detection.\(name)", ProfileLimits.detectionEntries)
+            for (place, entry) in list.enumerated() {
+                try WireProfile.checkText(entry, "detection.\(name)[\(place)]", 1...ProfileLimits.nameBytes)
+            }
+        }
+        for (place, path) in systemPaths.enumerated() where !path.hasPrefix("/") {
+            throw .field("detection.systemPaths[\(place)]", "is \"\(path)\"", "an absolute path")
+        }
+        try WireProfile.checkConsequence(consequence, "detection.consequence")
+    }
+}
+
 extension WireTransmissionRule {
     fileprivate func validate(_ field: String) throws(WireError) {
         try WireProfile.checkName(data, "\(field).data", ProfileLimits.transmissionData)
@@ -206,6 +231,10 @@ extension WireProfile {
             let shown = value.utf8.count <= ProfileLimits.idBytes ? "\"\(value)\"" : "\(value.utf8.count) bytes long"
             throw .field(field, "is \(shown)", "one of \(known.joined(separator: " "))")
         }
+    }
+
+    fileprivate static func checkConsequence(_ name: String, _ field: String) throws(WireError) {
+        if !name.isEmpty { try checkName(name, field, ProfileLimits.consequences) }
     }
 
     fileprivate static func checkText(_ value: String, _ field: String, _ bytes: ClosedRange<Int>) throws(WireError) {
@@ -246,12 +275,15 @@ package enum ProfileLimits {
     package static let transmissionData = ["status", "event", "sample", "log"]
     package static let complianceSubjects = ComplianceSubject.allCases.map(\.rawValue)
     package static let complianceOperators = ComplianceOperator.allCases.map(\.rawValue)
+    package static let consequences = VerdictConsequence.allCases.map(\.rawValue)
     /// Privacy classes that a profile may decide.
     package static let privacyClasses = Set(FieldClass.decidable.map(\.rawValue))
 
     static let transmissionRules = 64
     static let complianceRules = 256
     static let geofences = 256
+    /// Of each list of the detection settings.
+    static let detectionEntries = 512
     package static let pins = 32
     package static let scrubs = 256
     package static let scrubBytes = 1024

@@ -152,3 +152,17 @@ package enum ComplianceSubject: String, CaseIterable, Sendable {
     /// The distribution's version from its os-release file. The result applies to the device.
     case operatingSystemVersion = "operating-system-version"
 }
+
+/// What follows where a compliance rule is broken or a device is compromised. A device never erases anything on its own
+/// verdict.
+package enum VerdictConsequence: String, CaseIterable, Sendable {
+    /// Device and collector report it.
+    case report
+    /// The device also tells the program that embeds the library.
+    case block
+    /// The collector also issues a wipe, once per incident.
+    case wipe
+
+    /// - Parameter name: of a valid profile; empty for none.
+    package init(profile name: String) { self = Self(rawValue: name) ?? .report }
+}
