@@ -92,6 +92,9 @@ struct OpenAPITests {
         var sampling = try #require(object["sampling"] as? [String: Any])
         sampling["overrides"] = [["module": "system", "sampleSeconds": 1, "transmitSeconds": 1]]
         object["sampling"] = sampling
+        var detection = try #require(object["detection"] as? [String: Any])
+        detection["systemPaths"] = ["/etc"]
+        object["detection"] = detection
         let profile = try ProfileDocument.read(try JSONSerialization.data(withJSONObject: object))
         try profile.validate()
         // Every field of the message is set by it, but those that are the collector's.

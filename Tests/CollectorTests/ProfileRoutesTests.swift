@@ -256,7 +256,9 @@ struct ProfileRoutesTests {
             let whole = """
                 {"sampling": {"modules": []}, "logging": {"level": "verbose", "wifiOnly": true, "scrubPatterns": ["a+"]},
                  "privacy": {"position": "coarsen"}, "geofences": [{"id": "zero", "latitude": 0, "longitude": 0, "radiusMeters": 5}],
-                 "compliance": [{"id": "os", "subject": "operating-system-version", "operator": ">=", "version": "12", "action": "tell"}],
+                 "compliance": [{"id": "os", "subject": "operating-system-version", "operator": ">=", "version": "12", "action": "tell",
+                  "consequence": "wipe"}],
+                 "detection": {"detectors": [], "systemPaths": ["/etc"], "unsignedKernelModules": ["nvidia"], "consequence": "block"},
                  "certificatePins": ["\(Data(repeating: 1, count: 32).base64EncodedString())"], "telemetryDisabled": false,
                  "budgets": {"sentBytesPerDay": 1000000, "cpuShare": 50}, "analytics": {"holdSeconds": 0}, "doNotDisturbAllowed": true}
                 """
@@ -289,6 +291,8 @@ struct ProfileRoutesTests {
         (#"{"certificatePins": ["*"]}"#, "certificatePins[0]"),
         (#"{"geofences": [{"id": "a", "latitude": 1}]}"#, "geofences[0].longitude"),
         (#"{"transmission": [{"data": "sample", "networks": ["wlan"]}]}"#, "transmission[0].networks[0]"),
+        (#"{"detection": {"consequence": "erase"}}"#, "detection.consequence"),
+        (#"{"detection": {"detector": []}}"#, "detection.detector"),
         (#"{"whatever": 1}"#, "whatever"),
     ])
     func whatCannotBeIsRefusedByTheNameOfItsField(body: String, field: String) async throws {

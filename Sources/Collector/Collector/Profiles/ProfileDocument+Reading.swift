@@ -61,8 +61,22 @@ enum ProfileDocument {
             if let share = try budgets.integer("cpuShare", 0...UInt32.max) { profile.budgets.cpuShare = share }
             try budgets.finish()
         }
+        if let detection = try fields.object("detection") { profile.detection = try Self.detection(detection) }
         try fields.finish()
         return profile
+    }
+
+    private static func detection(_ given: FieldReader) throws(Problem) -> WireDetectionProfile {
+        var fields = given
+        var detection = WireDetectionProfile()
+        detection.detectorsGiven = fields.value("detectors") != nil
+        detection.detectors = try fields.texts("detectors")
+        detection.systemPaths = try fields.texts("systemPaths")
+        detection.kernelModules = try fields.texts("kernelModules")
+        detection.unsignedKernelModules = try fields.texts("unsignedKernelModules")
+        detection.consequence = try fields.text("consequence") ?? ""
+        try fields.finish()
+        return detection
     }
 
     private static func sampling(_ given: FieldReader) throws(Problem) -> WireSamplingProfile {
@@ -122,6 +136,7 @@ enum ProfileDocument {
         rule.operator = try fields.text("operator") ?? ""
         rule.version = try fields.text("version") ?? ""
         rule.action = try fields.text("action") ?? ""
+        rule.consequence = try fields.text("consequence") ?? ""
         try fields.finish()
         return rule
     }

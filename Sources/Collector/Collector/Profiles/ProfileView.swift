@@ -65,6 +65,11 @@ extension ProfileDocument {
             sampling["modulesGiven"] = nil
             fields["sampling"] = .object(sampling)
         }
+        if case .object(var detection) = fields["detection"] {
+            if profile.detection.detectorsGiven, detection["detectors"] == nil { detection["detectors"] = .array([]) }
+            detection["detectorsGiven"] = nil
+            fields["detection"] = .object(detection)
+        }
         if case .object(var logging) = fields["logging"], profile.logging.level != .unspecified {
             logging["level"] = .text(EnumName.logLevel.name(profile.logging.level))
             fields["logging"] = .object(logging)

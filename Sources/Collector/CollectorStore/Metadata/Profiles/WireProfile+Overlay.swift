@@ -32,6 +32,7 @@ extension WireProfile {
             profile.budgets.writtenBytesPerDay = application.budgets.writtenBytesPerDay
         }
         if application.budgets.hasCpuShare { profile.budgets.cpuShare = application.budgets.cpuShare }
+        if application.hasDetection { profile.detection.overlay(application.detection) }
         return profile
     }
 }
@@ -52,6 +53,19 @@ extension WireSamplingProfile {
             if override.hasSampleSeconds { overrides[place].sampleSeconds = override.sampleSeconds }
             if override.hasTransmitSeconds { overrides[place].transmitSeconds = override.transmitSeconds }
         }
+    }
+}
+
+extension WireDetectionProfile {
+    fileprivate mutating func overlay(_ other: WireDetectionProfile) {
+        if other.detectorsGiven {
+            detectors = other.detectors
+            detectorsGiven = true
+        }
+        if !other.systemPaths.isEmpty { systemPaths = other.systemPaths }
+        if !other.kernelModules.isEmpty { kernelModules = other.kernelModules }
+        if !other.unsignedKernelModules.isEmpty { unsignedKernelModules = other.unsignedKernelModules }
+        if !other.consequence.isEmpty { consequence = other.consequence }
     }
 }
 
