@@ -105,7 +105,8 @@ import WireModel
         index.insert(
             Self.device(1) { row in
                 row.beacon = beacon
-                row.verdicts = DeviceVerdicts(of: beacon, at: 9)
+                row.verdicts = DeviceVerdicts(
+                    of: beacon, at: 9, made: RecordStamp(wallTime: 9, bootID: nil, timeSinceBoot: 0))
                 row.expectedBeaconSeconds = 60
             })
         #expect(Self.ids(index) { $0.agentVersion = "2.0.0" } == [id])

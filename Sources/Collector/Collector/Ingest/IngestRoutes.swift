@@ -52,7 +52,7 @@ struct IngestRoutes: Sendable {
             metadata.seen(
                 device.id,
                 DeviceObservation(
-                    at: context.now, beacon: newest.beacon, identity: newest.identity,
+                    at: context.now, beacon: newest.beacon, made: newest.beaconMade, identity: newest.identity,
                     expectedBeaconSeconds: Self.schedule(request, newest.beacon),
                     profileRevision: request.profileRevision > 0 ? request.profileRevision : nil,
                     newestRecordTime: newest.newestRecordTime))

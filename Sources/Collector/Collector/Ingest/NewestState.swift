@@ -4,7 +4,9 @@ import WireModel
 
 /// The newest beacon and system identity among the stored records of a batch, and the command results in them.
 struct NewestState {
+    /// Of several the one that the device made last: it may have sent an earlier one again behind it.
     private(set) var beacon: WireBeacon?
+    private(set) var beaconMade: RecordStamp?
     private(set) var identity: WireSystemIdentity?
     /// In the order of their numbers. Limited to the newest, as many as a device can have commands.
     private(set) var commandResults: [WireCommandResult] = []
@@ -21,14 +23,10 @@ struct NewestState {
             noteTime(of: part)
             switch part.stream {
             case .status:
-                beacon =
-                    Self.newest(of: part, kind: .beacon, where: { _ in true }) { try? WireBeacon.decodeBody($0) }
-                    ?? beacon
+                takeBeacon(of: part)
                 takeResults(of: part)
             case .sample:
-                identity =
-                    Self.newest(of: part, kind: .sampleSystem, where: Self.mayHoldIdentity, Self.identity(ofSample:))
-                    ?? identity
+                identity = Self.identity(of: part) ?? identity
             case .event: continue
             }
         }
@@ -63,21 +61,34 @@ struct NewestState {
     /// The identity is a sample's first field. Most samples have none and need not be decoded.
     private static func mayHoldIdentity(_ body: UnsafeRawBufferPointer) -> Bool { body.first == identityTag }
 
-    /// - Parameter mayBe: tests a body before it is decoded.
-    private static func newest<Value>(
-        of part: BatchPart, kind: WireRecordKind, where mayBe: (UnsafeRawBufferPointer) -> Bool,
-        _ decode: (Data) -> Value?
-    ) -> Value? {
+    private static func identity(of part: BatchPart) -> WireSystemIdentity? {
         for record in part.records.reversed() {
             let body = record.withUnsafeBytes { bytes -> Range<Int>? in
-                guard let envelope = RecordEnvelope(scanning: bytes), envelope.kind == kind.rawValue,
-                    mayBe(UnsafeRawBufferPointer(rebasing: bytes[envelope.body]))
+                guard let envelope = RecordEnvelope(scanning: bytes),
+                    envelope.kind == WireRecordKind.sampleSystem.rawValue,
+                    mayHoldIdentity(UnsafeRawBufferPointer(rebasing: bytes[envelope.body]))
                 else { return nil }
                 return envelope.body
             }
-            if let body, let value = decode(record.slice(body)) { return value }
+            if let body, let identity = identity(ofSample: record.slice(body)) { return identity }
         }
         return nil
+    }
+
+    private mutating func takeBeacon(of part: BatchPart) {
+        for record in part.records.reversed() {
+            guard let header = RecordHeader(scanning: record), header.kind == WireRecordKind.beacon.rawValue,
+                beaconMade?.isEarlier(than: header.stamp) ?? true,
+                let beacon = try? WireBeacon.decodeBody(header.body(of: record))
+            else { continue }
+            (self.beacon, beaconMade) = (beacon, header.stamp)
+        }
+    }
+}
+
+extension RecordHeader {
+    fileprivate var stamp: RecordStamp {
+        RecordStamp(wallTime: wallTime, bootID: bootID, timeSinceBoot: timeSinceBoot)
     }
 }
 
@@ -88,7 +99,8 @@ extension DeviceObservation {
         switch WireRecordKind(rawValue: header.kind) {
         case .beacon:
             let beacon = try? WireBeacon.decodeBody(header.body(of: record.bytes))
-            self.init(at: record.receivedAt, beacon: beacon, expectedBeaconSeconds: beacon?.schedule)
+            self.init(
+                at: record.receivedAt, beacon: beacon, made: header.stamp, expectedBeaconSeconds: beacon?.schedule)
         case .sampleSystem:
             self.init(at: record.receivedAt, identity: NewestState.identity(ofSample: header.body(of: record.bytes)))
         default: self.init(at: record.receivedAt)

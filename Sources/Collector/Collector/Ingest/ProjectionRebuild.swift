@@ -4,6 +4,8 @@ import WireModel
 /// Derives again from stored records what `collector.sqlite` says of each device's latest state: when it was last seen,
 /// its beacon, verdicts, identity, push token and schedule.
 ///
+/// Incidents neither begin nor end with it, and no command is issued: earlier verdicts are only read once more.
+///
 /// What only records that retention removed could tell stays as it is: there it is the baseline. So does the profile
 /// revision, which a device tells with every batch and no record. Bounded in memory by the number of devices.
 package struct ProjectionRebuild {
@@ -66,7 +68,7 @@ package struct ProjectionRebuild {
         async throws
     {
         let new = Set(sights.keys).subtracting(known)
-        try await metadata.derive(sights, resetting: resets ? new : [])
+        try await metadata.derive(sights, resetting: resets ? new : [], isNews: !resets)
         known.formUnion(new)
         sights = [:]
     }

@@ -13,11 +13,11 @@ import WireModel
 ///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What
 /// is not: ids, organizations, tokens, credentials and the key that proves them, certificates, deleted devices,
-/// decisions on do-not-disturb, profiles, commands, uploads and their chunks, notices, the audit trail, the list of
-/// record files, and the baseline: marks and counts of removed record files, never cleared.
+/// decisions on do-not-disturb, profiles, commands, incidents, uploads and their chunks, notices, the audit trail, the
+/// list of record files, and the baseline: marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 10
+    static let version: Int32 = 11
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -175,10 +175,21 @@ enum CollectorDatabase {
         INSERT INTO device_log_usage SELECT device, sum(raw_bytes) FROM chunk WHERE fate = 2 GROUP BY device;
         """
 
+    /// From version 10 to 11: when devices made what they last reported of compliance and of compromise, and the
+    /// incidents that last.
+    private static let eleventhSchema = """
+        ALTER TABLE device_state ADD COLUMN verdicts_wall INTEGER;
+        ALTER TABLE device_state ADD COLUMN verdicts_boot BLOB;
+        ALTER TABLE device_state ADD COLUMN verdicts_since_boot INTEGER;
+        CREATE TABLE incident (
+            device BLOB NOT NULL, kind TEXT NOT NULL, began INTEGER NOT NULL, signs TEXT NOT NULL, wipe BLOB,
+            PRIMARY KEY (device, kind)) WITHOUT ROWID;
+        """
+
     /// What brings a file from each version to the next; the first makes version 1.
     private static let schemas = [
         firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema, eighthSchema,
-        ninthSchema, tenthSchema,
+        ninthSchema, tenthSchema, eleventhSchema,
     ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.
@@ -254,7 +265,9 @@ enum CollectorDatabase {
         let update = try connection.cached("UPDATE device_state SET verdicts = ?, verdicts_at = ? WHERE device = ?")
         while try states.step() {
             guard let beacon = try? WireBeacon.decode(states.data(1)),
-                let told = DeviceVerdicts(of: beacon, at: states.int64(2))
+                let told = DeviceVerdicts(
+                    of: beacon, at: states.int64(2),
+                    made: RecordStamp(wallTime: .min, bootID: nil, timeSinceBoot: 0))
             else { continue }
             try update.bind(told.beacon.encoded, told.at, states.data(0))
             try update.run()

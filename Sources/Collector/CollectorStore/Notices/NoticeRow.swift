@@ -35,13 +35,17 @@ package struct NoticeRow: Equatable, Sendable {
         case deviceSilent = "device-silent"
         /// The same for many devices, beyond those reported one by one.
         case devicesSilent = "devices-silent"
+        /// Detectors on a device found signs of compromise.
+        case deviceCompromised = "device-compromised"
+        /// A device breaks compliance rules of its profile.
+        case deviceNonCompliant = "device-non-compliant"
 
         /// Whether what it reports can end.
         package var hasEnd: Bool {
             switch self {
             case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile,
                 .certificateExpiry,
-                .tokenExpiry, .deviceSilent, .devicesSilent:
+                .tokenExpiry, .deviceSilent, .devicesSilent, .deviceCompromised, .deviceNonCompliant:
                 true
             case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict:
                 false

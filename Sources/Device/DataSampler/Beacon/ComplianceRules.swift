@@ -16,7 +16,7 @@ enum ComplianceRules {
             var result = WireRuleResult()
             result.rule = rule.id
             result.action = rule.action
-            result.expected = "\(rule.operator) \(rule.version)"
+            result.expected = rule.expectation
             switch subject {
             case .applicationVersion: result.actual = applicationVersion
             case .operatingSystemVersion: result.actual = operatingSystemVersion

@@ -166,3 +166,8 @@ package enum VerdictConsequence: String, CaseIterable, Sendable {
     /// - Parameter name: of a valid profile; empty for none.
     package init(profile name: String) { self = Self(rawValue: name) ?? .report }
 }
+
+extension WireComplianceRule {
+    /// What the rule expects, as `RuleResult.expected` reports it.
+    package var expectation: String { "\(`operator`) \(version)" }
+}

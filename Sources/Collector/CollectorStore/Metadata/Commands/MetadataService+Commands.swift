@@ -30,30 +30,46 @@ extension MetadataService {
             {
                 return .failure(.unknownCommand)
             }
-            guard openCommands.count(of: new.device, at: now) < OpenCommands.limitPerDevice, !openCommands.isFull
-            else {
+            guard hasRoomForCommand(of: new.device, at: now) else {
                 return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
             }
-            var command = WireCommand()
-            command.id = CommandID.random().data
-            command.expires = new.expires
-            command.enrollmentID = device.enrollmentID
-            command.action = new.action
-            let row = CommandRow(
-                device: new.device, command: command, created: now, expires: new.expires, issuer: new.issuer.name,
-                status: CommandStatus())
-            try insert(row, key: new.idempotencyKey, requestHash: requestHash)
-            try removeOldest(of: new.device, at: now)
-            try audit.append(
-                AuditEntry(
-                    .commandIssue, by: new.issuer, organization: device.organization,
-                    subject: new.device.description,
-                    detail: ["command": row.id?.description ?? "", "kind": new.action.kind]),
+            let row = try insert(
+                new, organization: device.organization, enrollmentID: device.enrollmentID, requestHash: requestHash,
                 at: now)
             return .success((row, true))
         }
         if issued.isNew { _ = openCommands.add(issued.row.command, of: new.device) }
         return issued
+    }
+
+    func hasRoomForCommand(of device: DeviceID, at now: Int64) -> Bool {
+        openCommands.count(of: device, at: now) < OpenCommands.limitPerDevice && !openCommands.isFull
+    }
+
+    /// Writes a command with its audit entry. Call it inside a transaction; give the command to `openCommands` once
+    /// that is committed.
+    /// - Parameter detail: further facts for the audit entry.
+    func insert(
+        _ new: NewCommand, organization: String, enrollmentID: Data, requestHash: Data = Data(),
+        _ detail: [String: String] = [:], at now: Int64
+    ) throws(SQLiteError) -> CommandRow {
+        var command = WireCommand()
+        command.id = CommandID.random().data
+        command.expires = new.expires
+        command.enrollmentID = enrollmentID
+        command.action = new.action
+        let row = CommandRow(
+            device: new.device, command: command, created: now, expires: new.expires, issuer: new.issuer.name,
+            status: CommandStatus())
+        try insert(row, key: new.idempotencyKey, requestHash: requestHash)
+        try removeOldest(of: new.device, at: now)
+        let facts = ["command": row.id?.description ?? "", "kind": new.action.kind]
+        try audit.append(
+            AuditEntry(
+                .commandIssue, by: new.issuer, organization: organization, subject: new.device.description,
+                detail: facts.merging(detail) { $1 }),
+            at: now)
+        return row
     }
 
     /// A device's commands, newest first.

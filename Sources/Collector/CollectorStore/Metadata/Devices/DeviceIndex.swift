@@ -180,7 +180,7 @@ struct DeviceIndexEntry {
     private(set) var profileRevision: UInt64?
     /// Names of profile settings that the device cannot apply. Limited, because devices choose them.
     let profileFindings: [String]
-    private static let maximumFindings = 4
+    private static let maximumFindings = 16
     private static let findingBytes = 64
 
     /// - Parameter shared: returns the same string for equal ones, because a fleet has few applications and systems.

@@ -36,8 +36,10 @@ package struct DeviceObservation: Equatable, Sendable {
         }
     }
 
+    /// - Parameter made: when the device made the beacon, by its clocks; `nil` if that is not known.
     package init(
-        at: Int64, beacon: WireBeacon? = nil, identity: WireSystemIdentity? = nil, expectedBeaconSeconds: UInt32? = nil,
+        at: Int64, beacon: WireBeacon? = nil, made: RecordStamp? = nil, identity: WireSystemIdentity? = nil,
+        expectedBeaconSeconds: UInt32? = nil,
         profileRevision: UInt64? = nil, newestRecordTime: Int64? = nil
     ) {
         self.at = at
@@ -48,7 +50,8 @@ package struct DeviceObservation: Equatable, Sendable {
         self.newestRecordTime = newestRecordTime
         self.beacon = beacon
         guard let beacon else { return }
-        verdicts = DeviceVerdicts(of: beacon, at: at)
+        verdicts = DeviceVerdicts(
+            of: beacon, at: at, made: made ?? RecordStamp(wallTime: at, bootID: nil, timeSinceBoot: 0))
         guard beacon.hasPushToken else { return }
         switch beacon.pushToken.state {
         case .token(let token): pushToken = token.isEmpty ? .cleared : .token(token)
@@ -65,7 +68,7 @@ package struct DeviceObservation: Equatable, Sendable {
         identity = later.identity ?? identity
         expectedBeaconSeconds = later.expectedBeaconSeconds ?? expectedBeaconSeconds
         profileRevision = later.profileRevision ?? profileRevision
-        verdicts = later.verdicts ?? verdicts
+        if let told = later.verdicts, told.replaces(verdicts) { verdicts = told }
         if later.pushToken.isSaid { pushToken = later.pushToken }
     }
 }

@@ -12,7 +12,8 @@ extension DeviceRow {
     static let columnCount: Int32 = 23
     private static let stateColumns =
         """
-        last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision, verdicts, verdicts_at
+        last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision, verdicts, verdicts_at,
+        verdicts_wall, verdicts_boot, verdicts_since_boot
         """
     static let select =
         "SELECT \(columns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
@@ -69,7 +70,12 @@ extension DeviceRow {
         if let token = statement.optionalString(first + 5) { beacon?.pushToken.token = token }
         profileRevision = statement.optionalInt64(first + 6).flatMap { UInt64(exactly: $0) }
         verdicts = statement.optionalData(first + 7).flatMap { try? WireBeacon.decode($0) }.map {
-            DeviceVerdicts(beacon: $0, at: statement.int64(first + 8))
+            // Those of an earlier version have no time; whatever follows is later.
+            let made = RecordStamp(
+                wallTime: statement.optionalInt64(first + 9) ?? .min,
+                bootID: statement.optionalData(first + 10).flatMap { BootID($0) },
+                timeSinceBoot: UInt64(clamping: statement.int64(first + 11)))
+            return DeviceVerdicts(beacon: $0, at: statement.int64(first + 8), made: made)
         }
     }
 }

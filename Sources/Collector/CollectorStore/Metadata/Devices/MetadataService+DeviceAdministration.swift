@@ -26,6 +26,8 @@ extension MetadataService {
             guard device.revoked == nil else { return .success(DeviceRevocation(device: device, token: token)) }
             device.revoked = now
             try connection.run("UPDATE device SET revoked = ? WHERE id = ?", now, id.data)
+            // A reinstated device goes on in the same enrollment, and may have been wiped before.
+            try withholdWipes(of: id, organization: device.organization, at: now)
             var detail = ["name": device.name]
             if let enrolled = device.enrollmentToken { detail["enrollmentToken"] = enrolled }
             try tell(.deviceRevoke, device, by: actor, detail, at: now)
@@ -74,6 +76,7 @@ extension MetadataService {
                 INSERT OR REPLACE INTO deleted_device (id, organization, credential_hash, next_credential_hash, deleted)
                 SELECT id, organization, credential_hash, next_credential_hash, ? FROM device WHERE id = ?
                 """, now, id.data)
+            try endIncidents(of: id, organization: device.organization, at: now)
             for table in ["device_state", "command", "enrollment_request", "device_certificate"] {
                 try connection.run("DELETE FROM \(table) WHERE device = ?", id.data)
             }

@@ -74,6 +74,7 @@ extension MetadataService {
             try connection.run("UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?", now, id.data)
             guard connection.changes == 1, let organization = try organization(ofDevice: id) else { return false }
             try endCertificates(of: id)
+            try endIncidents(of: id, organization: organization, at: now)
             try tell(.deviceUnenroll, of: id, organization: organization, at: now)
             return true
         }
@@ -180,36 +181,62 @@ extension MetadataService {
         }
     }
 
-    /// Writes what stored records report about devices.
-    /// - Parameter resetting: devices whose last seen time becomes that of the entry, even if it is earlier.
-    package func derive(_ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID>) throws(StoreError) {
-        try transaction { () throws(SQLiteError) in
+    /// Writes what stored records report about devices, and what follows from the verdicts among it.
+    /// - Parameters:
+    ///   - resetting: devices whose last seen time becomes that of the entry, even if it is earlier.
+    ///   - isNews: whether incidents begin and end with it. `false` while everything is derived again: earlier verdicts
+    ///     are then read once more.
+    package func derive(
+        _ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID>, isNews: Bool = true
+    ) throws(StoreError) {
+        let now = clock.now()
+        let wipes = try transaction { () throws(SQLiteError) -> [CommandRow] in
             for device in resetting {
-                try connection.run("UPDATE device_state SET last_seen = 0 WHERE device = ?", device.data)
+                try connection.run(
+                    "UPDATE device_state SET last_seen = 0, verdicts_wall = NULL, verdicts_boot = NULL WHERE device = ?",
+                    device.data)
             }
-            let statement = try connection.cached(
-                """
-                INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
-                    profile_revision, verdicts, verdicts_at)
-                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9, ?10, ?11 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
-                ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
-                beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
-                last_beacon = coalesce(excluded.last_beacon, last_beacon),
-                expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
-                profile_revision = coalesce(excluded.profile_revision, profile_revision),
-                verdicts = coalesce(excluded.verdicts, verdicts), verdicts_at = coalesce(excluded.verdicts_at, verdicts_at),
-                push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
-                """)
+            var wipes: [CommandRow] = []
             for (device, sight) in entries {
-                try statement.bind(
-                    device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded,
-                    sight.beacon == nil ? nil : sight.beaconAt, sight.expectedBeaconSeconds.map { Int64($0) },
-                    sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) },
-                    sight.verdicts?.beacon.encoded, sight.verdicts?.at)
-                try statement.run()
+                var told = sight.verdicts
+                if let verdicts = told, let row = try DeviceRow.one(device, in: connection) {
+                    if !verdicts.replaces(row.verdicts) {
+                        told = nil
+                    } else if isNews, let wipe = try judge(verdicts, of: row, at: now) {
+                        wipes.append(wipe)
+                    }
+                }
+                try write(sight, verdicts: told, of: device)
             }
+            return wipes
         }
+        for wipe in wipes { _ = openCommands.add(wipe.command, of: wipe.device) }
         for (device, sight) in entries { search.noteChange(device, sight) }
+    }
+
+    private func write(
+        _ sight: DeviceObservation, verdicts: DeviceVerdicts?, of device: DeviceID
+    ) throws(SQLiteError) {
+        try connection.run(
+            """
+            INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
+                profile_revision, verdicts, verdicts_at, verdicts_wall, verdicts_boot, verdicts_since_boot)
+            SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9, ?10, ?11, ?12, ?13, ?14 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
+            ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
+            beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
+            last_beacon = coalesce(excluded.last_beacon, last_beacon),
+            expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
+            profile_revision = coalesce(excluded.profile_revision, profile_revision),
+            verdicts = coalesce(excluded.verdicts, verdicts), verdicts_at = coalesce(excluded.verdicts_at, verdicts_at),
+            verdicts_wall = coalesce(excluded.verdicts_wall, verdicts_wall),
+            verdicts_boot = CASE WHEN ?12 IS NULL THEN verdicts_boot ELSE excluded.verdicts_boot END,
+            verdicts_since_boot = coalesce(excluded.verdicts_since_boot, verdicts_since_boot),
+            push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
+            """, device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded,
+            sight.beacon == nil ? nil : sight.beaconAt, sight.expectedBeaconSeconds.map { Int64($0) },
+            sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) },
+            verdicts?.beacon.encoded, verdicts?.at, verdicts?.made.wallTime, verdicts?.made.bootID?.data,
+            verdicts.map { Int64(clamping: $0.made.timeSinceBoot) })
     }
 
     /// The latest written time at which a device was seen; `nil` if none was.

@@ -58,6 +58,12 @@ extension MetadataService {
             // Commands belong to one enrollment, so the next enrollment ends them.
             try endCommands(
                 of: id, at: now, because: "The device enrolled again after the command was issued.")
+            // A device with a credential of a time that a restore has lost may have been wiped in that time.
+            if known.isProved(by: request.previousCredential) {
+                try endIncidents(of: id, organization: organization, at: now)
+            } else {
+                try withholdWipes(of: id, organization: organization, at: now)
+            }
         } else if let asked, let deleted = try deletedCredentials(of: asked) {
             var isProved = deleted.isProved(by: request.previousCredential)
             if !isProved {
@@ -78,6 +84,7 @@ extension MetadataService {
             issued = try ledger.issue(to: id, of: organization)
             try insert(id, organization, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
             try connection.run("UPDATE token SET uses = uses + 1 WHERE hash = ?", Secret.hash(of: token))
+            if isKept { try withholdWipes(of: id, organization: organization, at: now) }
             if !isKept { try tellPredecessor(of: id, request, organization, at: now) }
         }
         try tell(
