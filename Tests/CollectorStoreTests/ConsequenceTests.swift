@@ -1,0 +1,337 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+/// What the collector does about compromised devices and broken rules.
+@Suite struct ConsequenceTests {
+    private let parent: TemporaryDirectory
+    private let clock = ManualStoreClock()
+    private let metadata: MetadataService
+    private let token: String
+
+    init() throws {
+        parent = try TemporaryDirectory()
+        let (metadata, created) = try MetadataService.open(
+            directory: parent.path + "/data", clock: clock, logger: quietLogger)
+        self.metadata = metadata
+        token = try #require(created).enrollmentToken
+    }
+
+    private func profile(_ change: (inout WireProfile) -> Void) async throws {
+        var profile = WireProfile()
+        change(&profile)
+        _ = try await metadata.putProfile(
+            profile, ProfileScope(organization: "default"), expected: nil, by: .commandLine)
+    }
+
+    private func wipesWhatIsCompromised() async throws {
+        try await profile { $0.detection.consequence = "wipe" }
+    }
+
+    private func enroll(_ former: EnrollResult? = nil, test: Bool = false) async throws -> EnrollResult {
+        var request = WireEnrollRequest()
+        request.test = test
+        if let former { (request.deviceID, request.previousCredential) = (former.deviceID.data, former.credential) }
+        return try await metadata.enroll(token: token, request: request)
+    }
+
+    private func beacon(_ verdict: WireVerdict) -> WireBeacon {
+        var finding = WireFinding()
+        (finding.detector, finding.verdict) = ("tracer-attached", verdict)
+        var beacon = WireBeacon()
+        beacon.profileRevision = 1
+        beacon.compromised = verdict
+        beacon.findings = [finding]
+        return beacon
+    }
+
+    /// Tells of one device, a second later.
+    /// - Parameter madeBefore: seconds between the beacon and its arrival.
+    private func tell(
+        _ device: DeviceID, _ beacon: WireBeacon, madeBefore: Int64 = 0, to other: MetadataService? = nil
+    ) async throws {
+        clock.advance(seconds: 1)
+        let made = RecordStamp(wallTime: clock.now() - madeBefore * 1_000_000, bootID: nil, timeSinceBoot: 0)
+        let sight = DeviceObservation(at: clock.now(), beacon: beacon, made: made)
+        try await (other ?? metadata).derive([device: sight], resetting: [])
+    }
+
+    private func wipes(_ device: DeviceID, of other: MetadataService? = nil) async throws -> [CommandRow] {
+        try await (other ?? metadata).commands(of: device, below: nil, limit: 100).rows.filter {
+            if case .wipe = $0.command.action { true } else { false }
+        }
+    }
+
+    private func notices(_ other: MetadataService? = nil) async throws -> [NoticeRow] {
+        try await NoticeService(metadata: other ?? metadata).page(organization: nil, below: nil, limit: 1000).rows
+    }
+
+    @Test func aNoticeBeginsWithTheVerdictAndEndsWithItsCause() async throws {
+        let device = try await enroll().deviceID
+        try await tell(device, beacon(.no))
+        #expect(try await notices().isEmpty)
+        for _ in 1...3 { try await tell(device, beacon(.yes)) }
+        let notice = try #require(try await notices().first)
+        #expect(notice.code == .deviceCompromised && notice.subject == device.description && notice.ended == nil)
+        #expect(notice.count == 1 && notice.detail.contains("tracer-attached") && notice.organization == "default")
+        try await tell(device, beacon(.unknown))
+        #expect(try await notices().first?.ended == nil, "nobody could look")
+        try await tell(device, beacon(.no))
+        #expect(try await notices().map(\.ended) == [clock.now()])
+        #expect(try await wipes(device).isEmpty, "the profile does not ask for one")
+    }
+
+    @Test func aWipeIsIssuedOncePerIncident() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        for _ in 1...3 { try await tell(device, beacon(.yes)) }
+        let wipe = try #require(try await wipes(device).first)
+        #expect(try await wipes(device).count == 1 && wipe.issuer == "consequence in the profile")
+        let row = try #require(try await metadata.device(device, organization: nil))
+        #expect(metadata.openCommands(of: row, at: clock.now()).map(\.id) == [wipe.command.id])
+        let audited = try await metadata.audit(AuditQuery(action: .commandIssue), below: nil, limit: 10).rows
+        #expect(audited.map(\.entry.detail["because"]) == ["device-compromised: tracer-attached"])
+        let id = try #require(wipe.id)
+        #expect(try await notices().first?.detail.contains("\(id)") == true)
+        try await tell(device, beacon(.no))
+        try await tell(device, beacon(.yes))
+        #expect(try await wipes(device).count == 2, "another incident")
+    }
+
+    @Test func twoBeaconsAtOnceIssueOneWipe() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        clock.advance(seconds: 1)
+        let sight = DeviceObservation(at: clock.now(), beacon: beacon(.yes))
+        let metadata = metadata
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<8 { group.addTask { try await metadata.derive([device: sight], resetting: []) } }
+            try await group.waitForAll()
+        }
+        #expect(try await wipes(device).count == 1)
+    }
+
+    @Test func aRestartIssuesNoSecondWipe() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        try await tell(device, beacon(.yes))
+        await metadata.close()
+        let (again, _) = try MetadataService.open(directory: parent.path + "/data", clock: clock, logger: quietLogger)
+        try await tell(device, beacon(.yes), to: again)
+        #expect(try await wipes(device, of: again).count == 1)
+        await again.close()
+    }
+
+    @Test func whatAWipeWithoutAnAnswerWasIssuedForLastsAlthoughItExpired() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        try await tell(device, beacon(.yes))
+        clock.advance(days: 31)
+        try await tell(device, beacon(.yes))
+        #expect(try await wipes(device).count == 1)
+    }
+
+    @Test func aBeaconMadeBeforeAKnownOneChangesNothing() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        try await tell(device, beacon(.yes))
+        clock.advance(seconds: 100)
+        try await tell(device, beacon(.no))
+        try await tell(device, beacon(.yes), madeBefore: 50)
+        #expect(try await wipes(device).count == 1)
+        #expect(try await notices().map { $0.ended != nil } == [true])
+        let row = try #require(try await metadata.device(device, organization: nil))
+        #expect(row.verdicts?.beacon.compromised == .no, "the verdict made last is shown")
+        try await tell(device, beacon(.yes))
+        try await tell(device, beacon(.no), madeBefore: 50)
+        #expect(try await notices().first?.ended == nil, "and a late good one ends nothing")
+    }
+
+    @Test func severalBeaconsThatAreWrittenTogetherGoByWhenTheyWereMade() async throws {
+        let device = try await enroll().deviceID
+        for (verdict, before) in [(WireVerdict.yes, Int64(90)), (.no, 10), (.yes, 50)] {
+            clock.advance(seconds: 1)
+            let made = RecordStamp(wallTime: clock.now() - before * 1_000_000, bootID: nil, timeSinceBoot: 0)
+            metadata.seen(device, DeviceObservation(at: clock.now(), beacon: beacon(verdict), made: made))
+        }
+        let row = try #require(try await metadata.device(device, organization: nil))
+        #expect(row.verdicts?.beacon.compromised == .no)
+    }
+
+    @Test func aClockThatWasAheadDoesNotSilenceADevice() async throws {
+        let device = try await enroll().deviceID
+        try await tell(device, beacon(.no), madeBefore: -86_400)
+        try await tell(device, beacon(.yes))
+        #expect(try await notices().count == 1)
+    }
+
+    @Test func aDeviceThatEnrollsAgainIsANewIncident() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll()
+        try await tell(device.deviceID, beacon(.yes))
+        let late = clock.now()
+        clock.advance(seconds: 10)
+        let again = try await enroll(device)
+        #expect(again.deviceID == device.deviceID)
+        #expect(try await notices().filter { $0.code == .deviceCompromised }.map { $0.ended != nil } == [true])
+        // What was heard before it enrolled again, and is written after it.
+        let former = DeviceObservation(at: late + 1, beacon: beacon(.yes))
+        try await metadata.derive([device.deviceID: former], resetting: [])
+        #expect(try await wipes(device.deviceID).count == 1)
+        try await tell(device.deviceID, beacon(.yes))
+        let issued = try await wipes(device.deviceID)
+        #expect(Set(issued.map(\.command.enrollmentID)) == [device.enrollmentID, again.enrollmentID])
+    }
+
+    @Test func aRestoredCollectorIssuesNoneUntilTheDeviceWasGood() async throws {
+        try await wipesWhatIsCompromised()
+        let (one, two) = (try await enroll().deviceID, try await enroll().deviceID)
+        try await tell(one, beacon(.yes))
+        _ = try await StoreBackup(
+            of: SQLiteRecordStore.openReading(directory: parent.path + "/data"), directory: parent.path + "/data",
+            output: parent.path + "/backup", clock: clock, logger: quietLogger
+        ).write()
+        _ = try StoreRestore(from: parent.path + "/backup", to: parent.path + "/restored", clock: clock).restore()
+        let (restored, _) = try MetadataService.open(
+            directory: parent.path + "/restored", clock: clock, logger: quietLogger)
+        for device in [one, two] {
+            for _ in 1...2 { try await tell(device, beacon(.yes), to: restored) }
+            let row = try #require(try await restored.device(device, organization: nil))
+            #expect(restored.openCommands(of: row, at: clock.now()).isEmpty)
+        }
+        let told = try await notices(restored)
+        #expect(told.count == 2 && told.contains { $0.detail.contains("Issue it yourself") })
+        try await tell(two, beacon(.no), to: restored)
+        try await tell(two, beacon(.yes), to: restored)
+        #expect(try await wipes(two, of: restored).count == 1)
+        await restored.close()
+    }
+
+    @Test func aReinstatedDeviceIsNotWipedAgain() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        try await tell(device, beacon(.yes))
+        _ = try await metadata.revokeDevice(device, organization: nil, by: .commandLine)
+        #expect(try await notices().map { $0.ended != nil } == [true])
+        try await tell(device, beacon(.yes))
+        #expect(try await notices().map { $0.ended != nil } == [true], "it is not heard while it is revoked")
+        _ = try await metadata.reinstateDevice(device, organization: nil, by: .commandLine)
+        try await tell(device, beacon(.yes))
+        #expect(try await wipes(device).count == 1)
+        #expect(try await notices().count == 2)
+    }
+
+    @Test func aDeviceThatIsDeletedOrLeavesHasNoNotice() async throws {
+        let (one, two) = (try await enroll(), try await enroll())
+        for device in [one, two] { try await tell(device.deviceID, beacon(.yes)) }
+        try await metadata.unenroll(device: one.deviceID)
+        try await metadata.deleteDevice(
+            two.deviceID, enrollment: two.enrollmentID, organization: nil, by: .commandLine)
+        #expect(try await notices().map { $0.ended != nil } == [true, true])
+    }
+
+    @Test func aTestDeviceIsWipedWithoutANotice() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll(test: true).deviceID
+        try await tell(device, beacon(.yes))
+        #expect(try await wipes(device).count == 1)
+        #expect(try await notices().isEmpty)
+    }
+
+    @Test func beforeItsFirstProfileADeviceDecidesNothing() async throws {
+        let device = try await enroll().deviceID
+        try await tell(device, beacon(.yes))
+        var early = beacon(.no)
+        early.profileRevision = 0
+        try await tell(device, early)
+        #expect(try await notices().map(\.ended) == [nil])
+    }
+
+    @Test func derivingEverythingAgainDecidesNothing() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        clock.advance(seconds: 1)
+        try await metadata.derive(
+            [device: DeviceObservation(at: clock.now(), beacon: beacon(.yes))], resetting: [device], isNews: false)
+        #expect(try await wipes(device).isEmpty)
+        #expect(try await notices().isEmpty)
+    }
+
+    // MARK: Compliance
+
+    private func broken(_ rule: String, expected: String, action: String = "") -> WireBeacon {
+        var result = WireRuleResult()
+        (result.rule, result.expected, result.state, result.action) = (rule, expected, .nonCompliant, action)
+        var beacon = WireBeacon()
+        beacon.profileRevision = 1
+        beacon.deviceCompliance = .nonCompliant
+        beacon.rules = [result]
+        return beacon
+    }
+
+    private func rule(consequence: String, action: String = "") -> WireComplianceRule {
+        var rule = WireComplianceRule()
+        (rule.id, rule.subject, rule.operator, rule.version) = ("os", "operating-system-version", ">=", "12")
+        (rule.consequence, rule.action) = (consequence, action)
+        return rule
+    }
+
+    @Test(arguments: [
+        ("wipe", "", ">= 12", 1), ("wipe", "", ">= 11", 0), ("block", "", ">= 12", 0), ("report", "wipe", ">= 12", 0),
+        ("", "wipe", ">= 12", 0),
+    ])
+    func aBrokenRuleWipesOnlyIfTheProfileHasThatVeryRule(
+        consequence: String, action: String, expected: String, wipes count: Int
+    ) async throws {
+        try await profile { $0.compliance = [rule(consequence: consequence, action: action)] }
+        let device = try await enroll().deviceID
+        try await tell(device, broken("os", expected: expected, action: action))
+        #expect(try await wipes(device).count == count)
+        #expect(try await notices().map(\.code) == [.deviceNonCompliant])
+    }
+
+    @Test func aWipeThatTheProfileAsksForLaterIsIssuedThen() async throws {
+        let device = try await enroll().deviceID
+        try await tell(device, broken("os", expected: ">= 12"))
+        #expect(try await wipes(device).isEmpty)
+        try await profile { $0.compliance = [rule(consequence: "wipe")] }
+        for _ in 1...2 { try await tell(device, broken("os", expected: ">= 12")) }
+        #expect(try await wipes(device).count == 1)
+    }
+
+    @Test func aRuleThatIsTakenBackEndsTheIncident() async throws {
+        let device = try await enroll().deviceID
+        try await tell(device, broken("os", expected: ">= 12"))
+        var beacon = WireBeacon()
+        beacon.profileRevision = 2
+        try await tell(device, beacon)
+        #expect(try await notices().map { $0.ended != nil } == [true])
+    }
+
+    @Test func bothIncidentsOfOneBeaconShareAWipe() async throws {
+        try await profile {
+            $0.compliance = [rule(consequence: "wipe")]
+            $0.detection.consequence = "wipe"
+        }
+        let device = try await enroll().deviceID
+        var both = broken("os", expected: ">= 12")
+        (both.compromised, both.findings) = (.yes, beacon(.yes).findings)
+        for _ in 1...2 { try await tell(device, both) }
+        #expect(try await wipes(device).count == 1)
+        #expect(try await notices().count == 2)
+    }
+
+    @Test func aFleetThatBreaksARuleTogetherIsOneNoticeMore() async throws {
+        var fleet: [DeviceID] = []
+        for _ in 0..<MetadataService.ownNotices + 5 { fleet.append(try await enroll().deviceID) }
+        for device in fleet { try await tell(device, broken("os", expected: ">= 12")) }
+        let told = try await notices()
+        #expect(told.count == MetadataService.ownNotices + 1 && told.count { $0.subject == "devices" } == 1)
+        var beacon = WireBeacon()
+        beacon.profileRevision = 2
+        for device in fleet { try await tell(device, beacon) }
+        #expect(try await notices().allSatisfy { $0.ended != nil })
+    }
+}
