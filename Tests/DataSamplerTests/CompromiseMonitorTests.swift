@@ -34,7 +34,8 @@ import WireModel
 
     private func monitor(_ detectors: [any CompromiseDetector]) -> CompromiseMonitor {
         CompromiseMonitor(
-            detectors: detectors, clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            rules: DetectionRules(), clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        ) { _ in detectors }
     }
 
     @Test(
@@ -88,7 +89,7 @@ import WireModel
         var environment = SamplerBench.environment(bench.collector)
         environment.clock = clock
         environment.beaconChangeDelay = .zero
-        environment.detectors = { _, _ in [detector] }
+        environment.detectors = { _, _, _ in [detector] }
         let sampler = try DataSampler(
             configuration: SamplerBench.configuration(directory.path), environment: environment,
             logger: Logger(label: "test"))

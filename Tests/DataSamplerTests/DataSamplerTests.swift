@@ -33,7 +33,7 @@ import WireModel
         // Only beacons that a test asks for, and those of start and stop.
         environment.beaconChangeDelay = .seconds(36_000)
         environment.conditions = { _, _ in UnknownConditions() }
-        environment.detectors = { _, _ in [] }
+        environment.detectors = { _, _, _ in [] }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
         return environment
     }

@@ -90,6 +90,28 @@ import Testing
         #expect(finding.verdict == .yes && finding.evidence.contains("12288"))
     }
 
+    @Test func `The profile's modules decide which may be loaded, and which may be unsigned`() {
+        host.set(KernelModuleDetector.modulesPath, Self.signed + Self.unsigned)
+        host.set(KernelModuleDetector.taintedPath, "12288\n")
+        host.set(KernelModuleDetector.enforcePath, "N\n")
+        func verdict(allowed: Set<String> = [], unsigned: Set<String> = []) -> CompromiseFinding.Verdict? {
+            KernelModuleDetector(host: host, allowed: allowed, unsigned: unsigned).examine()?.verdict
+        }
+        #expect(verdict() == .yes && verdict(unsigned: ["other"]) == .yes)
+        #expect(verdict(unsigned: ["hidden"]) == .no)
+        #expect(verdict(allowed: ["ext4", "nvidia"], unsigned: ["hidden"]) == .no)
+        #expect(verdict(allowed: ["ext4"], unsigned: ["hidden"]) == .yes, "nvidia is not expected")
+        // A forced module that is not listed is not explained by an unsigned one that is.
+        host.set(KernelModuleDetector.taintedPath, "12290\n")
+        #expect(verdict(unsigned: ["hidden"]) == .yes)
+    }
+
+    @Test func `The profile's paths take the place of the library's`() {
+        setPaths { $0["/opt/kiosk"] = FileStatus(mode: 0o040777) }
+        #expect(verdict(SystemPathDetector(host: host).examine()) == .no)
+        #expect(verdict(SystemPathDetector(host: host, paths: ["/opt/kiosk"]).examine()) == .yes)
+    }
+
     @Test func `Many unsigned modules are named within bounds`() throws {
         host.set(KernelModuleDetector.modulesPath, (0..<500).map { "module\($0) 1 0 - Live 0x0 (OE)\n" }.joined())
         let finding = try #require(KernelModuleDetector(host: host).examine())
@@ -260,7 +282,7 @@ import Testing
     @Test func `On this machine every detector comes to an end with evidence or has nothing to look at`() throws {
         let directory = try TemporaryDirectory()
         let configuration = DataSamplerConfiguration(directory: directory.path, collectorURL: "https://collector.test")
-        let detectors = configuration.allDetectors(host: LinuxHostSource())
+        let detectors = configuration.allDetectors(DetectionRules(), host: LinuxHostSource())
         #expect(detectors.map(\.name) == BuiltInDetector.allCases.map(\.rawValue))
         for detector in detectors {
             if let finding = detector.examine() { #expect(!finding.evidence.isEmpty, "\(detector.name)") }

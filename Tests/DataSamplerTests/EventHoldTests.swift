@@ -31,7 +31,7 @@ import WireModel
         // What this machine is busy with puts nothing off.
         environment.conditions = { _, _ in UnknownConditions() }
         environment.clock = clock
-        environment.detectors = { _, _ in [] }
+        environment.detectors = { _, _, _ in [] }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: collector) {} }
         let sampler = try DataSampler(
             configuration: configuration, environment: environment, logger: Logger(label: "test"))

@@ -32,7 +32,7 @@ struct SamplerBench {
         environment.drainTime = .seconds(600)
         environment.machineHash = "machine"
         environment.conditions = { _, _ in UnknownConditions() }
-        environment.detectors = { _, _ in [] }
+        environment.detectors = { _, _, _ in [] }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
         return environment
     }

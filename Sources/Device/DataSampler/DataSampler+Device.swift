@@ -319,7 +319,10 @@ extension DataSampler {
         let running = try running()
         let former = await running.core.beacons.compromise.report()
         let report = await running.core.beacons.compromise.refresh()
-        if report.differs(from: former) { await running.parts.loop.tellChange() }
+        if report.differs(from: former) {
+            await running.parts.loop.tellChange()
+            await running.events.report(.verdictChanged)
+        }
         return DeviceCompromisedStatus(report)
     }
 }

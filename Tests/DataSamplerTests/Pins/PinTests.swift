@@ -61,7 +61,7 @@ import WireModel
         environment.clock = clock
         environment.machineHash = "machine"
         environment.conditions = { _, _ in UnknownConditions() }
-        environment.detectors = { _, _ in [] }
+        environment.detectors = { _, _, _ in [] }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
         return try DataSampler(configuration: configuration, environment: environment, logger: Logger(label: "test"))
     }

@@ -32,6 +32,7 @@ struct StatusText {
         if let problem = enrollment.certificateProblem { line("certificate", problem) }
         line("profile", Self.profile(status.profile))
         for finding in status.profile.findings ?? [] { line("finding", finding) }
+        if let verdicts = status.verdicts { Self.describe(verdicts, line) }
         if status.telemetryDisabled { line("telemetry", "disabled: nothing is sampled, recorded or sent") }
         if status.consent != "granted" { line("consent", status.consent) }
         if let decision = status.doNotDisturbDecision, decision.isOn || !decision.isTold {
@@ -134,6 +135,20 @@ struct StatusText {
         guard logind.connected else { return "not available: \(logind.reason ?? "unknown")" }
         guard let reason = logind.reason else { return "connected" }
         return "connected, but sleep and shutdown do not wait for a last sample: \(reason)"
+    }
+
+    private static func describe(_ verdicts: DataSamplerStatus.Verdicts, _ line: (String, String) -> Void) {
+        line("compromised", verdicts.compromised)
+        for finding in verdicts.findings {
+            line("evidence", "\(finding.detector) \(finding.verdict): \(finding.evidence)")
+        }
+        line(
+            "compliance", "device \(verdicts.deviceCompliance), application \(verdicts.applicationCompliance)")
+        for rule in verdicts.rules {
+            let actual = rule.actual.isEmpty ? "an unknown version" : rule.actual
+            line("rule", "\(rule.rule) \(rule.state): \(actual), expected \(rule.expected)")
+        }
+        for block in verdicts.blocks { line("block", block) }
     }
 
     private static func hundredths(_ factor: Double) -> String { "\((factor * 100).rounded() / 100)" }

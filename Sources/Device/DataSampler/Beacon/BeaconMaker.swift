@@ -22,13 +22,15 @@ final class BeaconMaker: Sendable {
     private let applicationVersion: String
     private let person = Mutex(Person())
 
-    /// - Parameter detectors: search signs of compromise.
+    /// - Parameters:
+    ///   - rules: those at the start.
+    ///   - detectors: search signs of compromise by the rules.
     init(
-        configuration: DataSamplerConfiguration, detectors: [any CompromiseDetector], clock: any RecordClock,
-        logger: Logger
+        configuration: DataSamplerConfiguration, rules: DetectionRules, clock: any RecordClock, logger: Logger,
+        detectors: @escaping @Sendable (DetectionRules) -> [any CompromiseDetector]
     ) {
         pushTokens = PushTokenStore(directory: configuration.directory, logger: logger)
-        compromise = CompromiseMonitor(detectors: detectors, clock: clock, logger: logger)
+        compromise = CompromiseMonitor(rules: rules, clock: clock, logger: logger, detectors)
         application = configuration.applicationIdentifier
         applicationVersion = configuration.applicationVersion
     }
@@ -59,7 +61,7 @@ final class BeaconMaker: Sendable {
     }
 
     /// The present results of the compliance rules.
-    private func compliance(_ settings: DeviceSettings, facts: DeviceFacts.Reading) -> ComplianceReport {
+    func compliance(_ settings: DeviceSettings, facts: DeviceFacts.Reading) -> ComplianceReport {
         ComplianceRules.evaluate(
             settings.compliance, applicationVersion: applicationVersion,
             operatingSystemVersion: facts.identity?.operatingSystem.version ?? "")

@@ -70,6 +70,9 @@ struct DeviceSettings: Equatable, Sendable {
     var privacyKey = Data()
     var transmission: [WireTransmissionRule] = []
     var compliance: [WireComplianceRule] = []
+    var detection = DetectionRules()
+    /// What follows where the device is compromised.
+    var compromiseConsequence = VerdictConsequence.report
     /// Seconds without the collector after which the host is notified; `nil` for never.
     var offlineTimeAllowed: Double?
     /// The greatest age of the device's credential; `nil` for no limit.
@@ -115,6 +118,7 @@ extension DeviceSettings {
         settings.takeAnalyticsAndBeacons(local, given, calls)
         settings.takeLogging(local, given.logging, calls)
         settings.takePrivacyAndRules(local, given)
+        settings.takeDetection(local, given.detection)
         settings.takeBudgets(local, given.budgets)
         return settings
     }
@@ -273,6 +277,17 @@ extension DeviceSettings {
         credentialLifetime = local.credentialDays > 0 ? .seconds(local.credentialDays * 86_400) : nil
     }
 
+    private mutating func takeDetection(_ local: DataSamplerConfiguration, _ profile: WireDetectionProfile) {
+        let detectors =
+            profile.detectorsGiven ? Set(profile.detectors.compactMap(BuiltInDetector.init(rawValue:))) : nil
+        detection.detectors = detectors ?? local.builtInDetectors
+        sources["detectors"] = detectors == nil ? .local : .profile
+        if !profile.systemPaths.isEmpty { detection.systemPaths = profile.systemPaths }
+        detection.kernelModules = Set(profile.kernelModules)
+        detection.unsignedKernelModules = Set(profile.unsignedKernelModules)
+        compromiseConsequence = VerdictConsequence(profile: profile.consequence)
+    }
+
     /// The profile's 0 means "no budget" explicitly and removes a local budget, because a budget does not protect the
     /// person.
     private mutating func takeBudgets(_ local: DataSamplerConfiguration, _ profile: WireBudgetProfile) {
@@ -348,6 +363,8 @@ extension DeviceSettings {
             "privacy": personal.joined(separator: ", "),
             "offlineTimeAllowed": said(offlineTimeAllowed),
             "certificatePins": pins.isEmpty ? "none" : pins.count == 1 ? "1 key" : "\(pins.count) keys",
+            "detectors": BuiltInDetector.allCases.filter(detection.detectors.contains).map(\.rawValue).joined(
+                separator: ", "),
             "budgets": limits.isEmpty ? "none" : limits.joined(separator: ", "),
         ]
         return values.reduce(into: [:]) { result, setting in

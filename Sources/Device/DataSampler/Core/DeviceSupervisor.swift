@@ -48,6 +48,8 @@ actor DeviceSupervisor {
     /// The first beacon was asked for.
     private var hasBegunBeacons = false
     private var isDisabled: Bool
+    /// Why the program was last told to block its use; empty if it was not.
+    private var toldBlocks: [String] = []
 
     init(
         core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule],
@@ -108,7 +110,11 @@ actor DeviceSupervisor {
         case .uploads: return await parts.uploader.round()
         case .unenrollment: return await parts.leaving.round()
         case .compromise:
-            if await core.beacons.compromise.examineIfDue() != nil { await events.report(.verdictChanged) }
+            if await core.beacons.compromise.examineIfDue() != nil {
+                await events.report(.verdictChanged)
+            } else {
+                await tellBlocks()
+            }
             return CompromiseMonitor.interval
         case .offlineTime:
             await events.report(.offlineTimeEnded)
@@ -195,6 +201,7 @@ actor DeviceSupervisor {
     private func follow(firstBeacon trigger: WireBeaconTrigger) async {
         // Before the plan: pins depend on the settings that are applied.
         core.apply(policy.settings)
+        await core.beacons.compromise.follow(policy.settings.detection)
         await core.decideEarlyEvents()
         let plan = policy.plan(
             gate: core.gate, isConsentDenied: core.consent.consent == .denied, awaits: core.awaitedDecisions,
@@ -228,7 +235,24 @@ actor DeviceSupervisor {
         await parts.transmitter.apply(plan.transmission)
         await tellSwitch(plan.settings.telemetryDisabled)
         await tellPins()
+        tellBlocks()
         for job in [DeviceJob.commands, .uploads, .offlineTime] { events.wake(job) }
+    }
+
+    /// Says that the profile asks to block the use of the program, or does not any more.
+    private func tellBlocks() {
+        let blocks = core.verdicts.blocks
+        guard blocks != toldBlocks else { return }
+        toldBlocks = blocks
+        guard !blocks.isEmpty else {
+            core.notices.post(.unblocked, "the profile does not ask to block the use of the program any more")
+            return
+        }
+        let reasons = blocks.joined(separator: "; ")
+        core.logger.warning(
+            "the profile asks to block the use of the program", metadata: ["reasons": "\(reasons)"])
+        core.notices.post(
+            .blocked, "the profile asks to block the use of the program: \(reasons)", ["reasons": reasons])
     }
 
     private func tellSwitch(_ isDisabled: Bool) async {

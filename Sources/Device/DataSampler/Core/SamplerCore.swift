@@ -128,9 +128,10 @@ final class SamplerCore: Sendable {
         analytics = AnalyticsLedger(
             directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled,
             logger: logger)
+        let (detectors, host) = (environment.detectors, environment.host)
         beacons = BeaconMaker(
-            configuration: configuration, detectors: environment.detectors(configuration, environment.host),
-            clock: environment.clock, logger: logger)
+            configuration: configuration, rules: settings.detection, clock: environment.clock, logger: logger
+        ) { rules in detectors(configuration, rules, host) }
         let filter = PrivacyFilter(policy: settings.privacy, key: settings.privacyKey)
         // The sampled module says what is odd about this machine; one voice is enough.
         var facts = DeviceFacts(host: environment.host, logger: TraceLevel.off.applied(to: logger))

@@ -29,8 +29,8 @@ struct SamplerEnvironment: Sendable {
     var systemBus = BusConnection.systemAddress
     /// Random numbers for jitter, 0 up to 1.
     var roll: @Sendable () -> Double = { Double.random(in: 0..<1) }
-    var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = {
-        $0.allDetectors(host: $1)
+    var detectors: @Sendable (DataSamplerConfiguration, DetectionRules, any HostSource) -> [any CompromiseDetector] = {
+        $0.allDetectors($1, host: $2)
     }
     var metrics: @Sendable () -> SelfMetrics = { SelfMetrics() }
     var machineHash: String? = MachineHash.ofThisMachine()

@@ -46,7 +46,7 @@ public struct CompromiseFinding: Equatable, Sendable {
 public enum BuiltInDetector: String, CaseIterable, Codable, Sendable {
     /// Somebody other than root owns or may write a system directory or file.
     case systemPathWritable = "system-path-writable"
-    /// A kernel module that is unsigned or was forced, loaded now or since boot.
+    /// A kernel module that is unsigned or was forced, loaded now or since boot, or that the profile does not expect.
     case kernelModuleUnsigned = "kernel-module-unsigned"
     /// Secure boot is off, or in setup mode.
     case secureBootDisabled = "secure-boot-disabled"
@@ -58,10 +58,13 @@ public enum BuiltInDetector: String, CaseIterable, Codable, Sendable {
 
 extension BuiltInDetector {
     /// The detector, for a machine and a configuration.
-    func detector(host: any HostSource, configuration: DataSamplerConfiguration) -> any CompromiseDetector {
+    func detector(
+        _ rules: DetectionRules, host: any HostSource, configuration: DataSamplerConfiguration
+    ) -> any CompromiseDetector {
         switch self {
-        case .systemPathWritable: SystemPathDetector(host: host)
-        case .kernelModuleUnsigned: KernelModuleDetector(host: host)
+        case .systemPathWritable: SystemPathDetector(host: host, paths: rules.systemPaths)
+        case .kernelModuleUnsigned:
+            KernelModuleDetector(host: host, allowed: rules.kernelModules, unsigned: rules.unsignedKernelModules)
         case .secureBootDisabled: SecureBootDetector(host: host)
         case .tracerAttached: TracerDetector(host: host)
         case .agentBinaryModified:
@@ -74,9 +77,10 @@ extension BuiltInDetector {
 }
 
 extension DataSamplerConfiguration {
-    /// The selected detectors of the library by name, followed by the application's own.
-    func allDetectors(host: any HostSource) -> [any CompromiseDetector] {
-        BuiltInDetector.allCases.filter(builtInDetectors.contains).map { $0.detector(host: host, configuration: self) }
-            + detectors
+    /// The library's detectors that run, by name, followed by the application's own.
+    func allDetectors(_ rules: DetectionRules, host: any HostSource) -> [any CompromiseDetector] {
+        BuiltInDetector.allCases.filter(rules.detectors.contains).map {
+            $0.detector(rules, host: host, configuration: self)
+        } + detectors
     }
 }

@@ -13,14 +13,21 @@ actor CompromiseMonitor {
     /// More would make beacons long; an application has a handful.
     static let maximumDetectors = 64
 
-    private let detectors: [any CompromiseDetector]
+    private let make: @Sendable (DetectionRules) -> [any CompromiseDetector]
+    private var rules: DetectionRules
+    private var detectors: [any CompromiseDetector]
     private let clock: any RecordClock
     private let logger: Logger
     private nonisolated let kept = Mutex<CompromiseReport?>(nil)
 
-    /// - Parameter detectors: the first 64 are used.
-    init(detectors: [any CompromiseDetector], clock: any RecordClock, logger: Logger) {
-        self.detectors = Array(detectors.prefix(Self.maximumDetectors))
+    /// - Parameter make: the detectors for the rules; the first 64 are used.
+    init(
+        rules: DetectionRules, clock: any RecordClock, logger: Logger,
+        _ make: @escaping @Sendable (DetectionRules) -> [any CompromiseDetector]
+    ) {
+        self.make = make
+        self.rules = rules
+        detectors = Array(make(rules).prefix(Self.maximumDetectors))
         self.clock = clock
         self.logger = logger
     }
@@ -29,6 +36,17 @@ actor CompromiseMonitor {
     nonisolated func report() async -> CompromiseReport {
         if let report = kept.withLock({ $0 }) { return report }
         return await firstReport()
+    }
+
+    /// The stored report; `nil` if there is none yet.
+    nonisolated var newest: CompromiseReport? { kept.withLock { $0 } }
+
+    /// Follows other rules at once.
+    func follow(_ rules: DetectionRules) {
+        guard rules != self.rules else { return }
+        self.rules = rules
+        detectors = Array(make(rules).prefix(Self.maximumDetectors))
+        if newest != nil { refresh() }
     }
 
     /// Examines if the stored report is too old.

@@ -21,12 +21,13 @@ struct SystemPathDetector: CompromiseDetector {
 
     let name = BuiltInDetector.systemPathWritable.rawValue
     let host: any HostSource
+    var paths = Self.paths
 
     func examine() -> CompromiseFinding? {
         var signs: [String] = []
         var seen = 0
         var unclear: [String] = []
-        for path in Self.paths {
+        for path in paths {
             guard let status = host.fileStatus(path) else { continue }
             if let sign = Self.sign(path, status) {
                 signs.append(sign)

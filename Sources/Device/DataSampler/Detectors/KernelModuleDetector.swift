@@ -1,6 +1,7 @@
 import SampleModules
 
-/// Finds kernel modules that are unsigned or were forced. The kernel marks them, and itself until the next boot.
+/// Finds kernel modules that are unsigned or were forced, or that the profile does not expect. The kernel marks the
+/// former, and itself until the next boot.
 ///
 /// Sources:
 /// - `/proc/modules`: taint letters at the end of a line. E means unsigned, F forced. O (out of tree) and P
@@ -12,47 +13,61 @@ struct KernelModuleDetector: CompromiseDetector {
     static let modulesPath = "/proc/modules"
     static let taintedPath = "/proc/sys/kernel/tainted"
     static let enforcePath = "/sys/module/module/parameters/sig_enforce"
-    private static let forcedTaint: UInt64 = 1 << 1
-    private static let unsignedTaint: UInt64 = 1 << 13
     private static let maximumModulesBytes = 1 << 20
     private static let namedModules = 8
 
     let name = BuiltInDetector.kernelModuleUnsigned.rawValue
     let host: any HostSource
+    /// The only modules that may be loaded; empty for any.
+    var allowed: Set<String> = []
+    /// Modules that may be unsigned or forced. While one of them is loaded, the kernel's own mark is put down to it.
+    var unsigned: Set<String> = []
 
     func examine() -> CompromiseFinding? {
         let modules = host.text(Self.modulesPath, maximumBytes: Self.maximumModulesBytes)
         // A kernel that loads no modules has no such file.
         guard modules != .absent else { return nil }
-        let taint = Self.taint(host.text(Self.taintedPath, maximumBytes: 64))
+        let tainted = Self.taint(host.text(Self.taintedPath, maximumBytes: 64))
         var listed: ModuleList?
         if case .text(let text) = modules { listed = ModuleList(text) }
-        if let marked = listed?.marked, !marked.isEmpty {
-            return CompromiseFinding(.yes, evidence: "unsigned or forced kernel modules: \(Self.names(marked))")
+        let loaded: [ModuleList.Module] = listed?.modules ?? []
+        let marked = loaded.filter { $0.taint != 0 }
+        let unknown = marked.filter { !unsigned.contains($0.name) }
+        if !unknown.isEmpty {
+            return CompromiseFinding(
+                .yes, evidence: "unsigned or forced kernel modules: \(Self.names(unknown.map(\.text)))")
         }
-        if let taint, taint & (Self.unsignedTaint | Self.forcedTaint) != 0 {
-            let what = taint & Self.unsignedTaint != 0 ? "an unsigned" : "a forced"
+        let unexpected = loaded.filter { !allowed.contains($0.name) && !unsigned.contains($0.name) }
+        if !allowed.isEmpty, !unexpected.isEmpty {
+            return CompromiseFinding(
+                .yes, evidence: "kernel modules that are not expected: \(Self.names(unexpected.map(\.text)))")
+        }
+        let explained: UInt64 = marked.reduce(0) { $0 | $1.taint }
+        if let taint = tainted, taint & ModuleList.marks & ~explained != 0 {
+            let what = taint & ~explained & ModuleList.unsignedTaint != 0 ? "an unsigned" : "a forced"
             return CompromiseFinding(
                 .yes, evidence: "\(what) kernel module was loaded since boot and is not listed (tainted \(taint))")
         }
-        guard let listed, listed.isWhole, let taint else {
+        guard let listed, listed.isWhole, let taint = tainted else {
             return CompromiseFinding(.unknown, evidence: "the kernel's list of modules or its taint could not be read")
         }
-        if listed.count == 0 {
+        if listed.modules.isEmpty {
             return CompromiseFinding(.no, evidence: "no kernel module is loaded (tainted \(taint))")
         }
+        let count = listed.modules.count
+        let signed = marked.isEmpty ? "all signed" : "all signed but \(Self.names(marked.map(\.name)))"
         switch host.text(Self.enforcePath, maximumBytes: 16) {
         case .text(let text) where text.hasPrefix("Y"):
             return CompromiseFinding(
-                .no, evidence: "\(listed.count) kernel modules, all signed, as the kernel enforces (tainted \(taint))")
+                .no, evidence: "\(count) kernel modules, \(signed), as the kernel enforces (tainted \(taint))")
         case .text(let text) where text.hasPrefix("N"):
-            return CompromiseFinding(.no, evidence: "\(listed.count) kernel modules, all signed (tainted \(taint))")
+            return CompromiseFinding(.no, evidence: "\(count) kernel modules, \(signed) (tainted \(taint))")
         case .absent:
             return CompromiseFinding(
-                .unknown, evidence: "\(listed.count) kernel modules, and this kernel checks no signatures")
+                .unknown, evidence: "\(count) kernel modules, and this kernel checks no signatures")
         case .text, .unreadable:
             return CompromiseFinding(
-                .unknown, evidence: "\(listed.count) kernel modules; whether signatures are checked could not be read")
+                .unknown, evidence: "\(count) kernel modules; whether signatures are checked could not be read")
         }
     }
 
@@ -69,9 +84,19 @@ struct KernelModuleDetector: CompromiseDetector {
 
 /// `/proc/modules`: `name size users dependencies state address [(taint)]` on each line.
 private struct ModuleList {
-    private(set) var count = 0
-    /// Unsigned or forced modules with their taint.
-    private(set) var marked: [String] = []
+    struct Module {
+        var name: String
+        /// As the kernel marks itself for it: unsigned, forced, or 0.
+        var taint: UInt64
+        /// The name with its letters.
+        var text: String
+    }
+
+    static let forcedTaint: UInt64 = 1 << 1
+    static let unsignedTaint: UInt64 = 1 << 13
+    static let marks = forcedTaint | unsignedTaint
+
+    private(set) var modules: [Module] = []
     /// Whether every line was well-formed.
     private(set) var isWhole = true
 
@@ -83,13 +108,17 @@ private struct ModuleList {
                 isWhole = false
                 continue
             }
-            count += 1
-            guard words.count == 7 else { continue }
-            guard words[6].hasPrefix("("), words[6].hasSuffix(")") else {
-                isWhole = false
-                continue
+            var module = Module(name: String(words[0]), taint: 0, text: String(words[0]))
+            if words.count == 7 {
+                if words[6].hasPrefix("("), words[6].hasSuffix(")") {
+                    if words[6].contains("E") { module.taint |= Self.unsignedTaint }
+                    if words[6].contains("F") { module.taint |= Self.forcedTaint }
+                } else {
+                    isWhole = false
+                }
+                module.text += " \(words[6])"
             }
-            if words[6].contains("E") || words[6].contains("F") { marked.append("\(words[0]) \(words[6])") }
+            modules.append(module)
         }
     }
 }

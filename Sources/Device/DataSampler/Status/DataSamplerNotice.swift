@@ -35,6 +35,12 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         /// This start asks another collector than the last one; `details["from"]`, `details["to"]`. An enrolled device
         /// stays with its collector: it says so and waits, until it is unenrolled or pointed back.
         public static let collectorChanged = Kind(rawValue: "collector-changed")
+        /// The profile asks to block the use of the program, because the device is compromised or breaks a rule; what
+        /// follows is the host's to decide. Told again at each start, and when the reasons change;
+        /// `details["reasons"]`.
+        public static let blocked = Kind(rawValue: "blocked")
+        /// The profile does not ask to block the use of the program any more.
+        public static let unblocked = Kind(rawValue: "unblocked")
         /// The collector answers.
         public static let reachable = Kind(rawValue: "reachable")
         /// The collector does not answer.

@@ -87,6 +87,44 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var isReported: Bool
     }
 
+    /// What this device says of compromise and of compliance, with the evidence.
+    public struct Verdicts: Codable, Equatable, Sendable {
+        /// What one detector found.
+        public struct Finding: Codable, Equatable, Sendable {
+            /// The detector's name.
+            public var detector: String
+            /// `unknown`, `no`, `yes`.
+            public var verdict: String
+            /// What it found and where.
+            public var evidence: String
+        }
+
+        /// The result of one compliance rule of the profile.
+        public struct Rule: Codable, Equatable, Sendable {
+            /// The rule's id.
+            public var rule: String
+            /// `unknown`, `compliant`, `non-compliant`.
+            public var state: String
+            /// The version found; empty if unknown.
+            public var actual: String
+            /// Operator and version.
+            public var expected: String
+        }
+
+        /// `unknown`, `no`, `yes`.
+        public var compromised: String
+        /// Of each detector that had something to examine.
+        public var findings: [Finding]
+        /// `unknown`, `compliant`, `non-compliant`.
+        public var deviceCompliance: String
+        /// `unknown`, `compliant`, `non-compliant`.
+        public var applicationCompliance: String
+        /// In the profile's order.
+        public var rules: [Rule]
+        /// Why the profile asks to block the use of the program; empty if it does not.
+        public var blocks: [String]
+    }
+
     /// The state of a module.
     public struct Module: Codable, Equatable, Sendable {
         /// The module's name.
@@ -177,6 +215,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var profile: Profile
     /// Settings in force, by name.
     public var settings: [String: Setting]
+    /// Compromise and compliance; `nil` if nothing runs, or from an older agent.
+    public var verdicts: Verdicts?
     /// Whether telemetry is disabled.
     public var telemetryDisabled: Bool
     /// `granted`, `pending` or `denied`.

@@ -24,7 +24,8 @@ extension SamplerCore {
             profile: .init(
                 revision: profile.revision, fetched: profile.fetched, failure: profile.failure,
                 refusal: profile.refusal, findings: pins.finding(settings.pins).map { [$0.text] }),
-            settings: settings.described, telemetryDisabled: settings.telemetryDisabled,
+            settings: settings.described, verdicts: run == nil ? nil : verdicts.status,
+            telemetryDisabled: settings.telemetryDisabled,
             consent: consent.consent.rawValue,
             doNotDisturb: run?.isDoNotDisturb ?? false, doNotDisturbDecision: run?.doNotDisturbStatus,
             suspended: run?.isSuspended ?? false,

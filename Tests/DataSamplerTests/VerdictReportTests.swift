@@ -1,0 +1,92 @@
+import Logging
+import SampleModules
+import Synchronization
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+/// Both verdicts with evidence, and the consequence "block".
+@Suite(.timeLimit(.minutes(10))) struct VerdictReportTests {
+    private struct Switch: CompromiseDetector {
+        let name = "switch"
+        let isOn: @Sendable () -> Bool
+
+        func examine() -> CompromiseFinding? { CompromiseFinding(isOn() ? .yes : .no, evidence: "it was looked at") }
+    }
+
+    private final class Listener: DataSamplerDelegate {
+        let notices = Mutex<[DataSamplerNotice]>([])
+
+        func dataSampler(_ sampler: DataSampler, noticed notice: DataSamplerNotice) async {
+            notices.withLock { $0.append(notice) }
+        }
+
+        func told(_ kinds: DataSamplerNotice.Kind...) -> [DataSamplerNotice] {
+            notices.withLock { $0.filter { kinds.contains($0.kind) } }
+        }
+    }
+
+    private func report(
+        consequence: String, rule: String = "", verdict: CompromiseFinding.Verdict = .yes
+    ) -> VerdictReport {
+        var settings = DeviceSettings()
+        settings.compromiseConsequence = VerdictConsequence(profile: consequence)
+        var asked = WireComplianceRule()
+        (asked.id, asked.subject, asked.operator, asked.version) = ("os", "operating-system-version", ">=", "12")
+        asked.consequence = rule
+        settings.compliance = [asked]
+        let finding = CompromiseReport.Finding(
+            detector: "switch", finding: CompromiseFinding(verdict, evidence: "seen"))
+        return VerdictReport(
+            compromise: CompromiseReport(findings: [finding]),
+            compliance: ComplianceRules.evaluate(
+                settings.compliance, applicationVersion: "", operatingSystemVersion: "11"),
+            settings: settings)
+    }
+
+    @Test func `Only what the profile asks to block blocks`() {
+        #expect(report(consequence: "block").blocks == ["the device is compromised: switch"])
+        #expect(report(consequence: "wipe", rule: "wipe").blocks.isEmpty, "a device never acts on that by itself")
+        #expect(report(consequence: "report").blocks.isEmpty && report(consequence: "").blocks.isEmpty)
+        #expect(report(consequence: "block", verdict: .unknown).blocks.isEmpty)
+        #expect(report(consequence: "", rule: "block").blocks == ["rule os is broken: 11 is not >= 12"])
+    }
+
+    @Test func `The status has both verdicts with their evidence`() {
+        let status = report(consequence: "block").status
+        #expect(status.compromised == "yes" && status.findings.map(\.evidence) == ["seen"])
+        #expect(status.deviceCompliance == "non-compliant" && status.applicationCompliance == "unknown")
+        #expect(status.rules.map(\.expected) == [">= 12"] && status.blocks.count == 1)
+    }
+
+    @Test func `The program is told when to block and when no more`() async throws {
+        let isOn = SharedFlag()
+        var profile = WireProfile.analyticsOn
+        profile.detection.consequence = "block"
+        let bench = SamplerBench(profile: profile)
+        let directory = try TemporaryDirectory()
+        var environment = SamplerBench.environment(bench.collector)
+        environment.detectors = { _, _, _ in [Switch { isOn.value.withLock { $0 } }] }
+        let listener = Listener()
+        let sampler = try DataSampler(
+            configuration: SamplerBench.configuration(directory.path), environment: environment, delegate: listener,
+            logger: Logger(label: "test"))
+        try await SamplerBench.start(sampler)
+        try await SamplerBench.until { try await sampler.status().profile.revision > 0 }
+        isOn.value.withLock { $0 = true }
+        #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .yes)
+        try await SamplerBench.until { listener.told(.blocked).count == 1 }
+        #expect(listener.told(.blocked).first?.details["reasons"]?.contains("switch") == true)
+        #expect(try await sampler.status().verdicts?.blocks.count == 1)
+        isOn.value.withLock { $0 = false }
+        _ = try await sampler.refreshDeviceCompromisedStatus()
+        try await SamplerBench.until { listener.told(.unblocked).count == 1 }
+        await sampler.stop()
+    }
+
+    private final class SharedFlag: Sendable {
+        let value = Mutex(false)
+    }
+}
