@@ -87,6 +87,8 @@ struct DeviceSettings: Equatable, Sendable {
     var test = false
     var logging = Logging()
     var budgets = DataSamplerBudgets()
+    /// What of the profile is not applied.
+    var findings: [ProfileFinding] = []
     /// The layer that decided each setting, for people.
     var sources: [String: Source] = [:]
 }
@@ -120,6 +122,7 @@ extension DeviceSettings {
         settings.takePrivacyAndRules(local, given)
         settings.takeDetection(local, given.detection)
         settings.takeBudgets(local, given.budgets)
+        settings.findings = ProfileFinding.of(given, local: local, settings: settings)
         return settings
     }
 

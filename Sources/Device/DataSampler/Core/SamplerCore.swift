@@ -342,7 +342,7 @@ final class SamplerCore: Sendable {
         BeaconInputs(
             trigger: trigger, sequence: state.beacons, stamp: stamp, facts: facts,
             standing: Self.standing(organization, trigger, state.gate), doNotDisturb: state.doNotDisturb,
-            profileFindings: pins.finding(state.settings.pins).map { [$0.name] } ?? [],
+            profileFindings: profileFindings(state.settings).map(\.name),
             consent: consent.consent.wire, slowdown: state.slowdown)
     }
 

@@ -13,6 +13,7 @@ extension SamplerCore {
             throw DataSamplerError(error)
         }
         let transmitter = run?.transmitter
+        let findings = profileFindings(settings).map(\.text)
         let holds = StreamHolds(awaits: awaitedDecisions)
         let profile =
             run?.profile
@@ -23,7 +24,7 @@ extension SamplerCore {
             enrollment: enrollment(transmitter), collector: collector(transmitter),
             profile: .init(
                 revision: profile.revision, fetched: profile.fetched, failure: profile.failure,
-                refusal: profile.refusal, findings: pins.finding(settings.pins).map { [$0.text] }),
+                refusal: profile.refusal, findings: findings.isEmpty ? nil : findings),
             settings: settings.described, verdicts: run == nil ? nil : verdicts.status,
             telemetryDisabled: settings.telemetryDisabled,
             consent: consent.consent.rawValue,

@@ -1,0 +1,93 @@
+import WireModel
+
+/// A setting of the profile that this device does not apply: a name for the collector, and text for people.
+///
+/// Every setting of a profile is either applied, or has a finding. A profile with a value that cannot be right is
+/// refused as a whole instead (`WireProfile.validate`).
+struct ProfileFinding: Equatable, Sendable {
+    /// Stable, in kebab-case, at most 64 bytes. The collector counts devices by it.
+    var name: String
+    var text: String
+
+    /// What of a valid profile is not applied. Pure.
+    /// - Parameter settings: those that were made of it.
+    static func of(
+        _ profile: WireProfile, local: DataSamplerConfiguration, settings: DeviceSettings
+    ) -> [ProfileFinding] {
+        var findings: [ProfileFinding] = []
+        func add(_ name: String, _ text: String) { findings.append(ProfileFinding(name: name, text: text)) }
+        if profile.sampling.modulesGiven {
+            for (module, reason) in settings.unavailable.sorted(by: { $0.key < $1.key }) {
+                add("module-not-sampled-\(module)", "the profile names module \(module), which is off: \(reason)")
+            }
+        }
+        if !profile.geofences.isEmpty {
+            add(
+                "geofences-not-available",
+                "\(profile.geofences.count) geofences of the profile are not watched: this version knows no source of the "
+                    + "device's position")
+        }
+        let unknown = profile.detection.detectors.filter { name in
+            BuiltInDetector(rawValue: name) == nil && !local.detectors.contains { $0.name == name }
+        }
+        if !unknown.isEmpty {
+            add(
+                "detectors-not-available",
+                "the profile names detectors that this version does not have: \(unknown.joined(separator: ", "))")
+        }
+        if !profile.certificatePins.isEmpty, local.collectorURL.lowercased().hasPrefix("http:") {
+            add(
+                "certificate-pins-without-tls",
+                "the certificate pins of the profile have no effect: the collector is reached without TLS")
+        }
+        if profile.privacyKey.isEmpty, profile.privacy.values.contains(.hash) {
+            add("privacy-key-missing", "personal fields that the profile would hash are dropped: it has no key")
+        }
+        if profile.hasUnknownFields {
+            add(
+                "unknown-settings",
+                "the profile has settings that this version (\(DataSampler.version)) does not know: update it")
+        }
+        for (name, what) in decidedElsewhere(profile, local, settings) {
+            add(name, "\(what) of the profile does not hold: this device's own setting stands")
+        }
+        return findings
+    }
+
+    /// Settings that the profile gives, and that a stricter local one or a call of the program overrides.
+    private static func decidedElsewhere(
+        _ profile: WireProfile, _ local: DataSamplerConfiguration, _ settings: DeviceSettings
+    ) -> [(name: String, what: String)] {
+        let (analytics, logging) = (profile.analytics, profile.logging)
+        let privacy = PrivacyPolicy.resolve(local: [:], profile: profile.privacy)
+        let isPrivacyStricter = profile.privacy.keys.contains { name in
+            FieldClass(rawValue: name).map { privacy[$0] != settings.privacy[$0] } ?? false
+        }
+        let overridden: [(Bool, String, String)] = [
+            (analytics.enabled && !settings.analyticsEnabled, "analytics-off-locally", "analytics"),
+            (logging.enabled && !settings.logging.enabled, "logging-off-locally", "logging"),
+            (
+                logging.hasWifiOnly && !logging.wifiOnly && settings.logging.wifiOnly, "logs-wifi-only-locally",
+                "sending logs over any network"
+            ),
+            (isPrivacyStricter, "privacy-stricter-locally", "what becomes of personal fields"),
+            (
+                profile.hasTelemetryDisabled && !profile.telemetryDisabled && settings.telemetryDisabled,
+                "telemetry-disabled-locally", "telemetry"
+            ),
+            (profile.hasTest && !profile.test && settings.test, "test-locally", "data that is not test data"),
+            (
+                profile.hasBeaconSeconds && settings.sources["beaconInterval"] == .call, "beacon-interval-of-program",
+                "the beacon interval"
+            ),
+        ]
+        return overridden.filter(\.0).map { (name: $0.1, what: $0.2) }
+    }
+}
+
+extension SamplerCore {
+    /// What of the profile is not applied, the certificate pins included.
+    func profileFindings(_ settings: DeviceSettings) -> [ProfileFinding] {
+        (pins.finding(settings.pins).map { [ProfileFinding(name: $0.name, text: $0.text)] } ?? []) + settings.findings
+    }
+}
