@@ -4289,6 +4289,9 @@ package nonisolated struct WireTransmissionRule: Sendable {
   /// Clears the value of `externalPower`. Subsequent reads from it will return its default value.
   package mutating func clearExternalPower() {self._externalPower = nil}
 
+  /// over Wi-Fi, only these networks; empty: any
+  package var ssids: [String] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -9967,7 +9970,7 @@ nonisolated extension WireLoggingProfile: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireTransmissionRule: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".TransmissionRule"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}data\0\u{1}networks\0\u{1}metered\0\u{1}roaming\0\u{3}minimum_battery\0\u{3}external_power\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}data\0\u{1}networks\0\u{1}metered\0\u{1}roaming\0\u{3}minimum_battery\0\u{3}external_power\0\u{1}ssids\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9981,6 +9984,7 @@ nonisolated extension WireTransmissionRule: SwiftProtobuf.Message, SwiftProtobuf
       case 4: try { try decoder.decodeSingularBoolField(value: &self._roaming) }()
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self._minimumBattery) }()
       case 6: try { try decoder.decodeSingularBoolField(value: &self._externalPower) }()
+      case 7: try { try decoder.decodeRepeatedStringField(value: &self.ssids) }()
       default: break
       }
     }
@@ -10009,6 +10013,9 @@ nonisolated extension WireTransmissionRule: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._externalPower {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 6)
     } }()
+    if !self.ssids.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.ssids, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -10019,6 +10026,7 @@ nonisolated extension WireTransmissionRule: SwiftProtobuf.Message, SwiftProtobuf
     if lhs._roaming != rhs._roaming {return false}
     if lhs._minimumBattery != rhs._minimumBattery {return false}
     if lhs._externalPower != rhs._externalPower {return false}
+    if lhs.ssids != rhs.ssids {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
