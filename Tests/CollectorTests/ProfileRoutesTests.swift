@@ -76,7 +76,8 @@ struct ProfileRoutesTests {
             let whole = """
                 {"sampling": {"modules": ["system"], "sampleSeconds": 30, "overrides": [{"module": "wlan2", "sampleSeconds": 5}]},
                  "logging": {"level": "error", "scrubValues": ["a"]}, "privacy": {"ssid": "hash", "mac": "drop"}, "beaconSeconds": 120,
-                 "transmission": [{"data": "sample", "networks": ["wifi", "NETWORK_CLASS_ETHERNET"], "metered": false}]}
+                 "transmission": [{"data": "sample", "networks": ["wifi", "NETWORK_CLASS_ETHERNET"],
+                                   "ssids": ["Office"], "metered": false}]}
                 """
             let put = try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data(whole.utf8))
             #expect(put.status == .ok && put.headers[.eTag] == "\"2\"")
@@ -100,7 +101,7 @@ struct ProfileRoutesTests {
             #expect(
                 laid.logging.level == .error && laid.logging.scrubValues == ["a", "b"] && laid.beaconSeconds == 120)
             #expect(laid.privacy == ["ssid": .send, "mac": .drop] && laid.customPayload == "raw" && !laid.hasAnalytics)
-            #expect(laid.transmission[0].networks == [.wifi, .ethernet])
+            #expect(laid.transmission[0].networks == [.wifi, .ethernet] && laid.transmission[0].ssids == ["Office"])
             #expect(try await profile(plain).customPayload.isEmpty)
             // The organization's changes: the application's devices learn of it too.
             _ = try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data("{}".utf8))
@@ -293,6 +294,7 @@ struct ProfileRoutesTests {
         (#"{"transmission": [{"data": "sample", "networks": ["wlan"]}]}"#, "transmission[0].networks[0]"),
         (#"{"detection": {"consequence": "erase"}}"#, "detection.consequence"),
         (#"{"detection": {"detector": []}}"#, "detection.detector"),
+        (#"{"transmission": [{"data": "sample", "ssids": [""]}]}"#, "transmission[0].ssids[0]"),
         (#"{"whatever": 1}"#, "whatever"),
     ])
     func whatCannotBeIsRefusedByTheNameOfItsField(body: String, field: String) async throws {

@@ -45,6 +45,21 @@ import WireModel
     }
 
     @Test(arguments: [
+        (WireNetworkClass.wifi, String?.some("Office"), true), (.wifi, "Café", true), (.wifi, "office", false),
+        (.wifi, nil, false), (.ethernet, nil, true), (.cellular, nil, true), (.unknown, nil, true),
+    ])
+    func overWiFiOnlyTheNetworksNamedAreUsedAndAnUnknownOneIsNoneOfThem(
+        network: WireNetworkClass, ssid: String?, opens: Bool
+    ) {
+        let rule = rule { $0.ssids = ["Office", "Café"] }
+        let decision = decide(rule) {
+            $0.network = network
+            $0.ssid = ssid.map { Array($0.utf8) }
+        }
+        #expect(decision == (opens ? .open : .closed(.ssid(isKnown: ssid != nil))))
+    }
+
+    @Test(arguments: [
         (Bool?.some(true), WireNetworkClass.wifi, false), (false, .cellular, true), (nil, .cellular, false),
         (nil, .wifi, true),
         (nil, .unknown, true),
@@ -133,7 +148,8 @@ import WireModel
 
     @Test func everyReasonTellsItselfToPeople() {
         let reasons: [TransmissionGate.Reason] = [
-            .offline, .paused, .network(.cellular), .metered, .roaming, .battery(level: 1_234, minimum: 2_000),
+            .offline, .paused, .network(.cellular), .ssid(isKnown: true), .ssid(isKnown: false), .metered, .roaming,
+            .battery(level: 1_234, minimum: 2_000),
             .battery(level: nil, minimum: 2_000), .power, .stalled,
         ]
         #expect(Set(reasons.map(\.description)).count == reasons.count)

@@ -4,9 +4,9 @@ import WireModel
 /// conditions of the device.
 ///
 /// All rules of a class have to agree; a rule that names no class holds for every one. Where a condition cannot be
-/// told, what costs nothing is assumed only if it is likely: a network of unknown class is none of those a rule lists;
-/// a cellular one is metered, and roams, until told otherwise, any other is not; a machine that knows of no battery and
-/// no supply runs on mains.
+/// told, what costs nothing is assumed only if it is likely: a network of unknown class is none of those a rule lists,
+/// and a Wi-Fi network of unknown name is none of those it names; a cellular one is metered, and roams, until told
+/// otherwise, any other is not; a machine that knows of no battery and no supply runs on mains.
 package enum TransmissionGate {
     /// A class of data, as rules name it.
     package enum DataClass: String, CaseIterable, Sendable {
@@ -40,6 +40,8 @@ package enum TransmissionGate {
         case firstProfile
         /// The network is none of those allowed.
         case network(WireNetworkClass)
+        /// The Wi-Fi network is none of those allowed. Its name tells where the person is, so it is not repeated here.
+        case ssid(isKnown: Bool)
         case metered
         case roaming
         /// Ten-thousandths; `nil`: there is one, and it does not tell.
@@ -56,6 +58,8 @@ package enum TransmissionGate {
             case .consent: "consent is not decided"
             case .firstProfile: "there is no profile yet"
             case .network(let network): "the network is \(network.conditionName), which the profile does not allow"
+            case .ssid(isKnown: true): "the Wi-Fi network is none that the profile allows"
+            case .ssid(isKnown: false): "the name of the Wi-Fi network is unknown; the profile names those allowed"
             case .metered: "the network is metered"
             case .roaming: "roaming"
             case .battery(let level?, let minimum): "the battery is at \(level / 100) %, under \(minimum / 100) %"
@@ -84,6 +88,11 @@ package enum TransmissionGate {
         let isCellular = conditions.network == .cellular
         if !rule.networks.isEmpty, !rule.networks.contains(conditions.network) || conditions.network == .unknown {
             return .network(conditions.network)
+        }
+        if !rule.ssids.isEmpty, conditions.network == .wifi,
+            !rule.ssids.contains(where: { conditions.ssid?.elementsEqual($0.utf8) == true })
+        {
+            return .ssid(isKnown: conditions.ssid != nil)
         }
         if rule.hasMetered, !rule.metered, conditions.metered ?? isCellular { return .metered }
         if rule.hasRoaming, !rule.roaming, conditions.roaming ?? isCellular { return .roaming }

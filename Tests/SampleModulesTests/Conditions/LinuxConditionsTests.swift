@@ -28,9 +28,11 @@ import WireModel
 
     private func conditions(
         _ host: CapturedHostSource, _ bus: ScriptedBusFacts = ScriptedBusFacts(BusFacts()),
-        network: WireNetworkClass = .ethernet
+        network: WireNetworkClass = .ethernet, interface: String = "eth0"
     ) -> LinuxConditions {
-        LinuxConditions(host: host, bus: bus, logger: quiet) { _ in network }
+        LinuxConditions(host: host, bus: bus, logger: quiet) { _ in
+            LinuxConditions.Route(interface: interface, network: network)
+        }
     }
 
     private static func advance(_ host: CapturedHostSource, seconds: UInt64) {
@@ -55,6 +57,26 @@ import WireModel
         let server = conditions(CapturedMachine.server.host()).current()
         #expect(server.batteryLevel == nil && server.externalPower == true)
         #expect(server.network == .ethernet)
+    }
+
+    @Test func theWiFiNetworkIsToldWhereTheRouteLeavesOverIt() {
+        func ssid(_ machine: CapturedMachine, _ network: WireNetworkClass, _ interface: String) -> [UInt8]? {
+            conditions(machine.host(), network: network, interface: interface).current().ssid
+        }
+        #expect(ssid(.laptop, .wifi, "wlan0") == Array("Cafe".utf8))
+        #expect(ssid(.board, .wifi, "wlan0") == Array("Kiosk".utf8), "from the access point's own words")
+        #expect(ssid(.laptop, .ethernet, "wlan0") == nil)
+        #expect(ssid(.laptop, .wifi, "wlan7") == nil)
+        #expect(ssid(.server, .wifi, "wlan0") == nil, "no radio")
+    }
+
+    @Test func aWiFiNetworkThatWasLeftIsNotToldAnyMore() {
+        let host = CapturedMachine.laptop.host()
+        let conditions = conditions(host, network: .wifi, interface: "wlan0")
+        #expect(conditions.current().ssid != nil)
+        host.change { $0.network?.radios = [] }
+        Self.advance(host, seconds: 3)
+        #expect(conditions.current().ssid == nil)
     }
 
     @Test(

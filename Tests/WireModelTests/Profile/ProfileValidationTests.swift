@@ -128,6 +128,10 @@ import WireModel
         #expect(
             transmission { $0.minimumBattery = 10_001 }?.hasPrefix("transmission[0].minimumBattery is 10001") == true)
         #expect(transmission { $0.data = "samples" } != nil)
+        #expect(transmission { $0.ssids = ["Café", String(repeating: "s", count: 32)] } == nil)
+        #expect(transmission { $0.ssids = ["a", ""] }?.hasPrefix("transmission[0].ssids[1] has 0 bytes") == true)
+        #expect(transmission { $0.ssids = [String(repeating: "é", count: 17)] } != nil)
+        #expect(transmission { $0.ssids = Array(repeating: "a", count: 65) } != nil)
         #expect(
             transmission { $0.networks = [.wifi, .UNRECOGNIZED(40)] }?.hasPrefix("transmission[0].networks[1]") == true)
     }

@@ -120,6 +120,7 @@ enum ProfileDocument {
         for (place, network) in try fields.texts("networks").enumerated() {
             rule.networks.append(try EnumName.networkClass.value(network, "\(fields.place("networks"))[\(place)]"))
         }
+        rule.ssids = try fields.texts("ssids")
         if let metered = try fields.flag("metered") { rule.metered = metered }
         if let roaming = try fields.flag("roaming") { rule.roaming = roaming }
         if let battery = try fields.integer("minimumBattery", 0...UInt32.max) { rule.minimumBattery = battery }

@@ -25,6 +25,8 @@ public enum DeliveryFailure: Error, Hashable, Sendable {
         case firstProfile = "first-profile"
         /// The profile does not allow the class of the present network.
         case network
+        /// The profile does not allow the present Wi-Fi network, or its name is unknown.
+        case ssid
         /// The profile does not allow a metered network.
         case metered
         /// The profile does not allow roaming.
@@ -46,6 +48,7 @@ public enum DeliveryFailure: Error, Hashable, Sendable {
             case .consent: .gateClosed(.consent)
             case .firstProfile: .gateClosed(.firstProfile)
             case .network: .gateClosed(.network)
+            case .ssid: .gateClosed(.ssid)
             case .metered: .gateClosed(.metered)
             case .roaming: .gateClosed(.roaming)
             case .battery: .gateClosed(.battery)

@@ -2,8 +2,8 @@ import Logging
 import Synchronization
 import WireModel
 
-/// The conditions of a Linux machine: default route, power supplies, pressure, and the facts of NetworkManager and
-/// ModemManager.
+/// The conditions of a Linux machine: default route, Wi-Fi network, power supplies, pressure, and the facts of
+/// NetworkManager and ModemManager.
 ///
 /// Answers of files are reused for ``fileSeconds``, answers of network services for ``busSeconds``. A service that does
 /// not answer within a tenth of a second is not asked again for ``silenceSeconds``; until then its facts are unknown.
@@ -22,6 +22,7 @@ package final class LinuxConditions: ConditionsSource {
     private struct State {
         var reader: FileReader
         var stall = StallDetector()
+        var links = WLANLinks()
         var conditions = DeviceConditions()
         var filesRead: UInt64?
         var busAsked: UInt64?
@@ -32,24 +33,32 @@ package final class LinuxConditions: ConditionsSource {
 
     private let host: any HostSource
     private let bus: any BusFactsSource
-    private let network: @Sendable (any HostSource) -> WireNetworkClass
+    private let route: @Sendable (any HostSource) -> Route?
     private let state: Mutex<State>
+
+    /// The interface of the default route.
+    struct Route: Sendable {
+        var interface: String
+        var network: WireNetworkClass
+    }
 
     /// - Parameter bus: the network services; `nil` asks those on the system bus.
     package convenience init(host: any HostSource, bus: (any BusFactsSource)? = nil, logger: Logger) {
         self.init(host: host, bus: bus ?? SystemBusFacts(logger: logger), logger: logger) { host in
-            DefaultRoute.interface(host: host).map { InterfaceClass.classify($0, host: host) } ?? .offline
+            DefaultRoute.interface(host: host).map {
+                Route(interface: $0, network: InterfaceClass.classify($0, host: host))
+            }
         }
     }
 
-    /// - Parameter network: the class of the default route's interface.
+    /// - Parameter route: `nil` if the machine is offline.
     init(
         host: any HostSource, bus: any BusFactsSource, logger: Logger,
-        network: @escaping @Sendable (any HostSource) -> WireNetworkClass
+        route: @escaping @Sendable (any HostSource) -> Route?
     ) {
         self.host = host
         self.bus = bus
-        self.network = network
+        self.route = route
         state = Mutex(State(reader: FileReader(host: host, logger: logger)))
     }
 
@@ -80,7 +89,10 @@ package final class LinuxConditions: ConditionsSource {
     }
 
     private func readFiles(_ state: inout State) {
-        state.conditions.network = network(host)
+        let route = route(host)
+        state.conditions.network = route?.network ?? .offline
+        state.conditions.ssid =
+            route.flatMap { $0.network == .wifi ? state.links.ssid(of: $0.interface, &state.reader) : nil }
         let power = PowerSupplyReader.read(&state.reader)
         state.conditions.batteryLevel = power.flatMap { $0.hasBatteryLevel ? $0.batteryLevel : nil }
         state.conditions.externalPower = Self.externalPower(power)

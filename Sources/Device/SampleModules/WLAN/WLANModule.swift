@@ -13,8 +13,6 @@ package struct WLANModule: SampleModule {
     static let surveySeconds: UInt64 = 10
     static let scanSeconds: UInt64 = 60
     static let maximumInterfaces = 16
-    private static let maximumAnswer = 1024 * 1024
-    private static let radios = "/sys/class/ieee80211"
     private static let noInterface = "this machine has no wireless interface"
 
     /// What is kept of an interface between two samples.
@@ -30,7 +28,7 @@ package struct WLANModule: SampleModule {
     package let name = SampleModuleName.wlan2
 
     private var reader: FileReader
-    private var family: UInt16?
+    private var links = WLANLinks()
     private var known: [UInt32: Known] = [:]
     private var previousFile: [String: WirelessFile.Interface] = [:]
 
@@ -43,7 +41,7 @@ package struct WLANModule: SampleModule {
         guard sample.interfaces.isEmpty else {
             return .sample(Sample(kind: .sampleWlan, module: name.rawValue, body: sample.encoded))
         }
-        let hasRadio = reader.host.list(Self.radios, maximumEntries: 1)?.isEmpty == false
+        let hasRadio = WLANLinks.hasRadio(reader.host)
         return .none(
             reason: hasRadio
                 ? "there is a radio, but the kernel tells of no wireless interface on it" : Self.noInterface)
@@ -52,7 +50,7 @@ package struct WLANModule: SampleModule {
     /// Takes one sample as a message. It has no interfaces if the machine has none.
     mutating func read(at time: SampleTime) -> WireWLANSample {
         var sample = WireWLANSample()
-        if let interfaces = interfaces() {
+        if let interfaces = links.interfaces(&reader) {
             let now = time.sinceBootMicroseconds
             let current = Set(interfaces.map(\.index))
             known = known.filter { current.contains($0.key) }
@@ -60,27 +58,6 @@ package struct WLANModule: SampleModule {
         }
         if sample.interfaces.isEmpty { sample.interfaces = interfacesOfFile() }
         return sample
-    }
-
-    /// `nil` if nl80211 does not answer.
-    private mutating func interfaces() -> [WLANInterfaceMessage]? {
-        // Asking for a missing family makes the kernel search for a module, so ask only if there is a radio.
-        guard reader.host.list(Self.radios, maximumEntries: 1)?.isEmpty == false else {
-            family = nil
-            return nil
-        }
-        if family == nil {
-            family = reader.exchange(GenericNetlink.family(named: NL80211.name), maximumBytes: 64 * 1024) {
-                GenericNetlink.familyNumber($0)
-            }
-        }
-        guard let family else { return nil }
-        let interfaces = reader.exchange(NL80211.interfaces(family: family), maximumBytes: Self.maximumAnswer) {
-            $0.compactMap { WLANInterfaceMessage($0) }
-        }
-        // The family gets another number if its module is loaded again.
-        if interfaces == nil { self.family = nil }
-        return interfaces?.sorted { $0.index < $1.index }
     }
 
     // MARK: - nl80211
@@ -91,14 +68,14 @@ package struct WLANModule: SampleModule {
         message.name = interface.name
         var frequency = interface.frequency
         var ssid = interface.ssid
-        if interface.isStation, let station = station(of: interface.index, known.access) {
+        if interface.isStation, let station = links.station(of: interface.index, known.access, &reader) {
             let isSame = known.access == station.address
             if !isSame {
                 known = Known()
                 known.access = station.address
             }
             if Self.isDue(&known.scanned, every: Self.scanSeconds, now: now) {
-                known.network = network(of: interface.index)
+                known.network = links.network(of: interface.index, &reader)
             }
             frequency = frequency ?? known.network?.frequency
             ssid = ssid ?? known.network?.ssid
@@ -108,7 +85,7 @@ package struct WLANModule: SampleModule {
             Self.add(station, since: isSame ? known.station : nil, to: &message)
             known.station = station
             if Self.isDue(&known.surveyed, every: Self.surveySeconds, now: now) {
-                known.noise = noise(of: interface.index)
+                known.noise = links.noise(of: interface.index, &reader)
             }
             if let noise = known.noise { message.noiseDecibelMilliwatts = noise }
         } else {
@@ -140,37 +117,6 @@ package struct WLANModule: SampleModule {
         if let retries = delta(\.transmitRetries) { message.transmitRetries = retries }
         if let failures = delta(\.transmitFailures) { message.transmitFailures = failures }
         if let losses = delta(\.beaconLosses) { message.beaconLosses = losses }
-    }
-
-    /// The access point; `nil` without one.
-    private mutating func station(of interface: UInt32, _ former: [UInt8]?) -> WLANStationMessage? {
-        guard let family else { return nil }
-        let stations = reader.exchange(
-            NL80211.stations(family: family, interface: interface), maximumBytes: Self.maximumAnswer
-        ) {
-            $0.compactMap { WLANStationMessage($0) }
-        }
-        // Direct links to neighbours are stations too, but the access point is the first.
-        return stations?.first { $0.address == former } ?? stations?.first
-    }
-
-    private mutating func network(of interface: UInt32) -> WLANNetworkMessage? {
-        guard let family else { return nil }
-        return reader.exchange(
-            NL80211.scanResults(family: family, interface: interface), maximumBytes: Self.maximumAnswer
-        ) { messages in
-            .some(messages.lazy.compactMap { WLANNetworkMessage($0) }.first(where: \.isAssociated))
-        }.flatMap { $0 }
-    }
-
-    private mutating func noise(of interface: UInt32) -> Int32? {
-        guard let family else { return nil }
-        // Many drivers have no survey, so its absence is not odd.
-        return reader.exchange(
-            NL80211.survey(family: family, interface: interface), maximumBytes: Self.maximumAnswer, traced: false
-        ) {
-            messages in messages.lazy.compactMap { WLANSurveyMessage($0) }.first(where: \.isInUse)?.noise
-        }
     }
 
     // MARK: - /proc/net/wireless

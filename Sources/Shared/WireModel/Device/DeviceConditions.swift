@@ -2,6 +2,8 @@
 package struct DeviceConditions: Equatable, Sendable {
     /// The class of the default route's interface; `offline` without a default route.
     package var network: WireNetworkClass = .unknown
+    /// The name of the Wi-Fi network, at most 32 bytes in any encoding; `nil` on other networks, or if it is unknown.
+    package var ssid: [UInt8]?
     /// Whether the connection is billed by volume.
     package var metered: Bool?
     package var roaming: Bool?

@@ -209,6 +209,10 @@ extension WireTransmissionRule {
                 "\(field).networks[\(place)]", "is \(value)",
                 "unknown, offline, ethernet, wifi, cellular, loopback, tunnel or other")
         }
+        try WireProfile.checkCount(ssids.count, "\(field).ssids", ProfileLimits.ssids)
+        for (place, ssid) in ssids.enumerated() {
+            try WireProfile.checkText(ssid, "\(field).ssids[\(place)]", ProfileLimits.ssidBytes)
+        }
         if hasMinimumBattery {
             try WireProfile.check(
                 minimumBattery, "\(field).minimumBattery", ProfileLimits.batteryShare, "ten-thousandths")
@@ -280,6 +284,9 @@ package enum ProfileLimits {
     package static let privacyClasses = Set(FieldClass.decidable.map(\.rawValue))
 
     static let transmissionRules = 64
+    static let ssids = 64
+    /// The length of a Wi-Fi network's name (IEEE 802.11).
+    static let ssidBytes = 1...32
     static let complianceRules = 256
     static let geofences = 256
     /// Of each list of the detection settings.
