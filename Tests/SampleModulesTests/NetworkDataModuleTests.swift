@@ -14,6 +14,20 @@ struct NetworkDataModuleTests {
         NetworkDataModule(host: host, logger: log.logger())
     }
 
+    @Test("roaming is what its source says at each sample, and otherwise unknown")
+    func roaming() throws {
+        let conditions = SetConditions()
+        var module = NetworkDataModule(host: CapturedMachine.laptop.host(), logger: RecordedLog().logger()) {
+            conditions.current().roaming
+        }
+        var seen: [WireVerdict] = []
+        for (second, roaming) in [nil, true, false, nil].enumerated() {
+            conditions.set { $0.roaming = roaming }
+            seen.append(try Self.read(&module, 3_700 + UInt64(second)).roaming)
+        }
+        #expect(seen == [.unknown, .yes, .no, .unknown])
+    }
+
     private static func interface(_ sample: WireNetworkDataSample?, _ name: String) -> WireInterfaceData? {
         sample?.interfaces.first { $0.name == name }
     }

@@ -289,7 +289,8 @@ public final class DataSampler: Service {
         switch name {
         case .system: SystemModule(host: host, logger: logger, program: core.metrics)
         case .analytics: AnalyticsModule(ledger: core.analytics)
-        case .networkData: NetworkDataModule(host: host, logger: logger)
+        case .networkData:
+            NetworkDataModule(host: host, logger: logger) { core.conditions.current().roaming }
         case .networkAdapter: NetworkAdapterModule(host: host, logger: logger)
         case .wlan2: WLANModule(host: host, logger: logger)
         case .gps, .callLog, .custom: nil

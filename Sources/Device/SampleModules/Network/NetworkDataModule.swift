@@ -16,8 +16,7 @@ import WireModel
 ///
 /// **Classes.** A class adds up the interfaces that are not stacked on others, because a bond, bridge or VLAN counts
 /// what its parts count. A tunnel counts as tunnel, and the interface that carries it as its own class. Interfaces that
-/// never moved a packet are left out. Only a modem's manager knows whether the device roams; without ``roaming`` it is
-/// unknown.
+/// never moved a packet are left out. Only a modem's manager knows whether the device roams.
 package struct NetworkDataModule: SampleModule {
     /// The longest time that names and hardware addresses are reused, in seconds.
     static let refreshSeconds: UInt64 = 10
@@ -37,9 +36,7 @@ package struct NetworkDataModule: SampleModule {
     }
 
     package let name = SampleModuleName.networkData
-    /// The last answer of a modem's manager, if it was asked.
-    package var roaming = WireVerdict.unknown
-
+    private let roaming: @Sendable () -> Bool?
     private var reader: FileReader
     private var interfaces: [UInt32: Interface] = [:]
     private var refreshed: UInt64?
@@ -49,7 +46,9 @@ package struct NetworkDataModule: SampleModule {
     private var previousProtocols: SNMPFile?
     private var previousUDPErrors6: UInt64?
 
-    package init(host: any HostSource, logger: Logger) {
+    /// - Parameter roaming: whether the device roams; `nil` if unknown.
+    package init(host: any HostSource, logger: Logger, roaming: @escaping @Sendable () -> Bool? = { nil }) {
+        self.roaming = roaming
         reader = FileReader(host: host, logger: logger)
     }
 
@@ -71,7 +70,7 @@ package struct NetworkDataModule: SampleModule {
         let hasInterfaces = addInterfaces(to: &sample, now: now)
         let hasProtocols = addProtocols(to: &sample)
         guard hasInterfaces || hasProtocols else { return nil }
-        sample.roaming = roaming
+        sample.roaming = roaming().map { $0 ? .yes : .no } ?? .unknown
         previousTime = time
         return sample
     }
