@@ -219,6 +219,27 @@ import WireModel
         }
     }
 
+    @Test(arguments: [
+        "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
+    ]) func `A proxy that does not connect to the collector is told apart`(answer: String) async throws {
+        try await ScriptedServer.serving([[.send(answer)]]) { server in
+            let result = try await Self.transport(
+                "http://collector.test:8420", proxy: "http://127.0.0.1:\(server.port)"
+            ) { await Self.send(TransportRequest(method: .get, path: "/x"), over: $0) }
+            #expect(code(result) == .proxy)
+        }
+    }
+
+    @Test func `A proxy that is not there is told apart from a collector that is not there`() async throws {
+        let nobody = "http://127.0.0.1:1"
+        let request = TransportRequest(method: .get, path: "/x")
+        #expect(
+            code(try await Self.transport("http://127.0.0.1:2", proxy: nobody) { await Self.send(request, over: $0) })
+                == .proxy)
+        #expect(code(try await Self.transport(nobody) { await Self.send(request, over: $0) }) == .connectionRefused)
+    }
+
     @Test func `A CA file that is not there or holds no certificate is a typed error naming it`() throws {
         var configuration = ConnectionSettings(collector: try EndpointURL(collector: "https://localhost"))
         for file in ["/nonexistent/ca.pem", "/dev/null"] {

@@ -74,7 +74,8 @@ extension CollectorClientError {
     init(_ error: TransportError, peer: String) {
         let code: FailureCode =
             switch error.code {
-            case .nameResolution, .connectionRefused, .connectionClosed, .timedOut, .other, .cancelled: .tryAgain
+            case .nameResolution, .connectionRefused, .connectionClosed, .timedOut, .proxy, .other, .cancelled:
+                .tryAgain
             case .tls, .pinMismatch, .clientCertificate, .responseTooLarge: .failed
             }
         self.init(code, "\(peer) gave no whole answer: \(error.message)", cause: error)

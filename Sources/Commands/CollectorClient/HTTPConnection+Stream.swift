@@ -70,7 +70,7 @@ extension HTTPConnection {
             } catch let error as ReceiverFailure {
                 throw error.cause
             } catch {
-                throw TransportError(cause: error, peer: peer)
+                throw TransportError(cause: error, peer: peer, isProxied: isProxied)
             }
         }
     }

@@ -11,6 +11,7 @@ import WireModel
 package struct HTTPConnection: Sendable {
     private let collector: EndpointURL
     package let peer: String
+    package let isProxied: Bool
     private let client: HTTPClient
 
     /// Sends nothing before the first request.
@@ -20,6 +21,7 @@ package struct HTTPConnection: Sendable {
     ) {
         collector = settings.collector
         peer = settings.peer
+        isProxied = settings.proxy != nil
         client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
     }
 
@@ -35,7 +37,7 @@ package struct HTTPConnection: Sendable {
             group.addTask {
                 do { return .success(try await read(try await head(request), request)) } catch {
                     if Task.isCancelled { return .failure(cancelled) }
-                    return .failure(TransportError(cause: error, peer: peer))
+                    return .failure(TransportError(cause: error, peer: peer, isProxied: isProxied))
                 }
             }
             group.addTask {

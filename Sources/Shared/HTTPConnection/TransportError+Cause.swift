@@ -10,8 +10,22 @@ import WireModel
 extension TransportError {
     /// Classifies a failure of the client by its cause. An unknown cause is `other`, with the failure's own text.
     ///
-    /// - Parameter peer: host and port for the message.
-    package init(cause: any Error, peer: String) {
+    /// - Parameters:
+    ///   - peer: host and port for the message.
+    ///   - isProxied: connections are made to a proxy, so that a failure to connect is the proxy's.
+    package init(cause: any Error, peer: String, isProxied: Bool) {
+        self.init(cause: cause, peer: peer)
+        if isProxied, Self.isOfConnecting(cause) { code = .proxy }
+    }
+
+    private static func isOfConnecting(_ cause: any Error) -> Bool {
+        switch cause {
+        case is NIOConnectionError, ChannelError.connectTimeout: true
+        default: cause as? HTTPClientError == .connectTimeout
+        }
+    }
+
+    private init(cause: any Error, peer: String) {
         switch cause {
         // What a caller of ours has refused, such as a server's key.
         case let error as TransportError: self = error
@@ -91,16 +105,15 @@ extension TransportError {
         case .remoteConnectionClosed:
             self.init(.connectionClosed, "\(peer) closed the connection before its answer was whole")
         case .uncleanShutdown: self.init(.connectionClosed, "\(peer) closed the TLS connection without saying so")
-        case .connectTimeout, .getConnectionFromPoolTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
-            .tlsHandshakeTimeout:
+        case .connectTimeout, .getConnectionFromPoolTimeout, .socksHandshakeTimeout, .tlsHandshakeTimeout:
             self.init(
                 .timedOut, "connecting to \(peer) took too long (\(error)); check the address, the route and firewalls")
         case .deadlineExceeded, .readTimeout, .writeTimeout:
             self.init(.timedOut, "\(peer) did not answer in time")
         case .cancelled, .alreadyShutdown, .requestStreamCancelled:
             self.init(.cancelled, "the request to \(peer) was cancelled")
-        case .invalidProxyResponse, .proxyAuthenticationRequired:
-            self.init(.other, "\(peer) refused to connect to the collector: \(error)")
+        case .invalidProxyResponse, .proxyAuthenticationRequired, .httpProxyHandshakeTimeout:
+            self.init(.proxy, "\(peer) did not connect to the collector: \(error)")
         default:
             self.init(.other, "the request to \(peer) failed: \(error)")
         }

@@ -88,6 +88,8 @@ package struct TransportError: CodedError, Equatable {
         case connectionRefused = "connection-refused"
         case connectionClosed = "connection-closed"
         case timedOut = "timed-out"
+        /// The proxy was not reached, or did not connect to the collector.
+        case proxy
         case tls
         /// The server's key is none of those it is pinned to.
         case pinMismatch = "pin-mismatch"
