@@ -142,8 +142,23 @@ import WireModel
         #expect(take(&policy, .offlineTimeEnded, queueTime: 3_599_000_000).isEmpty, "the clock is not there yet")
         #expect(take(&policy, .offlineTimeEnded, queueTime: 3_600_000_000).count == 2)
         #expect(take(&policy, .offlineTimeEnded, queueTime: 9_000_000_000).isEmpty)
+        #expect(policy.offlineTimeExceeded(queueTime: 3_599_000_000) == nil)
+        #expect(policy.offlineTimeExceeded(queueTime: 9_000_000_000) == 9_000, "status tells it as long as it lasts")
         _ = take(&policy, .transmitter(.reached))
-        #expect(policy.offlineTimeEnds == nil)
+        #expect(policy.offlineTimeEnds == nil && policy.offlineTimeExceeded(queueTime: 9_000_000_000) == nil)
+    }
+
+    @Test func `A closed gate is told once it has lasted`() {
+        var policy = policy()
+        #expect(take(&policy, .transmitter(.gatesChanged([.sample: .metered]))).count == 1)
+        #expect(policy.networkNoticeDue == 110_000_000)
+        #expect(take(&policy, .networkSettled).isEmpty, "not yet")
+        let later = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: 110_000_000)
+        guard case .notify(let notice)? = policy.take(.networkSettled, now: later, queueTime: 0).first else {
+            return #expect(Bool(false), "it is not told")
+        }
+        #expect(notice.kind == .networkStopped && notice.closedGate == .metered)
+        #expect(policy.networkNoticeDue == nil)
     }
 
     @Test func `An event is handled when report returns, in the order of the reports, and none hangs after the end`()

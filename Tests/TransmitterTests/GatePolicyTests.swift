@@ -41,6 +41,21 @@ import WireModel
         }
     }
 
+    @Test func anAttemptThatTestsTheConditionIsATrial() {
+        var gate = GatePolicy()
+        let offline = conditions(.offline)
+        func isTrial(_ conditions: DeviceConditions, at second: UInt64) -> Bool {
+            gate.decide(rules: [], held: [:], conditions: conditions, now: second * Self.second).isTrial
+        }
+        #expect(!isTrial(conditions(.wifi), at: 0))
+        #expect(isTrial(offline, at: 1), "not confirmed yet")
+        gate.attempted(offline, reached: false, now: 1 * Self.second)
+        #expect(!isTrial(offline, at: 2), "closed")
+        #expect(isTrial(offline, at: 901), "checked again")
+        gate.attempted(offline, reached: true, now: 901 * Self.second)
+        #expect(!isTrial(offline, at: 902), "open, because somebody answered")
+    }
+
     @Test func backOnLineItIsOpenAtOnce() {
         var gate = GatePolicy()
         gate.attempted(conditions(.offline), reached: false, now: 0)

@@ -148,7 +148,8 @@ import WireModel
 
     @Test func everyReasonTellsItselfToPeople() {
         let reasons: [TransmissionGate.Reason] = [
-            .offline, .paused, .network(.cellular), .ssid(isKnown: true), .ssid(isKnown: false), .metered, .roaming,
+            .offline, .proxy, .paused, .network(.cellular), .ssid(isKnown: true), .ssid(isKnown: false), .metered,
+            .roaming,
             .battery(level: 1_234, minimum: 2_000),
             .battery(level: nil, minimum: 2_000), .power, .stalled,
         ]

@@ -273,6 +273,77 @@ import WireModel
         }
     }
 
+    private var gateChanges: [[StreamName: TransmissionGate.Reason]] {
+        bench.events.all.compactMap { if case .gatesChanged(let closed) = $0 { closed } else { nil } }
+    }
+
+    @Test func eachChangeOfTheGatesIsReportedOnce() async throws {
+        var rule = WireTransmissionRule()
+        rule.data = "sample"
+        rule.metered = false
+        var settings = TransmitterSettings(eventHold: .zero)
+        settings.rules = [rule]
+        try await bench.run(settings: settings) { queue, transmitter in
+            for metered in [false, true, true, false, false] {
+                bench.conditions.set { $0.metered = metered }
+                _ = await transmitter.pass()
+            }
+            #expect(gateChanges == [[.sample: .metered], [:]], "nothing at a start with open gates")
+        }
+    }
+
+    @Test func offlineIsReportedOnceItIsConfirmedAndAnAttemptThatTestsItReportsNothing() async throws {
+        bench.conditions.set { $0.network = .offline }
+        bench.collector.setFaults { _, _ in .requestLost }
+        try await bench.run { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            for _ in 0..<60 {
+                _ = await transmitter.pass()
+                bench.clock.advance(by: .seconds(60))
+            }
+            #expect(gateChanges == [[.status: .offline, .event: .offline, .sample: .offline]])
+            bench.collector.setFaults { _, _ in nil }
+            bench.conditions.set { $0.network = .ethernet }
+            _ = await transmitter.pass()
+            #expect(gateChanges.last == [:])
+        }
+    }
+
+    @Test func aFailingProxyHoldsBackWhatNoGateDoesUntilAnotherFailureOrAnAnswer() async throws {
+        let failure = Mutex<TransportError?>(TransportError(.proxy, "the proxy is gone"))
+        let transport = ScriptedTransport { [bench] request throws(TransportError) in
+            if let failure = failure.withLock({ $0 }) { throw failure }
+            return try await bench.collector.send(request)
+        }
+        var settings = TransmitterSettings(eventHold: .zero)
+        settings.heldStreams = [.sample: .paused]
+        try await bench.run(settings: settings, transport: transport) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            func pass(_ next: TransportError?) async {
+                failure.withLock { $0 = next }
+                bench.clock.advance(by: .seconds(400))
+                _ = await transmitter.pass()
+            }
+            let failing: [StreamName: TransmissionGate.Reason] = [.status: .proxy, .event: .proxy, .sample: .paused]
+            await pass(TransportError(.proxy, "the proxy is gone"))
+            #expect(gateChanges == [[.sample: .paused], failing])
+            await pass(TransportError(.timedOut, "it is not known where"))
+            #expect(gateChanges.count == 2)
+            await pass(TransportError(.connectionRefused, "the collector is gone"))
+            #expect(gateChanges.count == 3 && gateChanges.last == [.sample: .paused])
+            await pass(TransportError(.proxy, "the proxy is gone"))
+            await pass(nil)
+            #expect(gateChanges.last == [.sample: .paused] && gateChanges.count == 5)
+            // What fails where there is no way out is not the proxy.
+            try await bench.enqueue(1, to: queue)
+            bench.conditions.set { $0.network = .offline }
+            await pass(TransportError(.proxy, "the proxy is gone"))
+            #expect(gateChanges.count == 5)
+            await pass(nil)
+            #expect(gateChanges.count == 5, "it is not offline after all")
+        }
+    }
+
     // MARK: Credential
 
     @Test func aRotatedCredentialIsKeptBeforeItIsUsedAndTheFormerUntilItWorked() async throws {

@@ -32,6 +32,8 @@ package enum TransmissionGate {
     package enum Reason: Equatable, Hashable, Sendable, CustomStringConvertible {
         /// There is no way out.
         case offline
+        /// The proxy on the way to the collector fails. No rule says so: the last attempt found it.
+        case proxy
         /// Switched off by whoever runs the device: do-not-disturb, telemetry disabled.
         case paused
         /// The person has not decided yet, or what a denial drops is not dropped yet.
@@ -54,6 +56,7 @@ package enum TransmissionGate {
         package var description: String {
             switch self {
             case .offline: "offline: no way out of this machine"
+            case .proxy: "the proxy on the way to the collector fails"
             case .paused: "paused"
             case .consent: "consent is not decided"
             case .firstProfile: "there is no profile yet"
@@ -146,13 +149,23 @@ struct GatePolicy: Sendable {
     struct Decision: Equatable, Sendable {
         var open: Set<StreamName>
         var closed: [StreamName: TransmissionGate.Reason]
+        /// Streams are open for an attempt that tests whether the device is offline, as the conditions say.
+        var isTrial = false
 
         /// Whether conditions may open what is closed. Other settings are told when they come.
         var isLookedAtAgain: Bool { closed.values.contains { !$0.endsBySettings } }
     }
 
-    /// When an attempt last confirmed that there is no way out.
-    private var offlineSince: UInt64?
+    /// What attempts found while the conditions say that there is no way out.
+    private enum Offline {
+        /// None was made.
+        case untested
+        case confirmed(at: UInt64)
+        /// Somebody answered.
+        case disproved
+    }
+
+    private var offline = Offline.untested
     private var stalledSince: UInt64?
 
     mutating func decide(
@@ -161,6 +174,9 @@ struct GatePolicy: Sendable {
     ) -> Decision {
         let believed = believe(conditions, now: now)
         var decision = Decision(open: [], closed: [:])
+        if conditions.network == .offline, believed.network != .offline {
+            if case .disproved = offline {} else { decision.isTrial = true }
+        }
         for stream in StreamName.allCases {
             if let reason = held[stream] {
                 decision.closed[stream] = reason
@@ -186,15 +202,16 @@ struct GatePolicy: Sendable {
     /// An attempt was made under these conditions, and somebody answered, or nobody did.
     mutating func attempted(_ conditions: DeviceConditions, reached: Bool, now: UInt64) {
         guard conditions.network == .offline else { return }
-        offlineSince = reached ? nil : now
+        offline = reached ? .disproved : .confirmed(at: now)
     }
 
     private mutating func believe(_ conditions: DeviceConditions, now: UInt64) -> DeviceConditions {
         var believed = conditions
+        // Of no class that a rule could allow, but not refused for being none at all.
         if conditions.network != .offline {
-            offlineSince = nil
-        } else if offlineSince.map({ now >= $0 &+ Self.offlineLook }) ?? true {
-            // Of no class that a rule could allow, but not refused for being none at all.
+            offline = .untested
+        } else if case .confirmed(let time) = offline, now < time &+ Self.offlineLook {
+        } else {
             believed.network = .unknown
         }
         stalledSince = conditions.stalled == true ? stalledSince ?? now : nil

@@ -42,6 +42,7 @@ extension Transmitter {
             let answer = CollectorAnswer.classify(response, expected: expected)
             let isOurs = response.source.map { expected == nil || $0.collector == expected } ?? false
             published.withLock { $0.reached = isOurs }
+            proxy(isFailing: false)
             if case .unreachable(let why) = answer {
                 gate.attempted(conditionsNow, reached: true, now: clock.now().timeSinceBoot)
                 unreachable(why)
@@ -56,6 +57,7 @@ extension Transmitter {
         } catch {
             gate.attempted(conditionsNow, reached: false, now: clock.now().timeSinceBoot)
             if error.code == .tls { handshakeFailed() }
+            if ![.cancelled, .timedOut].contains(error.code) { proxy(isFailing: error.code == .proxy) }
             // A request that this program cancelled tells nothing about the way to the collector.
             if error.code != .cancelled {
                 published.withLock { $0.reached = false }

@@ -36,6 +36,10 @@ package actor Transmitter {
     var gate = GatePolicy()
     /// The streams that were open at the last check of the gates.
     private var openStreams: Set<StreamName> = []
+    private var closedStreams: [StreamName: TransmissionGate.Reason] = [:]
+    private var reportedGates: [StreamName: TransmissionGate.Reason] = [:]
+    /// What the last attempt that told found.
+    private var isProxyFailing = false
     /// The conditions during the present exchange.
     var conditionsNow = DeviceConditions()
     private var isEnding = false
@@ -266,7 +270,25 @@ package actor Transmitter {
         let reasons = Dictionary(uniqueKeysWithValues: decision.closed.map { ("\($0.key)", "\($0.value)") })
         published.withLock { if $0.gates != reasons { $0.gates = reasons } }
         if decision.closed.values.contains(.offline) { unreachable("offline: no way out of this machine") }
+        if !decision.isTrial {
+            closedStreams = decision.closed
+            reportGates()
+        }
         return decision
+    }
+
+    /// An attempt told whether the proxy works. Where there is no way out, the proxy is not to blame.
+    func proxy(isFailing: Bool) {
+        isProxyFailing = isFailing && conditionsNow.network != .offline
+        reportGates()
+    }
+
+    private func reportGates() {
+        var closed = closedStreams
+        if isProxyFailing { for stream in StreamName.allCases where closed[stream] == nil { closed[stream] = .proxy } }
+        guard closed != reportedGates else { return }
+        reportedGates = closed
+        events.post(.gatesChanged(closed))
     }
 
     func lookAtConditions() -> DeviceConditions {

@@ -81,6 +81,9 @@ package enum TransmitterEvent: Equatable, Sendable {
     /// Nobody, or somebody else, answers since then. Reported once per outage. With the stamp's time since boot, the
     /// end of the allowed offline time can be determined whatever the wall clock does.
     case unreachable(since: RecordStamp, why: String)
+    /// What keeps streams from being sent changed: the streams that wait, and why. Empty once nothing does. At the
+    /// start nothing does. An attempt that tests whether the device is really offline changes nothing.
+    case gatesChanged([StreamName: TransmissionGate.Reason])
     /// The collector rejects this device. Reported once.
     case forbidden(String)
     /// The histories of device and collector diverged. This epoch is not sent any more.

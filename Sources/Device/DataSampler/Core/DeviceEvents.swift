@@ -48,6 +48,8 @@ enum DeviceEvent: Sendable {
     case sessionUserChanged
     /// The clock reached the end of the offline time that is allowed.
     case offlineTimeEnded
+    /// What the gates let through may have lasted long enough to be told.
+    case networkSettled
     case transmitter(TransmitterEvent)
     case uploadChanged(LogUpload)
     /// Logs that a command asked for came further.
@@ -64,6 +66,7 @@ enum DeviceJob: CaseIterable, Sendable {
     case compromise
     case offlineTime
     case doNotDisturb
+    case networkNotice
     case figures
 }
 

@@ -15,6 +15,8 @@ enum DeviceAction: Sendable {
     case notify(DataSamplerNotice)
     /// Keeps since when the collector is out of reach.
     case keepOffline(OfflineWatch)
+    /// Another time may be due for the job.
+    case wake(DeviceJob)
     /// The device is enrolled again: records may be made.
     case openGate
     /// Drops the events that waited for the first profile, which refuses them.
@@ -52,6 +54,7 @@ struct DevicePolicy: Sendable {
     private var lastUnlock: UInt64?
     /// Unlocks within this time are one.
     private static let unlockMicroseconds: UInt64 = 5_000_000
+    private var network = NetworkWatch()
 
     init(
         local: DataSamplerConfiguration, profile: WireProfile?, custom: [String: any CustomSampleModule] = [:],
@@ -75,6 +78,14 @@ struct DevicePolicy: Sendable {
 
     /// When the offline time that is allowed ends, by the queue's clock; `nil`: it does not.
     var offlineTimeEnds: Int64? { offline.dueAt(allowedSeconds: settings.offlineTimeAllowed) }
+
+    /// Seconds without the collector, while they are more than is allowed.
+    func offlineTimeExceeded(queueTime: Int64) -> Int64? {
+        offline.exceeded(allowedSeconds: settings.offlineTimeAllowed, now: queueTime)
+    }
+
+    /// When the host is to be told what the network allows, microseconds since boot; `nil`: it knows.
+    var networkNoticeDue: UInt64? { network.dueAt }
 
     // MARK: Events
 
@@ -138,6 +149,7 @@ struct DevicePolicy: Sendable {
                         "the collector was out of reach for \(seconds) s, longer than allowed",
                         ["seconds": "\(seconds)"])),
             ]
+        case .networkSettled: return network.settled(now: now.timeSinceBoot).map { [.notify($0)] } ?? []
         case .transmitter(let event): return take(event, now: now, queueTime: queueTime)
         case .uploadChanged(let upload): return [.followUpload(upload)]
         case .commandWent(let command, let course): return [.noteCourse(command, course)]
@@ -168,6 +180,9 @@ struct DevicePolicy: Sendable {
             return (isNews ? [.keepOffline(offline)] : []) + [
                 .notify(DataSamplerNotice(.unreachable, "the collector does not answer: \(why)"))
             ]
+        case .gatesChanged(let closed):
+            network.saw(closed, now: now.timeSinceBoot)
+            return [.wake(.networkNotice)]
         case .forbidden(let why):
             return [.notify(DataSamplerNotice(.forbidden, "the collector refuses this device: \(why)"))]
         case .diverged(let divergence):

@@ -120,6 +120,9 @@ actor DeviceSupervisor {
             await events.report(.offlineTimeEnded)
             return await offlinePause
         case .doNotDisturb: return await tellDoNotDisturb()
+        case .networkNotice:
+            await events.report(.networkSettled)
+            return await networkPause
         case .figures:
             await lookAtFigures()
             return Self.figuresLook
@@ -128,6 +131,12 @@ actor DeviceSupervisor {
 
     private var offlinePause: Duration {
         policy.offlineTimeEnds.map { .microseconds(max(1000, $0 - core.queueTime)) } ?? .seconds(86_400)
+    }
+
+    private var networkPause: Duration {
+        let now = core.clock.now().timeSinceBoot
+        return policy.networkNoticeDue.map { .microseconds(Int64(clamping: $0 > now ? $0 - now : 1000)) }
+            ?? .seconds(86_400)
     }
 
     /// Tells metrics and budgets what was used, drops what a denial or the first profile left behind, and goes on with
@@ -183,6 +192,7 @@ actor DeviceSupervisor {
                     "do-not-disturb could not be saved for the next start", metadata: ["reason": "\(error.message)"])
             }
         case .tellDoNotDisturb: events.wake(.doNotDisturb)
+        case .wake(let job): events.wake(job)
         case .openGate: core.changeGate { $0.isUnenrolled = false }
         case .refuseEarlyEvents(let settings):
             core.apply(settings)
@@ -295,6 +305,8 @@ struct RunReport: Sendable {
     var slowdownReason: String?
     /// `nil`: switched off.
     var logind: DataSamplerStatus.Logind?
+    /// Seconds.
+    var offlineTimeExceeded: Int64?
 }
 
 extension DeviceSupervisor {
@@ -316,6 +328,7 @@ extension DeviceSupervisor {
             profile: await parts.profiles.report, commands: await parts.commands.report,
             wipe: await parts.wipes.pending, isDoNotDisturb: policy.isDoNotDisturb(core.settings),
             doNotDisturbStatus: doNotDisturbStatus, isSuspended: policy.isSuspended, slowdown: policy.slowdown,
-            slowdownReason: verdict.reason == nil ? nil : verdict.description, logind: parts.logind?.report)
+            slowdownReason: verdict.reason == nil ? nil : verdict.description, logind: parts.logind?.report,
+            offlineTimeExceeded: policy.offlineTimeExceeded(queueTime: core.queueTime))
     }
 }

@@ -27,10 +27,16 @@ struct OfflineWatch: KeptState, Equatable {
         return since + Int64(allowedSeconds * 1_000_000)
     }
 
+    /// - Returns: the seconds without the collector, while they are more than is allowed.
+    func exceeded(allowedSeconds: Double?, now: Int64) -> Int64? {
+        guard let allowedSeconds, let since, since + Int64(allowedSeconds * 1_000_000) <= now else { return nil }
+        return (now - since) / 1_000_000
+    }
+
     /// - Returns: the seconds without the collector, once, when they are more than is allowed.
     mutating func overdue(allowedSeconds: Double?, now: Int64) -> Int64? {
-        guard let due = dueAt(allowedSeconds: allowedSeconds), due <= now, let since else { return nil }
+        guard !wasTold, let seconds = exceeded(allowedSeconds: allowedSeconds, now: now) else { return nil }
         wasTold = true
-        return (now - since) / 1_000_000
+        return seconds
     }
 }

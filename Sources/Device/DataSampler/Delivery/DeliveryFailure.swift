@@ -17,6 +17,10 @@ public enum DeliveryFailure: Error, Hashable, Sendable {
 
     /// What holds data back.
     public enum ClosedGate: String, CaseIterable, Codable, Sendable {
+        /// There is no way out of this machine. A ``DeliveryFailure`` is ``DeliveryFailure/offline`` then.
+        case offline
+        /// The proxy on the way to the collector fails. A ``DeliveryFailure`` is ``DeliveryFailure/offline`` then.
+        case proxy
         /// Telemetry is disabled, suspended, or in do-not-disturb.
         case paused
         /// The person has not decided on consent.
@@ -41,19 +45,27 @@ public enum DeliveryFailure: Error, Hashable, Sendable {
 
     /// - Parameter reason: of a closed gate.
     init(_ reason: TransmissionGate.Reason) {
+        let gate = ClosedGate(reason)
+        self = [.offline, .proxy].contains(gate) ? .offline : .gateClosed(gate)
+    }
+}
+
+extension DeliveryFailure.ClosedGate {
+    init(_ reason: TransmissionGate.Reason) {
         self =
             switch reason {
             case .offline: .offline
-            case .paused: .gateClosed(.paused)
-            case .consent: .gateClosed(.consent)
-            case .firstProfile: .gateClosed(.firstProfile)
-            case .network: .gateClosed(.network)
-            case .ssid: .gateClosed(.ssid)
-            case .metered: .gateClosed(.metered)
-            case .roaming: .gateClosed(.roaming)
-            case .battery: .gateClosed(.battery)
-            case .power: .gateClosed(.power)
-            case .stalled: .gateClosed(.stalled)
+            case .proxy: .proxy
+            case .paused: .paused
+            case .consent: .consent
+            case .firstProfile: .firstProfile
+            case .network: .network
+            case .ssid: .ssid
+            case .metered: .metered
+            case .roaming: .roaming
+            case .battery: .battery
+            case .power: .power
+            case .stalled: .stalled
             }
     }
 }

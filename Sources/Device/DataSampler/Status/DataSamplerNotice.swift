@@ -41,6 +41,11 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let blocked = Kind(rawValue: "blocked")
         /// The profile does not ask to block the use of the program any more.
         public static let unblocked = Kind(rawValue: "unblocked")
+        /// Data is not sent now: ``DataSamplerNotice/closedGate`` says why, `details["streams"]` which data waits. Told
+        /// when that has lasted ten seconds, and again when reason or streams change.
+        public static let networkStopped = Kind(rawValue: "network-stopped")
+        /// Everything may be sent again, after a ``networkStopped``.
+        public static let networkResumed = Kind(rawValue: "network-resumed")
         /// The collector answers.
         public static let reachable = Kind(rawValue: "reachable")
         /// The collector does not answer.
@@ -91,6 +96,12 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         self.kind = kind
         self.message = message
         self.details = details
+    }
+
+    /// What keeps data from being sent, of a ``Kind/networkStopped``; `nil` for other kinds. Never `consent`,
+    /// `firstProfile` or `stalled`.
+    public var closedGate: DeliveryFailure.ClosedGate? {
+        kind == .networkStopped ? details["reason"].flatMap { DeliveryFailure.ClosedGate(rawValue: $0) } : nil
     }
 
     /// Kind and message in one line.

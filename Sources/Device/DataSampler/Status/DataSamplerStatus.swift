@@ -257,6 +257,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var queueBytes: Int64
     /// Free bytes on its file system; `nil` if unknown.
     public var freeBytes: UInt64?
+    /// Seconds without the collector, while they are more than the offline time allowed; `nil` otherwise.
+    public var offlineTimeExceeded: Int64?
     /// Records that were quarantined because they alone were refused.
     public var quarantined: UInt64
     /// Why the last write to the queue failed; `nil` after a success.

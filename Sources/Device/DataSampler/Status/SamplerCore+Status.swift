@@ -45,7 +45,8 @@ extension SamplerCore {
             },
             beaconInterval: run?.beaconInterval, eventHold: settings.eventHold / .seconds(1),
             queueBytes: queue.fileBytes,
-            freeBytes: queue.freeBytes, quarantined: queue.quarantinedRecords, queueFailure: queue.failure,
+            freeBytes: queue.freeBytes, offlineTimeExceeded: run?.offlineTimeExceeded,
+            quarantined: queue.quarantinedRecords, queueFailure: queue.failure,
             salvages: queue.ended.compactMap { ended in ended.salvage.map { Self.salvage($0, at: ended.endedWallTime) }
             },
             logind: run?.logind)
