@@ -86,6 +86,7 @@ import Testing
         // What names files and groups of a real device is not on this machine.
         let elsewhere = [
             "enrollment:", "enrollmentToken:", "enrollmentTokenFile:", "binaryDigest:", "ca:", "accessGroup:",
+            "noticeHook",
         ]
         let everything = lines.filter { line in !elsewhere.contains { line.hasPrefix($0) } }.joined(separator: "\n")
         let settings = try Self.settings(everything)

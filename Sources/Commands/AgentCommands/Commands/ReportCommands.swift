@@ -21,7 +21,7 @@ struct StatusCommand: AsyncParsableCommand {
             try .json(try await sampler.status())
         }
         if options.json { return try Output.json(Self.withTimes(answer.json)) }
-        try Output.line(StatusText(try Self.decode(DataSamplerStatus.self, answer.json), now: Date()).text)
+        try Output.line(StatusText(try Self.decode(AgentStatus.self, answer.json), now: Date()).text)
     }
 
     /// The library's values have times in microseconds since 1970. People and scripts get RFC 3339.

@@ -41,9 +41,15 @@ struct RunCommand: ServiceCommand {
             let running = RunningSettings(
                 settings, logger: logger, read: options.settings,
                 apply: { try await sampler.reconfigure($0.configuration) })
+            let hook = settings.noticeHook.map { program in
+                NoticeHook(
+                    .init(
+                        program: program, arguments: settings.noticeHookArguments,
+                        limit: .seconds(settings.noticeHookSeconds)), logger: logger)
+            }
             service = AgentService(
                 sampler: sampler, settings: running, directory: configuration.directory, group: settings.accessGroup,
-                logger: logger)
+                hook: hook, logger: logger)
         } catch {
             // An orderly close, so that the next start does not report a crash.
             await logs.close()
@@ -83,9 +89,38 @@ struct AgentService: Service {
     let settings: RunningSettings<AgentSettings>
     let directory: String
     let group: AccessGroup?
+    let hook: NoticeHook?
     let logger: Logger
 
     func run() async throws {
+        // From before the start until after the stop, so that no notice of either is missed.
+        let notices = sampler.notices
+        let hearing = Task {
+            await withDiscardingTaskGroup { group in
+                if let hook { group.addTask { await hook.run() } }
+                for await notice in notices { take(notice) }
+            }
+        }
+        do { try await serve() } catch {
+            await end(hearing)
+            throw error
+        }
+        await end(hearing)
+    }
+
+    private func end(_ hearing: Task<Void, Never>) async {
+        hearing.cancel()
+        await hearing.value
+    }
+
+    private func take(_ notice: DataSamplerNotice) {
+        var metadata: Logger.Metadata = ["kind": "\(notice.kind)", "message": "\(notice.message)"]
+        for (key, value) in notice.details { metadata["detail.\(key)"] = "\(value)" }
+        logger.notice("notice", metadata: metadata)
+        hook?.take(notice)
+    }
+
+    private func serve() async throws {
         // Listens before the start, so that a reload requested during the start happens after it.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         do {
@@ -95,7 +130,7 @@ struct AgentService: Service {
         } catch is CancellationError {
             return
         }
-        let control = AgentControl(sampler: sampler)
+        let control = AgentControl(sampler: sampler, hook: hook)
         let server = ControlServer(directory: directory, accessGroup: group, logger: logger) {
             await control.answer($0)
         }

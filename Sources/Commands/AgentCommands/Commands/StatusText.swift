@@ -6,7 +6,8 @@ import FoundationEssentials
 struct StatusText {
     let text: String
 
-    init(_ status: DataSamplerStatus, now: Date) {
+    init(_ agent: AgentStatus, now: Date) {
+        let status = agent.sampler
         var lines: [String] = []
         func line(_ title: String, _ words: String) {
             lines.append(title + String(repeating: " ", count: max(1, 13 - title.count)) + words)
@@ -54,6 +55,12 @@ struct StatusText {
                 }
             line("collector", "\(collector.url ?? "unknown"), \(reachable)")
             line("sending", collector.state + (collector.reason.map { ": \($0)" } ?? ""))
+            if let seconds = status.offlineTimeExceeded {
+                line(
+                    "offline",
+                    "the collector is out of reach for \(DurationText.of(seconds: Double(seconds))), longer than allowed"
+                )
+            }
             line("last success", moment(collector.lastSuccess))
             if let failure = collector.lastFailure {
                 line("last failure", "\(moment(failure)): \(collector.lastFailureReason ?? "unknown")")
@@ -70,6 +77,12 @@ struct StatusText {
                 line("module", "\(module) is off: \(reason)")
             }
             if let logind = status.logind { line("logind", Self.logind(logind)) }
+            if let hook = agent.noticeHook {
+                line(
+                    "notice hook",
+                    "\(hook.program): \(hook.succeeded) done, \(hook.failed) failed, \(hook.dropped) dropped"
+                        + (hook.lastFailure.map { "; last failure: \($0)" } ?? ""))
+            }
             line("beacon", status.beaconInterval.map { "every \(DurationText.of(seconds: $0))" } ?? "no schedule")
         }
         for stream in status.streams {

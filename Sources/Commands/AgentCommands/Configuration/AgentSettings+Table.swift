@@ -71,6 +71,10 @@ extension AgentSettings {
             "proxy", \.configuration.proxyURL, .text("http://HOST[:PORT]", pattern: "^http://"), "An HTTP proxy",
             value: "url", fallback: "none", example: "http://proxy.example:3128"),
         Setting(
+            "notice-hook", \.noticeHook, .text("an absolute path", pattern: "^/"),
+            "A program to run on each notice of the device, without a shell; it reads the notice as JSON on standard input",
+            value: "file", fallback: "none", example: "/usr/local/bin/on-notice"),
+        Setting(
             "allow-plaintext", \.configuration.allowsPlaintext, .flag,
             "Allow plain http:// to another machine. Anybody on the network path can then read credentials and data"),
         Setting(
@@ -130,6 +134,12 @@ extension AgentSettings {
             "access-group", \.accessGroupName, .text,
             "A group of this machine's users who may ask the running agent and read its logs", in: seldom,
             fallback: "nobody else", example: "adm"),
+        Setting(
+            "notice-hook-arguments", \.noticeHookArguments, .arguments, "Arguments of the notice hook, in order",
+            in: seldom, example: "--quiet"),
+        Setting(
+            "notice-hook-seconds", \.noticeHookSeconds, .number(SettingRange(1...300, "seconds")),
+            "Seconds after which a run of the notice hook is killed", in: seldom),
         Setting(
             "detectors", \.configuration.builtInDetectors, .detectors, "Detectors of a compromised device to run",
             in: seldom),
@@ -245,6 +255,12 @@ extension SettingType where Value == Set<String> {
     fileprivate static let disabledModules = SettingType(
         .names(known: nil), text: { $0.isEmpty ? "none" : $0.sorted().joined(separator: ",") }
     ) { given throws(CommandError) in Set(try given.names("modules")) }
+}
+
+extension SettingType where Value == [String] {
+    fileprivate static let arguments = SettingType(
+        .names(known: nil), text: { $0.isEmpty ? "none" : $0.joined(separator: ",") }
+    ) { given throws(CommandError) in try given.names("arguments") }
 }
 
 extension SettingType where Value == Set<BuiltInDetector> {

@@ -14,6 +14,9 @@ struct AgentSettings: ProgramSettings {
     var enrollmentToken: String?
     var enrollmentTokenFile: String?
     var accessGroupName: String?
+    var noticeHook: String?
+    var noticeHookArguments: [String] = []
+    var noticeHookSeconds = 10.0
     /// Messages to log once, such as a missing enrollment token that is not needed.
     private(set) var remarks: [String] = []
     /// The group that may ask the running agent and read its logs; `nil` for none.
@@ -48,6 +51,7 @@ struct AgentSettings: ProgramSettings {
             remarks.append("\(missing). This device is enrolled and needs none now")
         }
         accessGroup = try layers[\.accessGroupName].map { given throws(CommandError) in try AccessGroup(given) }
+        try checkNoticeHook(layers)
         try checkAddresses(layers)
     }
 
@@ -125,6 +129,17 @@ struct AgentSettings: ProgramSettings {
         } catch {
             throw CommandError(.usage, "\(given.origin): \(error.message)", cause: error)
         }
+    }
+
+    private func checkNoticeHook(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
+        guard let given = layers[\.noticeHook], let noticeHook else {
+            guard let arguments = layers[\.noticeHookArguments] else { return }
+            throw CommandError(.usage, "\(arguments.origin) is given and no noticeHook: give the program too")
+        }
+        var status = stat()
+        guard noticeHook.hasPrefix("/"), stat(noticeHook, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            access(noticeHook, X_OK) == 0
+        else { throw given.wrong("the absolute path of a program that the agent's user may execute") }
     }
 
     /// - Parameter missing: receives the reason why the file holds no token.

@@ -12,6 +12,7 @@ struct AgentControl: Sendable {
     static let exportLimit = 256
 
     let sampler: DataSampler
+    let hook: NoticeHook?
 
     func answer(_ request: WireControlRequest) async -> WireControlAnswer {
         do throws(DataSamplerError) {
@@ -26,7 +27,8 @@ struct AgentControl: Sendable {
                 return .delivered(
                     try await sampler.sendBeaconNumbered(deliveredWithin: .seconds(control.waitSeconds)))
             case .unlock: return .numbered(try await sampler.unlockedNumbered())
-            case .status: return try .json(try await sampler.status())
+            case .status:
+                return try .json(AgentStatus(sampler: try await sampler.status(), noticeHook: hook?.status))
             case .balance: return try .json(try await sampler.balance())
             case .queue(let control): return try await answer(control)
             case .profile: return try .json(try await sampler.profile())

@@ -1,0 +1,225 @@
+import DataSampler
+import FoundationEssentials
+import Glibc
+import Logging
+import Synchronization
+
+/// Runs a program of this machine's owner on each notice, such as one that mails it or restarts the network.
+///
+/// Only this machine's configuration names the program; a profile has no such field. The program is started without a
+/// shell, one at a time. It gets the notice as one line of JSON on standard input. Of the agent's environment it gets a
+/// few harmless variables, since the others may hold the enrollment token. Descriptors of the agent are closed for it.
+/// What it writes to standard error goes where the agent's log goes.
+///
+/// A program that takes longer than the limit is killed with its process group. At most ``maximumWaiting`` notices wait
+/// for it; then the oldest are dropped and counted. When the agent stops, the running program is killed, and what waits
+/// is left out. Safe from any thread.
+final class NoticeHook: Sendable {
+    struct Settings: Equatable, Sendable {
+        /// An absolute path.
+        var program: String
+        var arguments: [String]
+        /// For one run.
+        var limit: Duration
+    }
+
+    static let maximumWaiting = 16
+    /// How often a running program is looked at.
+    private static let look = Duration.milliseconds(50)
+    private static let environment = ["PATH", "HOME", "LANG", "TZ"]
+
+    private let settings: Settings
+    private let logger: Logger
+    private let notices: AsyncStream<DataSamplerNotice>
+    private let continuation: AsyncStream<DataSamplerNotice>.Continuation
+    private let counts: Mutex<NoticeHookStatus>
+
+    init(_ settings: Settings, logger: Logger) {
+        self.settings = settings
+        self.logger = logger
+        counts = Mutex(NoticeHookStatus(program: settings.program))
+        (notices, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.maximumWaiting))
+    }
+
+    var status: NoticeHookStatus { counts.withLock { $0 } }
+
+    func take(_ notice: DataSamplerNotice) {
+        guard case .dropped = continuation.yield(notice) else { return }
+        counts.withLock { $0.dropped += 1 }
+    }
+
+    /// Runs the program on what was taken, until its task is cancelled.
+    func run() async {
+        for await notice in notices {
+            let failure = await run(on: notice)
+            guard !Task.isCancelled else { return }
+            counts.withLock { counts in
+                if let failure {
+                    counts.failed += 1
+                    counts.lastFailure = failure
+                } else {
+                    counts.succeeded += 1
+                }
+            }
+            if let failure {
+                logger.warning(
+                    "the notice hook failed", metadata: ["kind": "\(notice.kind)", "reason": "\(failure)"])
+            }
+        }
+    }
+
+    /// - Returns: what went wrong; `nil` if the program exited with 0.
+    private func run(on notice: DataSamplerNotice) async -> String? {
+        let process: pid_t
+        do { process = try start(NoticeJSON(notice)) } catch { return "\(error)" }
+        let deadline = ContinuousClock.now + settings.limit
+        var isKilled = false
+        while true {
+            var ending: Int32 = 0
+            let waited = waitpid(process, &ending, WNOHANG)
+            if waited == process { return isKilled ? "killed after \(settings.limit)" : Self.objection(to: ending) }
+            if waited < 0, errno != EINTR { return "its end is not known: \(String(cString: strerror(errno)))" }
+            if !isKilled, ContinuousClock.now >= deadline || Task.isCancelled {
+                isKilled = true
+                // It is not reaped yet, so nobody else can have its number.
+                kill(-process, SIGKILL)
+            }
+            // The agent ends, and somebody else reaps what it leaves.
+            if Task.isCancelled { return nil }
+            try? await Task.sleep(for: Self.look)
+        }
+    }
+
+    /// - Parameter ending: as of waitpid(2).
+    private static func objection(to ending: Int32) -> String? {
+        let signal = ending & 0x7f
+        if signal != 0 { return "ended by signal \(signal)" }
+        let code = (ending >> 8) & 0xff
+        return code == 0 ? nil : "exited with \(code)"
+    }
+
+    private func start(_ notice: NoticeJSON) throws -> pid_t {
+        let input = try Self.file(with: notice.line)
+        defer { close(input) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        // The agent opens its files so that they close here by themselves; this is for those of libraries.
+        for descriptor in 3..<Int32(min(getdtablesize(), 1024)) {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
+
+        // The agent holds signals back; the program starts as from a terminal, in a group of its own.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        var all = sigset_t()
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+
+        let variables = Self.environment.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+        var arguments = ([settings.program] + settings.arguments).map { strdup($0) } + [nil]
+        var environment = variables.map { strdup($0) } + [nil]
+        defer { for text in arguments + environment { free(text) } }
+        var process: pid_t = 0
+        let result = posix_spawn(&process, settings.program, &actions, &attributes, &arguments, &environment)
+        guard result == 0 else { throw HookError("not started: \(String(cString: strerror(result)))") }
+        return process
+    }
+
+    /// A pipe that holds the content, and then ends, whether or not the program reads it. A notice is far smaller than
+    /// the 64 KiB that a pipe takes.
+    private static func file(with content: Data) throws -> Int32 {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw HookError("no pipe for the notice: \(String(cString: strerror(errno)))") }
+        defer { close(ends[1]) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+        let written = content.withUnsafeBytes { write(ends[1], $0.baseAddress, $0.count) }
+        guard written == content.count else {
+            close(ends[0])
+            throw HookError("the notice of \(content.count) bytes does not fit into a pipe")
+        }
+        return ends[0]
+    }
+
+    private struct HookError: Error, CustomStringConvertible {
+        let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+}
+
+/// A notice as the program gets it.
+private struct NoticeJSON: Encodable {
+    var kind: String
+    var message: String
+    var details: [String: String]
+    /// RFC 3339, UTC.
+    var time: String
+
+    init(_ notice: DataSamplerNotice) {
+        kind = notice.kind.rawValue
+        message = notice.message
+        details = notice.details
+        time = Date().ISO8601Format()
+    }
+
+    var line: Data {
+        get throws {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return try encoder.encode(self) + Data("\n".utf8)
+        }
+    }
+}
+
+/// What has become of the notices that a program was to get, since the agent's start.
+struct NoticeHookStatus: Codable, Equatable, Sendable {
+    var program: String
+    /// Runs that exited with 0.
+    var succeeded: UInt64 = 0
+    /// Runs that did not start, exited otherwise, or were killed.
+    var failed: UInt64 = 0
+    /// Notices that were left out because too many waited.
+    var dropped: UInt64 = 0
+    var lastFailure: String?
+
+    init(program: String) { self.program = program }
+}
+
+/// The running agent's status: the sampler's and the agent's own, as one JSON object.
+struct AgentStatus: Codable {
+    var sampler: DataSamplerStatus
+    /// `nil`: no program is configured, or no agent runs.
+    var noticeHook: NoticeHookStatus?
+
+    private enum Key: String, CodingKey {
+        case noticeHook
+    }
+
+    init(sampler: DataSamplerStatus, noticeHook: NoticeHookStatus?) {
+        self.sampler = sampler
+        self.noticeHook = noticeHook
+    }
+
+    init(from decoder: any Decoder) throws {
+        sampler = try DataSamplerStatus(from: decoder)
+        noticeHook = try decoder.container(keyedBy: Key.self).decodeIfPresent(
+            NoticeHookStatus.self, forKey: .noticeHook)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try sampler.encode(to: encoder)
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encodeIfPresent(noticeHook, forKey: .noticeHook)
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+/// What the device notices is in the agent's log, and with the program that its owner configured.
+@Suite(.timeLimit(.minutes(5)))
+struct NoticeTests {
+    private struct Status: Decodable {
+        struct Hook: Decodable {
+            var succeeded: Int
+            var failed: Int
+            var dropped: Int
+            var lastFailure: String?
+        }
+        var noticeHook: Hook?
+        var offlineTimeExceeded: Int?
+    }
+
+    private static func status(_ deployment: Deployment) async throws -> Status? {
+        let outcome = try await Program.agent.run(["status", "--json", "--data", deployment.agentData])
+        return try? JSONDecoder().decode(Status.self, from: Data(outcome.output.utf8))
+    }
+
+    /// Writes a program into the deployment's directory.
+    private static func hook(_ deployment: Deployment, _ text: String) throws -> String {
+        let path = deployment.directory + "/hook"
+        try Data("#!/bin/sh\n\(text)\n".utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
+        return path
+    }
+
+    @Test func noticesReachTheLogAndTheConfiguredProgram() async throws {
+        try await Deployment.run { deployment in
+            let received = deployment.directory + "/received"
+            let hook = try Self.hook(deployment, #"cat >> "$1""#)
+            func log() -> String { Program.text(deployment.directory + "/agent.log") }
+            try await deployment.startCollector()
+            try deployment.startAgent(
+                ["--notice-hook", hook],
+                environment: ["WS1_NOTICE_HOOK_ARGUMENTS": received, "WS1_OFFLINE_TIME_ALLOWED": "1"])
+            let agent = deployment.agent
+            try await deployment.waitUntilAgentAnswers()
+            try await deployment.until("the program has the notice of the profile", while: agent) {
+                Program.text(received).contains(#""kind":"profile-applied""#)
+            }
+            #expect(log().contains("kind=profile-applied"))
+
+            try await deployment.stopCollector()
+            try await deployment.until("the program has the notice of the offline time", while: agent) {
+                Program.text(received).contains(#""kind":"offline-time-exceeded""#)
+            }
+            #expect(log().contains("kind=offline-time-exceeded"))
+            #expect(try await Self.status(deployment)?.offlineTimeExceeded != nil)
+            let text = try await Program.agent.run(["status", "--data", deployment.agentData])
+            #expect(text.output.contains("longer than allowed"), "\(text)")
+            #expect(text.output.contains("0 failed, 0 dropped"), "\(text)")
+        }
+    }
+
+    @Test func aProgramThatHangsIsKilledAndTheNextNoticeGoesOn() async throws {
+        try await Deployment.run { deployment in
+            let hook = try Self.hook(deployment, "exec sleep 1000")
+            try await deployment.startCollector()
+            try deployment.startAgent(["--notice-hook", hook], environment: ["WS1_NOTICE_HOOK_SECONDS": "1"])
+            try await deployment.until("two runs were killed", while: deployment.agent) {
+                guard let hook = try await Self.status(deployment)?.noticeHook else { return false }
+                return hook.failed >= 2 && hook.lastFailure?.hasPrefix("killed") == true
+            }
+            try await deployment.stopAgent()
+        }
+    }
+
+    @Test func ofTooManyNoticesTheOldestAreDroppedAndCounted() async throws {
+        try await Deployment.run { deployment in
+            let hook = try Self.hook(deployment, "exec sleep 1000")
+            try await deployment.startCollector()
+            try deployment.startAgent(["--notice-hook", hook], environment: ["WS1_NOTICE_HOOK_SECONDS": "300"])
+            try await deployment.waitUntilAgentAnswers()
+            let device = try await deployment.deviceID()
+            // Each command that ends is a notice.
+            for _ in 0..<20 { _ = try await deployment.issue(#"{"kind": "send-beacon"}"#, to: device) }
+            try await deployment.until("notices were dropped", while: deployment.agent) {
+                try await Self.status(deployment)?.noticeHook?.dropped ?? 0 > 0
+            }
+            // A stop does not wait for the program.
+            try await deployment.stopAgent()
+        }
+    }
+
+    @Test func aProxyThatIsNotThereStopsTheNetworkForThisReason() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent(["--proxy", "http://127.0.0.1:\(try unusedPort())"])
+            try await deployment.until("the log says that the proxy fails", while: deployment.agent) {
+                let log = Program.text(deployment.directory + "/agent.log")
+                return log.contains("kind=network-stopped") && log.contains("detail.reason=proxy")
+            }
+        }
+    }
+}
