@@ -2616,6 +2616,23 @@ package nonisolated struct WireSetDoNotDisturb: Sendable {
   package init() {}
 }
 
+/// GET /api/v1/assignments
+package nonisolated struct WireAssignmentsAnswer: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// false: the organization keeps no list
+  package var listed: Bool = false
+
+  /// bundle ids of what is assigned to this device, ascending
+  package var applications: [String] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
 package nonisolated struct WireValue: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -4691,6 +4708,14 @@ package nonisolated struct WireControlRequest: Sendable {
     set {action = .fetchDoNotDisturb(newValue)}
   }
 
+  package var refresh: WireControlRefresh {
+    get {
+      if case .refresh(let v)? = action {return v}
+      return WireControlRefresh()
+    }
+    set {action = .refresh(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -4713,6 +4738,7 @@ package nonisolated struct WireControlRequest: Sendable {
     case unenrollWithWipe(WireControlUnenrollWithWipe)
     case resetCredentials(WireControlResetCredentials)
     case fetchDoNotDisturb(WireControlFetchDoNotDisturb)
+    case refresh(WireControlRefresh)
 
   }
 
@@ -4962,6 +4988,16 @@ package nonisolated struct WireControlDoNotDisturb: Sendable {
 }
 
 package nonisolated struct WireControlFetchDoNotDisturb: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlRefresh: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
@@ -7673,6 +7709,41 @@ nonisolated extension WireSetDoNotDisturb: SwiftProtobuf.Message, SwiftProtobuf.
   package static func ==(lhs: WireSetDoNotDisturb, rhs: WireSetDoNotDisturb) -> Bool {
     if lhs.on != rhs.on {return false}
     if lhs.requestID != rhs.requestID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireAssignmentsAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".AssignmentsAnswer"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}listed\0\u{1}applications\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.listed) }()
+      case 2: try { try decoder.decodeRepeatedStringField(value: &self.applications) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.listed != false {
+      try visitor.visitSingularBoolField(value: self.listed, fieldNumber: 1)
+    }
+    if !self.applications.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.applications, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireAssignmentsAnswer, rhs: WireAssignmentsAnswer) -> Bool {
+    if lhs.listed != rhs.listed {return false}
+    if lhs.applications != rhs.applications {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -10487,7 +10558,7 @@ nonisolated extension WireCompleteUpload: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{3}fetch_do_not_disturb\0\u{4}\u{3}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{3}fetch_do_not_disturb\0\u{1}refresh\0\u{4}\u{2}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10716,6 +10787,19 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
           self.action = .fetchDoNotDisturb(v)
         }
       }()
+      case 18: try {
+        var v: WireControlRefresh?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .refresh(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .refresh(v)
+        }
+      }()
       case 20: try {
         var v: WireControlUnenrollWithWipe?
         var hadOneofValue = false
@@ -10820,6 +10904,10 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
     case .fetchDoNotDisturb?: try {
       guard case .fetchDoNotDisturb(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+    }()
+    case .refresh?: try {
+      guard case .refresh(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
     }()
     case .unenrollWithWipe?: try {
       guard case .unenrollWithWipe(let v)? = self.action else { preconditionFailure() }
@@ -11227,6 +11315,25 @@ nonisolated extension WireControlFetchDoNotDisturb: SwiftProtobuf.Message, Swift
   }
 
   package static func ==(lhs: WireControlFetchDoNotDisturb, rhs: WireControlFetchDoNotDisturb) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlRefresh: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlRefresh"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlRefresh, rhs: WireControlRefresh) -> Bool {
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

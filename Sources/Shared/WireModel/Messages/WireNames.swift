@@ -19,6 +19,7 @@ package enum WireNames {
     package static let closePath = "/api/v1/streams/close"
     package static let commandsPath = "/api/v1/commands"
     package static let profilePath = "/api/v1/profile"
+    package static let assignmentsPath = "/api/v1/assignments"
     package static let doNotDisturbPath = "/api/v1/do-not-disturb"
     /// Followed by `/{upload}`, `/{upload}/chunks/{number}` or `/{upload}/complete`.
     package static let uploadsPath = "/api/v1/uploads"
