@@ -185,6 +185,7 @@ import WireModel
         DROP TABLE log_quota; DROP TABLE device_log_usage;
         ALTER TABLE device DROP COLUMN dnd_revision; ALTER TABLE device DROP COLUMN dnd_on; ALTER TABLE device DROP COLUMN dnd_at;
         ALTER TABLE device DROP COLUMN dnd_person; ALTER TABLE device DROP COLUMN dnd_request;
+        DROP TABLE assignment;
         DROP TABLE incident; ALTER TABLE device_state DROP COLUMN verdicts_wall;
         ALTER TABLE device_state DROP COLUMN verdicts_boot; ALTER TABLE device_state DROP COLUMN verdicts_since_boot;
         ALTER TABLE device_state DROP COLUMN verdicts; ALTER TABLE device_state DROP COLUMN verdicts_at;

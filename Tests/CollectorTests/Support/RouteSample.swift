@@ -58,6 +58,7 @@ struct RouteSample: Sendable {
         },
         "GET /api/v1/commands": get(WireNames.commandsPath),
         "GET /api/v1/profile": get(WireNames.profilePath),
+        "GET /api/v1/assignments": get(WireNames.assignmentsPath),
         "GET /api/v1/do-not-disturb": get(WireNames.doNotDisturbPath),
         // Without the id of a request it is malformed; who asks is known before that.
         "PUT /api/v1/do-not-disturb": RouteSample(400) { _ in
@@ -146,6 +147,19 @@ struct RouteSample: Sendable {
             RouteRequest(.delete, "/api/v1/logs?device=\($0.device.deviceID)")
         },
         "GET /api/v1/notices": get("/api/v1/notices"),
+
+        // Assignments.
+        "GET /api/v1/assignments/{organization}": RouteSample { scene in
+            _ = try await scene.harness.metadata.putAssignments(
+                AssignmentList(applications: [.init(application: RouteScene.marker)]), organization: "default",
+                expected: nil, by: .commandLine)
+            return RouteRequest(.get, "/api/v1/assignments/default")
+        },
+        "PUT /api/v1/assignments/{organization}": RouteSample { _ in
+            RouteRequest(
+                .put, "/api/v1/assignments/default",
+                json: #"{"applications": [{"application": "\#(RouteScene.marker)"}]}"#)
+        },
 
         // Profiles.
         "GET /api/v1/profiles/{organization}": get("/api/v1/profiles/default", strangers: [404]),

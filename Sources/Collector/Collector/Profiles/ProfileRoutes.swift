@@ -178,7 +178,7 @@ extension Problem {
         Problem(
             status: 412, code: .preconditionFailed, title: "Changed by another",
             detail: newest == 0
-                ? "There is no such profile yet."
+                ? "There is none yet."
                 : "The newest revision is \(newest). Read it, change it, and put it with `If-Match: \"\(newest)\"`.")
     }
 

@@ -85,6 +85,7 @@ package struct CollectorServer: Sendable {
         ProfileRevisionRoutes(metadata: metadata, pins: pins, reader: reader, logger: logger).add(to: router)
         DeviceRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         DoNotDisturbRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
+        AssignmentRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         OrganizationRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         TokenRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         RetentionRoutes(metadata: metadata, store: store, reader: reader, logger: logger).add(to: router)

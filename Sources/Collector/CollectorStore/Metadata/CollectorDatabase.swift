@@ -13,8 +13,8 @@ import WireModel
 ///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What
 /// is not: ids, organizations, tokens, credentials and the key that proves them, certificates, deleted devices,
-/// decisions on do-not-disturb, profiles, commands, incidents, uploads and their chunks, notices, the audit trail, the
-/// list of record files, and the baseline: marks and counts of removed record files, never cleared.
+/// decisions on do-not-disturb, profiles, assigned applications, commands, incidents, uploads and their chunks, notices,
+/// the audit trail, the list of record files, and the baseline: marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
     static let version: Int32 = 11
@@ -175,8 +175,8 @@ enum CollectorDatabase {
         INSERT INTO device_log_usage SELECT device, sum(raw_bytes) FROM chunk WHERE fate = 2 GROUP BY device;
         """
 
-    /// From version 10 to 11: when devices made what they last reported of compliance and of compromise, and the
-    /// incidents that last.
+    /// From version 10 to 11: when devices made what they last reported of compliance and of compromise, the incidents
+    /// that last, and the applications that organizations assign.
     private static let eleventhSchema = """
         ALTER TABLE device_state ADD COLUMN verdicts_wall INTEGER;
         ALTER TABLE device_state ADD COLUMN verdicts_boot BLOB;
@@ -184,6 +184,8 @@ enum CollectorDatabase {
         CREATE TABLE incident (
             device BLOB NOT NULL, kind TEXT NOT NULL, began INTEGER NOT NULL, signs TEXT NOT NULL, wipe BLOB,
             PRIMARY KEY (device, kind)) WITHOUT ROWID;
+        CREATE TABLE assignment (
+            organization TEXT PRIMARY KEY, revision INTEGER NOT NULL, changed INTEGER NOT NULL, list BLOB NOT NULL) WITHOUT ROWID;
         """
 
     /// What brings a file from each version to the next; the first makes version 1.

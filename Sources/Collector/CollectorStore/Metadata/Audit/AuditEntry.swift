@@ -9,6 +9,7 @@ package struct AuditEntry: Equatable, Sendable {
         case organizationCreate = "organization-create"
         case profilePut = "profile-put"
         case profileRollback = "profile-rollback"
+        case assignmentsPut = "assignments-put"
         case commandIssue = "command-issue"
         case deviceRevoke = "device-revoke"
         case deviceReinstate = "device-reinstate"
