@@ -41,7 +41,10 @@ extension Transmitter {
             let response = try await transport.send(request)
             let answer = CollectorAnswer.classify(response, expected: expected)
             let isOurs = response.source.map { expected == nil || $0.collector == expected } ?? false
-            published.withLock { $0.reached = isOurs }
+            published.withLock {
+                $0.reached = isOurs
+                if isOurs { $0.collectorVersion = response.headers[WireNames.versionHeader.lowercased()] }
+            }
             proxy(isFailing: false)
             if case .unreachable(let why) = answer {
                 gate.attempted(conditionsNow, reached: true, now: clock.now().timeSinceBoot)
@@ -165,10 +168,9 @@ extension Transmitter {
     }
 
     /// Asks for what rides on the answer to a batch, for when none may be sent: commands, and the newest revision of
-    /// the profile. Both are heard as an event; what came of it otherwise shows in the status. Gates do not hold it
-    /// back.
-    package func askForNews() async {
-        _ = await inTurn {
+    /// the profile. Both are heard as an event. Gates do not hold it back.
+    @discardableResult package func askForNews() async -> CollectorAnswer {
+        await inTurn {
             let began = self.clock.now()
             let answer = await self.enrolledExchange(.get, WireNames.commandsPath)
             if case .success(let body, _) = answer { self.take(news: body, askedAt: began) }

@@ -47,6 +47,8 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     /// The collector's clock minus the device's in microseconds, accurate to half a round trip; `nil` before the first
     /// answer. For information only; nothing is refused because of it.
     package var clockOffset: Int64?
+    /// The version in the collector's newest answer.
+    package var collectorVersion: String?
     /// The collector's last known incarnation.
     package var incarnation: String?
 

@@ -20,6 +20,7 @@ import WireModel
         "ControlConsent",
         "ControlPushToken", "ControlDoNotDisturb", "ControlUnlock", "ControlProfile", "ControlLog", "ControlLogLine",
         "ControlSendLogs", "ControlLogUploads", "ControlAnswer", "ControlFetchDoNotDisturb", "DoNotDisturb",
+        "AssignmentsAnswer", "ControlRefresh",
     ]
 
     /// All tables reachable from what a device sends, by message; a message may have several tables.

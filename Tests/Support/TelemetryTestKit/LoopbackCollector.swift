@@ -47,6 +47,7 @@ package final class LoopbackCollector: Transport {
     private let profile: Mutex<WireProfile?>
     private let doNotDisturb = Mutex<(said: WireDoNotDisturb?, request: Data)>((WireDoNotDisturb(), Data()))
     private let allowsDoNotDisturb = Mutex(true)
+    private let assignments = Mutex<[String]?>(nil)
     private let news = Mutex((revision: UInt64(0), commands: [WireCommand](), serverTime: Int64(0)))
 
     /// - Parameter profile: what devices are told to run; `nil`: there is none.
@@ -85,6 +86,9 @@ package final class LoopbackCollector: Transport {
 
     /// Whether the profile allows do-not-disturb.
     package func allowDoNotDisturb(_ isAllowed: Bool) { allowsDoNotDisturb.withLock { $0 = isAllowed } }
+
+    /// The applications that are assigned to every device; `nil`: there is no list.
+    package func setAssignments(_ applications: [String]?) { assignments.withLock { $0 = applications } }
 
     /// It was restored from a backup.
     package func reincarnate() { devices.withLock { $0.incarnation = .random() } }
@@ -150,6 +154,12 @@ package final class LoopbackCollector: Transport {
             var answer = WireCommandsAnswer()
             (answer.profileRevision, answer.commands, answer.serverTime) = news.withLock { $0 }
             if let said = doNotDisturbSaid { answer.doNotDisturb = said }
+            return response(200, answer.encoded)
+        case WireNames.assignmentsPath:
+            var answer = WireAssignmentsAnswer()
+            if let applications = assignments.withLock({ $0 }) {
+                (answer.listed, answer.applications) = (true, applications)
+            }
             return response(200, answer.encoded)
         case WireNames.doNotDisturbPath: return decide(request.method == .put ? body : nil)
         case WireNames.closePath:

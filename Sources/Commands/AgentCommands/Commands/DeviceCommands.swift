@@ -21,6 +21,28 @@ struct UnlockCommand: AsyncParsableCommand {
     }
 }
 
+struct RefreshCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "refresh",
+        abstract: "Asks the collector now for profile, commands and assigned applications, and sends a beacon.",
+        discussion: "Needs a running agent. Shows what is then known of the device.")
+
+    @OptionGroup var options: ReportOptions
+
+    func run() async throws {
+        var request = WireControlRequest()
+        request.refresh = WireControlRefresh()
+        let answer = try await DeviceAccess(options.directory).ask(request)
+        if options.json { return try Output.json(answer.json) }
+        let refreshed = try StatusCommand.decode(RefreshAnswer.self, answer.json)
+        for (name, text) in refreshed.information.sorted(by: { $0.key < $1.key }) {
+            try Output.line("\(name): \(text)")
+        }
+        let applications = refreshed.applications.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
+        try Output.line("assigned applications: \(applications ?? "not applicable")")
+    }
+}
+
 struct DoNotDisturbCommand: AsyncParsableCommand {
     enum Switch: String, CaseIterable, ExpressibleByArgument {
         case on

@@ -39,6 +39,7 @@ struct AgentControl: Sendable {
             case .unenrollWithWipe(let control):
                 return .numbered(try await sampler.unenroll(withWipe: true, reason: control.reason) ? 1 : 0)
             case .doNotDisturb(let control): try await sampler.setDoNotDisturb(control.on)
+            case .refresh: return try .json(try await refresh())
             case .fetchDoNotDisturb: return try .json(try await sampler.fetchDeviceDNDStatus())
             case .pushToken(let control): return try await setPushToken(control)
             case .consent(let control): try await setConsent(control.consent)
@@ -81,6 +82,12 @@ struct AgentControl: Sendable {
         }
     }
 
+    private func refresh() async throws(DataSamplerError) -> RefreshAnswer {
+        let information = try await sampler.requery()
+        let assigned = try await sampler.fetchApplicationAssignmentStatus()
+        return RefreshAnswer(information: information.described, applications: assigned.applications)
+    }
+
     private func setPushToken(_ control: WireControlPushToken) async throws(DataSamplerError)
         -> WireControlAnswer
     {
@@ -110,6 +117,13 @@ struct AgentControl: Sendable {
 
     private static let unknown = WireControlAnswer.failure(
         code: "unknown-request", message: "this agent does not know the request: update the agent", exitCode: 1)
+}
+
+/// What the collector says of this device.
+struct RefreshAnswer: Codable {
+    var information: [String: String]
+    /// Assigned to this device; `nil` if the organization keeps no list.
+    var applications: [String]?
 }
 
 /// Answers the commands about logs.

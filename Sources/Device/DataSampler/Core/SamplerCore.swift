@@ -170,7 +170,6 @@ final class SamplerCore: Sendable {
     // MARK: What holds now
 
     var settings: DeviceSettings { state.withLock { $0.settings } }
-
     var gate: RecordGate { state.withLock { $0.gate } }
 
     /// Takes over other settings; records made from now on follow them.
@@ -188,21 +187,25 @@ final class SamplerCore: Sendable {
 
     /// Whether a beacon made now would say something else than the newest one, or there is none. Figures do not count.
     /// `false` while telemetry is disabled, because no beacon is made.
-    var isBeaconOutdated: Bool {
-        get async {
-            let told = state.withLock { $0.told }
-            let organization = enrolledOrganization
-            let (present, settings) = state.withLock { state in
-                let facts = DeviceFacts.Reading(identity: state.facts.identity)
-                return (inputs(.change, at: clock.now(), facts: facts, organization, state), state.settings)
-            }
-            guard !settings.telemetryDisabled else { return false }
-            return await beacons.make(present, settings).beacon.statements != told
+    func isBeaconOutdated() async -> Bool {
+        let told = state.withLock { $0.told }
+        return await presentBeacon().statements != told && !settings.telemetryDisabled
+    }
+
+    /// What a beacon made now would say, without the figures.
+    /// - Parameter withVerdicts: also during do-not-disturb, when beacons have none.
+    func presentBeacon(withVerdicts: Bool = false) async -> WireBeacon {
+        let organization = enrolledOrganization
+        let (present, settings) = state.withLock { state in
+            let facts = DeviceFacts.Reading(identity: state.facts.identity)
+            var inputs = self.inputs(.change, at: clock.now(), facts: facts, organization, state)
+            if withVerdicts { inputs.doNotDisturb = nil }
+            return (inputs, state.settings)
         }
+        return await beacons.make(present, settings).beacon
     }
 
     func changeGate(_ change: (inout RecordGate) -> Void) { state.withLock { change(&$0.gate) } }
-
     func setDoNotDisturb(_ isOn: Bool?) { state.withLock { $0.doNotDisturb = isOn } }
 
     /// Intervals are so many times longer; 1: no budget asks for it.

@@ -89,7 +89,7 @@ actor DeviceLoop {
             }
             cancelOverdueCustom(now: now.timeSinceBoot)
             perform(beacons.reached(now.timeSinceBoot))
-            if beacons.takeComparison(dueBy: now.timeSinceBoot), await core.isBeaconOutdated {
+            if beacons.takeComparison(dueBy: now.timeSinceBoot), await core.isBeaconOutdated() {
                 perform(beacons.wanted(.change))
             }
             if pendingBeacon != nil { continue }

@@ -1,0 +1,73 @@
+import Foundation
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+@Suite(.timeLimit(.minutes(10))) struct DeviceInformationTests {
+    private let bench = SamplerBench()
+
+    @Test func `A field without a meaning here says so, and nothing is invented`() {
+        let unknown = DeviceInformation(
+            present: WireBeacon(), organization: nil, collector: "", collectorVersion: nil)
+        let fields = unknown.described
+        #expect(fields.count == 12)
+        for name in ["managementType", "singleSignOn", "sharedDevice"] { #expect(fields[name] == "not applicable") }
+        #expect(fields.values.filter { $0 == "unknown" }.count == 9)
+    }
+
+    @Test func `Verdicts, organization and collector are told`() {
+        var beacon = WireBeacon()
+        beacon.enrollment = .wipePending
+        beacon.deviceCompliance = .compliant
+        beacon.applicationCompliance = .nonCompliant
+        beacon.compromised = .no
+        beacon.managed = .yes
+        let told = DeviceInformation(
+            present: beacon, organization: "west", collector: "https://c.example", collectorVersion: "2.1.0")
+        #expect(told.enrollment == .known(.wipePending) && told.isCompliant == .known(false))
+        #expect(told.isCompromised == .known(false) && told.isManaged == .known(true))
+        #expect(told.organization == .known("west") && told.organizationID == .known("west"))
+        #expect(told.collector == .known("https://c.example") && told.collectorVersion == .known("2.1.0"))
+        #expect(told.isSupported == .known(false), "the collector speaks another version of the wire")
+    }
+
+    @Test func `A requery asks the collector now and tells it the device's state`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path)
+        try await SamplerBench.start(sampler)
+        let information = try await sampler.requery()
+        #expect(information.enrollment == .known(.enrolled) && information.organization == .known("default"))
+        #expect(information.collector == .known("https://collector.test") && information.isSupported == .known(true))
+        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .demand } }
+        var command = WireCommand()
+        command.id = Data(repeating: 7, count: 16)
+        command.expires = 3_600_000_000
+        command.sendBeacon = WireSendBeacon()
+        command.enrollmentID = try sampler.running().core.identity.load()?.enrollmentID ?? Data()
+        bench.collector.setNews(revision: 1, commands: [command], serverTime: 1)
+        try await sampler.loadCommands()
+        try await SamplerBench.until { try await bench.results().contains { $0.result.commandID == command.id } }
+        await sampler.stop()
+    }
+
+    @Test func `What is assigned is asked at the collector`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path)
+        try await SamplerBench.start(sampler)
+        #expect(try await sampler.fetchApplicationAssignmentStatus().status(of: "a") == .notApplicable)
+        bench.collector.setAssignments(["a"])
+        let assigned = try await sampler.fetchApplicationAssignmentStatus()
+        #expect(assigned.status(of: "a") == .assigned && assigned.status(of: "b") == .notAssigned)
+        bench.collector.setFaults { _, _ in .requestLost }
+        let failure = await SamplerBench.code { () async throws(DataSamplerError) in
+            _ = try await sampler.fetchApplicationAssignmentStatus()
+        }
+        #expect(failure == .collector)
+        let commands = await SamplerBench.code { () async throws(DataSamplerError) in try await sampler.loadCommands() }
+        #expect(commands == .collector)
+        bench.collector.setFaults { _, _ in nil }
+        await sampler.stop()
+    }
+}
