@@ -1,6 +1,7 @@
 import Foundation
 import TelemetryTestKit
 import Testing
+import Transmitter
 import WireModel
 
 @testable import DataSampler
