@@ -1,7 +1,6 @@
 import SampleModules
 
-/// The modules to sample, as a bit mask. Bits and names never change; they are those of `AWDataSamplerModuleBitmask`
-/// (ws1).
+/// The modules to sample, as a bit mask (ws1). Bits and names never change. The bits are ours; ws1 documents no values.
 ///
 /// A mask may contain modules that this version or platform does not have. Starting a data sampler with one is refused,
 /// never ignored.

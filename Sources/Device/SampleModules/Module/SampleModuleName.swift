@@ -1,8 +1,7 @@
 /// The modules of a sampler. Names and bits never change.
 ///
-/// Configuration uses the raw value, never a number. The bits are those of the Workspace ONE SDK's
-/// `AWDataSamplerModuleBitmask`. Bit 7 is that SDK's application module, which has no counterpart here and stays
-/// unused.
+/// Configuration uses the raw value, never a number. The bits are ours: the public documentation of ws1 names its
+/// modules, and gives no values. Bit 7 stays unused.
 package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
     case system
     case analytics

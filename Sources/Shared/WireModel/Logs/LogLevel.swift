@@ -1,7 +1,7 @@
 /// The severity of a line, most severe first. Levels are cumulative: a level includes all more severe ones. The meaning
 /// is the same when a line is written, when the device filters a request, at the collector, and in a viewer.
 ///
-/// Names and meaning are those of the Workspace ONE SDK's `AWLogLevel`.
+/// The four levels and their meaning are documented (ws1); the numbers are ours.
 public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
     /// Something failed, and somebody must act.
     case error = 1
