@@ -73,6 +73,7 @@ let package = Package(
         .library(name: "DataSampler", targets: ["DataSampler"]),
         .library(name: "LogStore", targets: ["LogStore"]),
         .library(name: "DataSamplerMetrics", targets: ["DataSamplerMetrics"]),
+        .library(name: "AWSDK", targets: ["AWSDK"]),
         .executable(name: "ws1agent", targets: ["ws1agent"]),
         .executable(name: "ws1log", targets: ["ws1log"]),
         .executable(name: "ws1collector", targets: ["ws1collector"]),
@@ -131,6 +132,8 @@ let package = Package(
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
+        // The names that ws1 documents, over DataSampler.
+        target("AWSDK", in: .device, ["DataSampler", "LogStore", "WireModel", logging]),
         // Shared by the three programs: settings, start and end, output.
         target("CommandKit", in: .commands, ["TelemetryBasics", "WireModel", argumentParser, logging]),
         target(
@@ -218,6 +221,7 @@ let package = Package(
                 metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
+        tests("AWSDK", ["DataSampler", "CollectorStore", "Transmitter", "WireModel", logging]),
         tests("CommandKit", ["AgentCommands", "CollectorCommands", argumentParser]),
         tests(
             "AgentCommands",

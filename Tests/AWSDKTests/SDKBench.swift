@@ -1,0 +1,126 @@
+import CollectorStore
+@testable import DataSampler
+import Foundation
+import Logging
+import Synchronization
+import TelemetryTestKit
+import Transmitter
+import WireModel
+
+@testable import AWSDK
+
+/// An engine of a test's own over a collector without a network.
+struct SDKBench {
+    let store = InMemoryRecordStore()
+    let collector: LoopbackCollector
+    let engine: SDKEngine
+    let delegate = RecordingDelegate()
+
+    var controller: AWController { AWController(engine: engine) }
+
+    /// - Parameters:
+    ///   - directory: `nil`: there is no configuration.
+    ///   - checkLimit: how long the initial check waits for a profile.
+    ///   - deliveryLimit: how long completions wait for the collector.
+    init(
+        _ directory: String?, profile: WireProfile? = .analyticsOn, checkLimit: Duration = .seconds(300),
+        deliveryLimit: Duration = .seconds(300)
+    ) {
+        let collector = LoopbackCollector(store: store, profile: profile)
+        self.collector = collector
+        engine = SDKEngine(checkLimit: checkLimit, deliveryLimit: deliveryLimit) {
+            configuration, delegate throws(DataSamplerError) in
+            var environment = SamplerEnvironment()
+            environment.slot = ProcessSlot()
+            environment.lockWait = .zero
+            environment.machineHash = "machine"
+            environment.conditions = { _, _ in UnknownConditions() }
+            environment.detectors = { _, _, _ in [] }
+            environment.connect = { _ in SamplerEnvironment.Connection(transport: collector) {} }
+            return try DataSampler(
+                configuration: configuration, environment: environment, delegate: delegate,
+                logger: Logger(label: "test"))
+        }
+        engine.delegate = delegate
+        guard let directory else { return }
+        var configuration = DataSamplerConfiguration(
+            sampleModules: [], defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off,
+            directory: directory, collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
+        configuration.applicationIdentifier = "com.example.kiosk"
+        configuration.eventHold = 0
+        configuration.lossWindow = 0
+        engine.configuration = configuration
+    }
+
+    /// Starts, and waits for the end of the initial check.
+    func start() async throws {
+        controller.start()
+        try await Self.until { delegate.told.contains { $0.hasPrefix("check") } }
+    }
+
+    func stop() async { await withCheckedContinuation { done in controller.stop { _, _ in done.resume() } } }
+
+    /// Makes a call and waits for its completion. `nil`: it succeeded.
+    static func failure(_ call: (@escaping SDKCompletion) -> Void) async -> AWSDKError? {
+        let error: (any Error)? = await withCheckedContinuation { done in
+            call { success, error in
+                let isSound = success == (error == nil)
+                done.resume(returning: isSound ? error : CompletionContradictsItself() as any Error)
+            }
+        }
+        return error.map { AWSDKError($0) ?? .internalError }
+    }
+
+    struct CompletionContradictsItself: Error {}
+
+    func beacons() async throws -> [WireBeacon] {
+        try await records(.status).filter { $0.header.kind == WireRecordKind.beacon.rawValue }.map {
+            try WireBeacon.decode($0.header.body(of: $0.bytes))
+        }
+    }
+
+    func events() async throws -> [WireEvent] {
+        try await records(.event).map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
+    }
+
+    /// What arrived, in the order of its numbers.
+    private func records(_ stream: StreamName) async throws -> [StoredRecord] {
+        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000)
+            .records.sorted { $0.header.number < $1.header.number }
+    }
+
+    /// Lets others work until something holds; bounded by the suite's time limit.
+    static func until(_ holds: () async throws -> Bool) async throws {
+        while try await !holds() {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+}
+
+/// Keeps what it is told, in words.
+final class RecordingDelegate: AWControllerDelegate {
+    private let words = Mutex<[String]>([])
+
+    var told: [String] { words.withLock { $0 } }
+
+    private func note(_ word: String) { words.withLock { $0.append(word) } }
+
+    func controllerDidFinishInitialCheck(error: NSError?) { note("check \(error.map { "\($0.code)" } ?? "passed")") }
+    func controllerDidReceive(profiles: [Profile]) { note("profile \(profiles.map(\.revision))") }
+    func controllerDidReceive(enrollmentStatus: EnrollmentStatus) { note("\(enrollmentStatus)") }
+    func controllerWillStartRefresh() { note("refresh") }
+    func controllerDidWipeCurrentUserData() { note("wiped") }
+}
+
+/// A directory of a test's own, removed with what is in it.
+struct TemporaryDirectory: ~Copyable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appending(path: "ws1-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
