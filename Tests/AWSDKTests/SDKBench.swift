@@ -111,6 +111,10 @@ final class RecordingDelegate: AWControllerDelegate {
     func controllerDidReceive(enrollmentStatus: EnrollmentStatus) { note("\(enrollmentStatus)") }
     func controllerWillStartRefresh() { note("refresh") }
     func controllerDidWipeCurrentUserData() { note("wiped") }
+    func controllerDidLockDataAccess() { note("locked") }
+    func controllerDidUnlockDataAccess() { note("unlocked") }
+    func applicationShouldStopNetworkActivity(reason: NetworkActivityStatus) { note("stop \(reason)") }
+    func applicationCanResumeNetworkActivity() { note("resume") }
 }
 
 /// A directory of a test's own, removed with what is in it.

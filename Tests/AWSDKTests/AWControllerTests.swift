@@ -1,0 +1,153 @@
+@testable import DataSampler
+import Foundation
+import Logging
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import AWSDK
+
+/// Start, initial check, profile, stop and the container.
+@Suite(.timeLimit(.minutes(10))) struct AWControllerTests {
+    @Test func `The initial check passes once there is a profile, and all is known then`() async throws {
+        let directory = try TemporaryDirectory()
+        var profile = WireProfile.analyticsOn
+        profile.customPayload = "{\"color\":\"blue\"}"
+        let bench = SDKBench(directory.path, profile: profile)
+        #expect(bench.controller.sdkProfile() == nil)
+        try await bench.start()
+        #expect(bench.delegate.told.last == "check passed")
+        #expect(bench.delegate.told.contains("profile [\(profile.revision)]"))
+        #expect(bench.delegate.told.contains("enrolled"))
+        #expect(bench.controller.sdkProfile()?.customPayload?.settings == "{\"color\":\"blue\"}")
+        #expect(
+            bench.controller.enrollmentInfo == EnrollmentInfo(organizationGroup: "default", hostName: "collector.test"))
+        await bench.stop()
+        #expect(bench.controller.sdkProfile() == nil)
+    }
+
+    @Test func `Without a collector the check says so, and it passes when the profile arrives`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path, checkLimit: .milliseconds(1))
+        bench.collector.setFaults { _, _ in .requestLost }
+        try await bench.start()
+        #expect(bench.delegate.told.last == "check 32")
+        bench.collector.setFaults { _, _ in nil }
+        try await SDKBench.until { bench.delegate.told.contains("check passed") }
+        await bench.stop()
+    }
+
+    @Test func `A start without what it requires says what is missing, and can be repeated`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(nil)
+        try await bench.start()
+        #expect(bench.delegate.told == ["check 27"])
+
+        let whole = SDKBench(directory.path).engine.configuration
+        bench.engine.configuration = whole
+        bench.engine.configuration?.applicationIdentifier = ""
+        bench.controller.start()
+        try await SDKBench.until { bench.delegate.told.count == 2 }
+        bench.engine.configuration = whole
+        bench.engine.configuration?.collectorURL = "nowhere"
+        bench.controller.start()
+        try await SDKBench.until { bench.delegate.told.count == 3 }
+        #expect(bench.delegate.told == ["check 27", "check 7", "check 39"])
+
+        bench.engine.configuration = whole
+        bench.controller.start()
+        try await SDKBench.until { bench.delegate.told.last == "check passed" }
+        await bench.stop()
+    }
+
+    @Test func `A device that is not enrolled and has no token says so`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path, checkLimit: .milliseconds(1))
+        bench.engine.configuration?.enrollmentToken = nil
+        try await bench.start()
+        #expect(bench.delegate.told.last == "check 22")
+        await bench.stop()
+    }
+
+    @Test func `A stop and a start right after it both take effect, and a second start does nothing`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path)
+        try await bench.start()
+        bench.controller.start()
+        bench.controller.stop()
+        bench.controller.start()
+        try await SDKBench.until { bench.delegate.told.filter { $0 == "check passed" }.count == 2 }
+        await bench.stop()
+        #expect(bench.delegate.told.filter { $0.hasPrefix("check") }.count == 2)
+    }
+
+    @Test func `A stop ends a check that lasts`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path, profile: nil)
+        bench.controller.start()
+        await bench.stop()
+        try await SDKBench.until { bench.delegate.told.last == "check 1" }
+    }
+
+    @Test func `Calls before the start fail, and say so`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path)
+        #expect(await SDKBench.failure { bench.controller.loadCommands(completion: $0) } == .missingRequiredInformation)
+        let isCompromised = await BlockingCall.run {
+            DeviceInformationController(engine: bench.engine).isCurrentDeviceCompromised()
+        }
+        #expect(!isCompromised)
+    }
+
+    @Test func `Notices of the library become calls of the delegate, and two reasons to lock are one lock`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path)
+        // It never starts; the notices are the test's.
+        let sampler = try DataSampler(
+            configuration: try #require(bench.engine.configuration), logger: Logger(label: "test"))
+        let notices: [DataSamplerNotice] = [
+            DataSamplerNotice(.networkStopped, "", ["reason": "roaming"]),
+            DataSamplerNotice(.networkStopped, "", ["reason": "proxy"]), DataSamplerNotice(.networkResumed, ""),
+            DataSamplerNotice(.reachable, ""), DataSamplerNotice(.offlineTimeExceeded, ""),
+            DataSamplerNotice(.blocked, ""), DataSamplerNotice(.reachable, ""), DataSamplerNotice(.unblocked, ""),
+            DataSamplerNotice(.slowdown, ""), DataSamplerNotice(.wiped, ""),
+        ]
+        for notice in notices { await bench.engine.dataSampler(sampler, noticed: notice) }
+        try await SDKBench.until { bench.delegate.told.last == "wiped" }
+        #expect(bench.delegate.told == ["stop roaming", "stop proxyFailed", "resume", "locked", "unlocked", "wiped"])
+    }
+
+    @Test func `Encryption fails with the container's error`() throws {
+        let controller = SDKBench(nil).controller
+        #expect(throws: InvalidOperation.ContainerLocked) { _ = try controller.encrypt(Data([1])) }
+        #expect(throws: AWSDKCryptError.ContainerLocked) { _ = try controller.decrypt(Data([1])) }
+    }
+
+    @Test func `Destroying the container erases logs, keeps the enrollment and goes on`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path)
+        try await bench.start()
+        bench.engine.logs.log(.error, "the door is stuck")
+        #expect(try await Self.lines(bench).contains("the door is stuck"))
+        let cleaner = WS1SDKContainerCleaner(engine: bench.engine)
+        #expect(await SDKBench.failure { cleaner.destroyContainerData(completion: $0) } == nil)
+        let told = bench.delegate.told
+        #expect(told.filter { $0 == "check passed" }.count == 2)
+        #expect(try #require(told.firstIndex(of: "refresh")) < (try #require(told.lastIndex(of: "check passed"))))
+        try await SDKBench.until { bench.delegate.told.contains("wiped") }
+        #expect(try await !Self.lines(bench).contains("the door is stuck"))
+        #expect(bench.collector.enrollments == 1)
+        #expect(
+            await SDKBench.failure {
+                SDKBeaconTransmitter(engine: bench.engine).sendDeviceStatusBeacon(completion: $0)
+            } == nil)
+        await bench.stop()
+    }
+
+    private static func lines(_ bench: SDKBench) async throws -> String {
+        try WS1SDKDataProvider(engine: bench.engine).fetchSDKLogChunks()
+            .map { String(decoding: $0.data, as: UTF8.self) }.joined()
+    }
+}
