@@ -85,7 +85,8 @@ import WireModel
         #expect(hook.status.lastFailure?.hasPrefix("killed after") == true)
         let child = try String(contentsOfFile: "\(directory)/child", encoding: .utf8).split(separator: "\n")
         let state = child.first.flatMap { try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8) }
-        #expect(state?.contains(") Z ") ?? true, "gone, or not reaped yet")
+        let isGone = state.map { $0.contains(") Z ") } ?? true
+        #expect(isGone, "gone, or not reaped yet")
     }
 
     @Test func `Of too many notices the oldest are dropped and counted`() async throws {
