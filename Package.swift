@@ -221,7 +221,7 @@ let package = Package(
                 metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
-        tests("AWSDK", ["DataSampler", "CollectorStore", "Transmitter", "WireModel", logging]),
+        tests("AWSDK", ["DataSampler", "LogStore", "CollectorStore", "Transmitter", "WireModel", logging]),
         tests("CommandKit", ["AgentCommands", "CollectorCommands", argumentParser]),
         tests(
             "AgentCommands",

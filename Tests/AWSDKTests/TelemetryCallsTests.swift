@@ -1,5 +1,6 @@
 import DataSampler
 import Foundation
+import LogStore
 import Synchronization
 import TelemetryTestKit
 import Testing
@@ -86,7 +87,13 @@ import WireModel
     /// The only test that uses the objects of the process.
     @Test func `Each log function writes a line of its level`() async throws {
         let directory = try TemporaryDirectory()
-        AWController.clientInstance().configuration = SDKBench(directory.path).engine.configuration
+        var configuration = try #require(SDKBench(directory.path).engine.configuration)
+        // Without a profile that asks for steps, they are not kept.
+        var settings = LogStore.Configuration(directory: directory.path + "/logs", applicationName: "kiosk")
+        settings.level = .verbose
+        let store = try LogStore(settings)
+        configuration.logStore = store
+        AWController.clientInstance().configuration = configuration
         AWLogError("an error")
         AWLogWarning("a warning")
         AWLogInfo("an event")
@@ -100,7 +107,7 @@ import WireModel
             #expect(lines.contains { $0.contains(" \(letter) ") && $0.hasSuffix(message) }, "\(message) in \(lines)")
         }
         AWController.clientInstance().configuration = nil
-        await SDKEngine.shared.logs.close()
+        await store.close()
     }
 
     @Test func `Without a configuration there are no logs`() throws {

@@ -30,11 +30,13 @@ import WireModel
         try await profile { $0.detection.consequence = "wipe" }
     }
 
-    private func enroll(_ former: EnrollResult? = nil, test: Bool = false) async throws -> EnrollResult {
+    private func enroll(
+        _ former: EnrollResult? = nil, test: Bool = false, token: String? = nil
+    ) async throws -> EnrollResult {
         var request = WireEnrollRequest()
         request.test = test
         if let former { (request.deviceID, request.previousCredential) = (former.deviceID.data, former.credential) }
-        return try await metadata.enroll(token: token, request: request)
+        return try await metadata.enroll(token: token ?? self.token, request: request)
     }
 
     private func beacon(_ verdict: WireVerdict) -> WireBeacon {
@@ -325,7 +327,8 @@ import WireModel
 
     @Test func aFleetThatBreaksARuleTogetherIsOneNoticeMore() async throws {
         var fleet: [DeviceID] = []
-        for _ in 0..<MetadataService.ownNotices + 5 { fleet.append(try await enroll().deviceID) }
+        let unlimited = try await metadata.createEnrollmentToken(organization: "default", maximumUses: nil).token
+        for _ in 0..<MetadataService.ownNotices + 5 { fleet.append(try await enroll(token: unlimited).deviceID) }
         for device in fleet { try await tell(device, broken("os", expected: ">= 12")) }
         let told = try await notices()
         #expect(told.count == MetadataService.ownNotices + 1 && told.count { $0.subject == "devices" } == 1)

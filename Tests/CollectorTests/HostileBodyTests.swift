@@ -56,7 +56,7 @@ import WireModel
                     "POST /api/v1/organizations",
                     "POST /api/v1/profile-revisions/{organization}/rollback",
                     "POST /api/v1/profile-revisions/{organization}/validate",
-                    "POST /api/v1/records/purge", "POST /api/v1/tokens",
+                    "POST /api/v1/records/purge", "POST /api/v1/tokens", "PUT /api/v1/assignments/{organization}",
                     "PUT /api/v1/devices/{device}/do-not-disturb", "PUT /api/v1/log-quotas/{organization}",
                     "PUT /api/v1/log-quotas/{organization}/{app}",
                     "PUT /api/v1/profiles/{organization}", "PUT /api/v1/profiles/{organization}/{app}",

@@ -1,3 +1,4 @@
+import CollectorStore
 import Logging
 import TelemetryTestKit
 import Testing

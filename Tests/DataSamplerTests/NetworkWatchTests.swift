@@ -83,9 +83,11 @@ import WireModel
         var watch = NetworkWatch()
         watch.saw([.sample: .proxy], now: 0)
         #expect(watch.dueAt == 10 * Self.second)
-        let stopped = try #require(watch.settled(now: 10 * Self.second))
+        let settled = watch.settled(now: 10 * Self.second)
+        let stopped = try #require(settled)
         #expect(stopped.closedGate == .proxy && watch.dueAt == nil)
         watch.saw([:], now: 11 * Self.second)
-        #expect(watch.settled(now: 21 * Self.second)?.closedGate == nil)
+        let resumed = watch.settled(now: 21 * Self.second)
+        #expect(resumed?.closedGate == nil)
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryTestKit
 import Testing
 import WireModel
 

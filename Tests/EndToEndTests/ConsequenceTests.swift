@@ -35,7 +35,7 @@ struct ConsequenceTests {
     @Test func aBrokenRuleWipesTheDeviceOnceAndItsNoticeEndsWithIt() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
-            try deployment.startAgent(["--application-version", "1.0"])
+            try deployment.startAgent(environment: ["WS1_APPLICATION_VERSION": "1.0"])
             try await deployment.waitUntilAgentAnswers()
             let id = try await deployment.deviceID()
             func wipes() async throws -> [Command] {

@@ -150,9 +150,11 @@ struct RouteSample: Sendable {
 
         // Assignments.
         "GET /api/v1/assignments/{organization}": RouteSample { scene in
-            _ = try await scene.harness.metadata.putAssignments(
-                AssignmentList(applications: [.init(application: RouteScene.marker)]), organization: "default",
-                expected: nil, by: .commandLine)
+            if try await scene.harness.metadata.assignments(organization: "default") == nil {
+                _ = try await scene.harness.metadata.putAssignments(
+                    AssignmentList(applications: [.init(application: RouteScene.marker)]), organization: "default",
+                    expected: nil, by: .commandLine)
+            }
             return RouteRequest(.get, "/api/v1/assignments/default")
         },
         "PUT /api/v1/assignments/{organization}": RouteSample { _ in

@@ -284,7 +284,8 @@ extension DeviceSettings {
         let detectors =
             profile.detectorsGiven ? Set(profile.detectors.compactMap(BuiltInDetector.init(rawValue:))) : nil
         detection.detectors = detectors ?? local.builtInDetectors
-        sources["detectors"] = detectors == nil ? .local : .profile
+        let isDefault = local.builtInDetectors == Set(BuiltInDetector.allCases)
+        sources["detectors"] = detectors != nil ? .profile : isDefault ? .compiled : .local
         if !profile.systemPaths.isEmpty { detection.systemPaths = profile.systemPaths }
         detection.kernelModules = Set(profile.kernelModules)
         detection.unsignedKernelModules = Set(profile.unsignedKernelModules)
