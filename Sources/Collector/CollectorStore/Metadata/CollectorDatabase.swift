@@ -14,8 +14,8 @@ import WireModel
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What
 /// is not: ids, organizations, tokens, credentials and the key that proves them, certificates, deleted devices,
 /// decisions on do-not-disturb, profiles, assigned applications, commands, incidents, uploads and their chunks,
-/// notices, the audit trail, the list of record files, and the baseline: marks and counts of removed record files, never
-/// cleared.
+/// notices, the audit trail, the list of record files, and the baseline: marks and counts of removed record files,
+/// never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
     static let version: Int32 = 11
