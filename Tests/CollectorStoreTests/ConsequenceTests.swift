@@ -43,7 +43,7 @@ import WireModel
         var finding = WireFinding()
         (finding.detector, finding.verdict) = ("tracer-attached", verdict)
         var beacon = WireBeacon()
-        beacon.profileRevision = 1
+        beacon.profileRevision = 2
         beacon.compromised = verdict
         beacon.findings = [finding]
         return beacon
@@ -100,6 +100,19 @@ import WireModel
         try await tell(device, beacon(.no))
         try await tell(device, beacon(.yes))
         #expect(try await wipes(device).count == 2, "another incident")
+    }
+
+    @Test func whatWasFoundByAFormerRevisionWipesNothing() async throws {
+        try await profile { $0.detection.consequence = "report" }
+        let device = try await enroll().deviceID
+        var found = beacon(.yes)
+        try await tell(device, found)
+        try await wipesWhatIsCompromised()
+        try await tell(device, found)
+        #expect(try await wipes(device).isEmpty, "detection may have been relaxed with the same edit")
+        found.profileRevision = 3
+        try await tell(device, found)
+        #expect(try await wipes(device).count == 1)
     }
 
     @Test func twoBeaconsAtOnceIssueOneWipe() async throws {

@@ -30,6 +30,12 @@ import WireModel
         #expect(bad == VerdictIncident(signs: ["a"], wipe: .withheld))
     }
 
+    @Test func aSignIsOneLine() {
+        let incident = VerdictIncident.next(nil, reading(bad: ["a\nb"]))
+        #expect(incident?.signs == ["a b"])
+        #expect(VerdictIncident.next(incident, reading(unclear: ["a\nb"])) == incident, "nobody could look")
+    }
+
     @Test func signsAreBounded() {
         let many = Set((0..<1000).map { "\($0)" + String(repeating: "x", count: 1000) })
         let incident = VerdictIncident.next(nil, reading(bad: many))

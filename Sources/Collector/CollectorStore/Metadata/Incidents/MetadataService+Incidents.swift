@@ -173,13 +173,13 @@ extension VerdictIncident {
             kind == .compromised
             ? "Detectors on the device found signs of compromise: \(names). "
             : "The device breaks compliance rules of its profile: \(names). "
-        let evidence = "`GET /api/v1/devices/{device}` shows the evidence under `verdicts`. "
+        let evidence = "`GET /api/v1/devices/{device}` shows the evidence under `verdicts`."
         return switch wipe {
         case .none: what + evidence
         case .issued(let command):
-            what + evidence + "A wipe was issued: command \(CommandID(command)?.description ?? "")."
+            what + evidence + " A wipe was issued: command \(CommandID(command)?.description ?? "")."
         case .withheld where isWipeAsked:
-            what + evidence + "The profile asks for a wipe, but none is issued by itself: this collector was restored "
+            what + evidence + " The profile asks for a wipe, but none is issued by itself: this collector was restored "
                 + "from a backup, or the device was revoked meanwhile, so an earlier wipe may have been carried out. "
                 + "Issue it yourself if it is needed."
         case .withheld: what + evidence

@@ -37,7 +37,11 @@ struct VerdictIncident: Equatable {
     var wipe = Wipe.none
 
     static let maximumSigns = 64
-    private static let signBytes = 64
+
+    /// A name as it is kept: short, and in one line.
+    static func sign(_ name: String) -> String {
+        String(name.map { $0.isNewline ? " " : $0 }).cut(toBytes: 64)
+    }
 
     /// The incident after a further reading; `nil` for none.
     static func next(_ open: VerdictIncident?, _ reading: VerdictReading) -> VerdictIncident? {
@@ -46,7 +50,7 @@ struct VerdictIncident: Equatable {
             return open.signs.isEmpty || !reading.unclear.isDisjoint(with: open.signs) ? open : nil
         }
         var incident = open ?? VerdictIncident(signs: [])
-        let signs = Set(incident.signs).union(reading.bad.map { $0.cut(toBytes: signBytes) })
+        let signs = Set(incident.signs).union(reading.bad)
         incident.signs = Array(signs.sorted().prefix(maximumSigns))
         return incident
     }
@@ -57,9 +61,16 @@ struct VerdictReading: Equatable {
     var isBad: Bool
     var isGood: Bool
     /// Names of the signs or rules that are bad.
-    var bad: Set<String>
+    let bad: Set<String>
     /// Names of those that could not be judged.
-    var unclear: Set<String>
+    let unclear: Set<String>
+
+    init(isBad: Bool, isGood: Bool, bad: Set<String>, unclear: Set<String>) {
+        self.isBad = isBad
+        self.isGood = isGood
+        self.bad = Set(bad.map(VerdictIncident.sign))
+        self.unclear = Set(unclear.map(VerdictIncident.sign))
+    }
 }
 
 extension DeviceVerdicts {
@@ -83,11 +94,14 @@ extension DeviceVerdicts {
         }
     }
 
-    /// Whether a profile asks for a wipe because of what is bad. A rule counts only as the profile has it now: the
-    /// device may have judged another version or operator under the same id.
+    /// Whether a profile asks for a wipe because of what is bad. What the device judged by a former revision of the
+    /// profile wipes nothing: detection may have been relaxed since, and a rule counts only as the profile has it now.
+    /// The device tells its verdict again as soon as it has the new revision.
     func isWipeAsked(by profile: WireProfile, for kind: VerdictIncident.Kind) -> Bool {
         switch kind {
-        case .compromised: return VerdictConsequence(profile: profile.detection.consequence) == .wipe
+        case .compromised:
+            return beacon.profileRevision == profile.revision
+                && VerdictConsequence(profile: profile.detection.consequence) == .wipe
         case .nonCompliant:
             return beacon.rules.contains { result in
                 result.state == .nonCompliant
