@@ -16,6 +16,15 @@ import WireModel
     private let first = Data(repeating: 1, count: 16)
     private let second = Data(repeating: 2, count: 16)
 
+    /// In another order the file would have another digest, and count as damaged.
+    @Test func sentCrashesAreKeptInOrder() {
+        var ledger = LogRequestLedger()
+        for ordinal in [15, 11, 13] as [UInt64] { ledger.crashSent(ordinal, present: [11, 13, 15]) }
+        #expect(ledger.sentCrashes == [11, 13, 15])
+        ledger.crashSent(20, present: [15, 20])
+        #expect(ledger.sentCrashes == [15, 20])
+    }
+
     @Test func aSnapshotIsPlannedAtOnceAndUploadedUntilItEnds() {
         var ledger = LogRequestLedger()
         ledger.began(first, WireRequestLogs(), queueTime: 5, wallTime: 1000)

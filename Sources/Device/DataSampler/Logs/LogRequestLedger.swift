@@ -23,8 +23,9 @@ struct LogRequestLedger: KeptState, Equatable {
     static let fileName = "log-requests.json"
 
     private(set) var entries: [Entry] = []
-    /// Ordinals of stored crashes whose uploads were begun.
-    private(set) var sentCrashes: Set<UInt64> = []
+    /// Ordinals of stored crashes whose uploads were begun, in order. A set would have another order, and the file
+    /// another digest, in each process.
+    private(set) var sentCrashes: [UInt64] = []
 
     subscript(command: Data) -> Entry? { entries.first { $0.command == command } }
 
@@ -58,8 +59,7 @@ struct LogRequestLedger: KeptState, Equatable {
     /// The upload of a crash was begun.
     /// - Parameter present: the stored crashes. Others are forgotten.
     mutating func crashSent(_ ordinal: UInt64, present: Set<UInt64>) {
-        sentCrashes.insert(ordinal)
-        sentCrashes.formIntersection(present)
+        sentCrashes = Set(sentCrashes).union([ordinal]).intersection(present).sorted()
     }
 
     mutating func ended(_ command: Data) { entries.removeAll { $0.command == command } }

@@ -159,7 +159,7 @@ actor LogRequests {
 
     /// Uploads stored crashes that are not being uploaded. The next round retries what fails.
     private func sendCrashes() async throws(DataSamplerError) {
-        for crash in try await planner.crashes(besides: ledger.sentCrashes) {
+        for crash in try await planner.crashes(besides: Set(ledger.sentCrashes)) {
             // The same crash gives the same upload, also if the program ends between the two steps.
             let seed = crash.logs.logEpoch + withUnsafeBytes(of: crash.ordinal.bigEndian) { Data($0) }
             guard let id = UploadID(Data(SHA256.hash(data: seed).prefix(16))) else { continue }
