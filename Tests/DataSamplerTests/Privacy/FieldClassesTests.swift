@@ -18,7 +18,8 @@ import WireModel
         "ControlStatus", "ControlBalance", "ControlQueue", "ControlUnenroll", "ControlUnenrollWithWipe", "ControlWipe",
         "ControlReload",
         "ControlConsent",
-        "ControlPushToken", "ControlDoNotDisturb", "ControlUnlock", "ControlProfile", "ControlLog", "ControlLogLine",
+        "ControlPushToken", "ControlDoNotDisturb", "ControlUnlock", "ControlUser", "ControlProfile", "ControlLog",
+        "ControlLogLine",
         "ControlSendLogs", "ControlLogUploads", "ControlAnswer", "ControlFetchDoNotDisturb", "DoNotDisturb",
         "AssignmentsAnswer", "ControlRefresh",
     ]

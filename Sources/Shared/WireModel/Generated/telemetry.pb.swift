@@ -4716,6 +4716,14 @@ package nonisolated struct WireControlRequest: Sendable {
     set {action = .refresh(newValue)}
   }
 
+  package var user: WireControlUser {
+    get {
+      if case .user(let v)? = action {return v}
+      return WireControlUser()
+    }
+    set {action = .user(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -4739,6 +4747,7 @@ package nonisolated struct WireControlRequest: Sendable {
     case resetCredentials(WireControlResetCredentials)
     case fetchDoNotDisturb(WireControlFetchDoNotDisturb)
     case refresh(WireControlRefresh)
+    case user(WireControlUser)
 
   }
 
@@ -5015,6 +5024,48 @@ package nonisolated struct WireControlUnlock: Sendable {
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+}
+
+/// who uses the device; nobody without a field
+package nonisolated struct WireControlUser: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var email: String {
+    get {_email ?? String()}
+    set {_email = newValue}
+  }
+  /// Returns true if `email` has been explicitly set.
+  package var hasEmail: Bool {self._email != nil}
+  /// Clears the value of `email`. Subsequent reads from it will return its default value.
+  package mutating func clearEmail() {self._email = nil}
+
+  package var fullName: String {
+    get {_fullName ?? String()}
+    set {_fullName = newValue}
+  }
+  /// Returns true if `fullName` has been explicitly set.
+  package var hasFullName: Bool {self._fullName != nil}
+  /// Clears the value of `fullName`. Subsequent reads from it will return its default value.
+  package mutating func clearFullName() {self._fullName = nil}
+
+  package var displayName: String {
+    get {_displayName ?? String()}
+    set {_displayName = newValue}
+  }
+  /// Returns true if `displayName` has been explicitly set.
+  package var hasDisplayName: Bool {self._displayName != nil}
+  /// Clears the value of `displayName`. Subsequent reads from it will return its default value.
+  package mutating func clearDisplayName() {self._displayName = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _email: String? = nil
+  fileprivate var _fullName: String? = nil
+  fileprivate var _displayName: String? = nil
 }
 
 package nonisolated struct WireControlProfile: Sendable {
@@ -10558,7 +10609,7 @@ nonisolated extension WireCompleteUpload: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{3}fetch_do_not_disturb\0\u{1}refresh\0\u{4}\u{2}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{3}fetch_do_not_disturb\0\u{1}refresh\0\u{4}\u{2}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0\u{1}user\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10826,6 +10877,19 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
           self.action = .resetCredentials(v)
         }
       }()
+      case 23: try {
+        var v: WireControlUser?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .user(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .user(v)
+        }
+      }()
       default: break
       }
     }
@@ -10916,6 +10980,10 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
     case .resetCredentials?: try {
       guard case .resetCredentials(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
+    }()
+    case .user?: try {
+      guard case .user(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
     }()
     case nil: break
     }
@@ -11353,6 +11421,50 @@ nonisolated extension WireControlUnlock: SwiftProtobuf.Message, SwiftProtobuf._M
   }
 
   package static func ==(lhs: WireControlUnlock, rhs: WireControlUnlock) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlUser: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlUser"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}email\0\u{3}full_name\0\u{3}display_name\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self._email) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self._fullName) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self._displayName) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._email {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._fullName {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._displayName {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlUser, rhs: WireControlUser) -> Bool {
+    if lhs._email != rhs._email {return false}
+    if lhs._fullName != rhs._fullName {return false}
+    if lhs._displayName != rhs._displayName {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
