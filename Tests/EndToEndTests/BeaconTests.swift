@@ -9,6 +9,7 @@ struct BeaconTests {
             struct PushToken: Decodable { var token: String? }
             var enrollment: String?
             var pushToken: PushToken?
+            var userDisplayName: String?
         }
         struct Verdicts: Decodable { var reportedAt: String }
         var beacon: Beacon?
@@ -52,6 +53,15 @@ struct BeaconTests {
             let token = try await run("push-token", "one", "--wait", "--timeout", "60")
             #expect(token.succeeded, "\(token)")
             #expect(try await Self.device(deployment).beacon?.pushToken?.token == "one")
+            let user = try await run("user", "--display-name", "Ada")
+            #expect(user.succeeded, "\(user)")
+            try await deployment.until("the collector knows the user", while: deployment.agent) {
+                try await Self.device(deployment).beacon?.userDisplayName == "Ada"
+            }
+            let unsaid = try await run("user")
+            #expect(unsaid.ending == .exited(64) && unsaid.errors.contains("--clear"), "\(unsaid)")
+            let unlocked = try await run("unlock")
+            #expect(unlocked.succeeded && unlocked.output.contains("beacon"), "\(unlocked)")
             let refused = try await run("beacon", "--wait", "--timeout", "0")
             #expect(refused.ending == .exited(64) && refused.errors.contains("--timeout"), "\(refused)")
 

@@ -21,6 +21,46 @@ struct UnlockCommand: AsyncParsableCommand {
     }
 }
 
+struct UserCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "user", abstract: "Tells the agent who uses the device; a beacon reports it at once.",
+        discussion: """
+            Needs a running agent, which keeps it in memory until it ends. It counts instead of the user of the session that logind tells. The \
+            privacy class user decides what is sent.
+            """)
+
+    @Option(help: "The user's email address.")
+    var email: String?
+
+    @Option(help: "The user's full name.")
+    var fullName: String?
+
+    @Option(help: "The name shown for the user.")
+    var displayName: String?
+
+    @Flag(help: "Nobody uses the device.")
+    var clear = false
+
+    @OptionGroup var options: DirectoryOptions
+
+    func validate() throws {
+        let isGiven = [email, fullName, displayName].contains { $0 != nil }
+        guard isGiven != clear else {
+            throw ValidationError("give --email, --full-name or --display-name, or --clear for nobody")
+        }
+    }
+
+    func run() async throws {
+        var request = WireControlRequest()
+        request.user = WireControlUser()
+        if let email { request.user.email = email }
+        if let fullName { request.user.fullName = fullName }
+        if let displayName { request.user.displayName = displayName }
+        _ = try await DeviceAccess(options).ask(request)
+        try Output.line(clear ? "nobody uses the device" : "the user is set")
+    }
+}
+
 struct RefreshCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "refresh",

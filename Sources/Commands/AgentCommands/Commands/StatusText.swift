@@ -10,6 +10,8 @@ struct StatusText {
         let status = agent.sampler
         var lines: [String] = []
         func line(_ title: String, _ words: String) {
+            // A name from a profile or of a process must not look like a line of its own.
+            let words = words.split(whereSeparator: \.isNewline).joined(separator: "\\n")
             lines.append(title + String(repeating: " ", count: max(1, 13 - title.count)) + words)
         }
         func moment(_ time: Int64?) -> String {

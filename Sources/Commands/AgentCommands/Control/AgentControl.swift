@@ -26,6 +26,7 @@ struct AgentControl: Sendable {
                 guard control.waitSeconds > 0 else { return .numbered(try await sampler.sendBeaconNumbered()) }
                 return .delivered(
                     try await sampler.sendBeaconNumbered(deliveredWithin: .seconds(control.waitSeconds)))
+            case .user(let control): try await sampler.setUser(DeviceUser(control))
             case .unlock: return .numbered(try await sampler.unlockedNumbered())
             case .status:
                 return try .json(AgentStatus(sampler: try await sampler.status(), noticeHook: hook?.status))
@@ -117,6 +118,16 @@ struct AgentControl: Sendable {
 
     private static let unknown = WireControlAnswer.failure(
         code: "unknown-request", message: "this agent does not know the request: update the agent", exitCode: 1)
+}
+
+extension DeviceUser {
+    /// `nil` if no field is given.
+    init?(_ control: WireControlUser) {
+        guard control.hasEmail || control.hasFullName || control.hasDisplayName else { return nil }
+        self.init(
+            email: control.hasEmail ? control.email : nil, fullName: control.hasFullName ? control.fullName : nil,
+            displayName: control.hasDisplayName ? control.displayName : nil)
+    }
 }
 
 /// What the collector says of this device.
