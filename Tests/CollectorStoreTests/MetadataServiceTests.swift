@@ -196,6 +196,26 @@ import WireModel
         #expect(try await metadata.device(device.deviceID, organization: "other") == nil)
     }
 
+    @Test func aProfileMakesADeviceATestDeviceAndBack() async throws {
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
+        var testRequest = request()
+        testRequest.test = true
+        let enrolledAsTest = try await metadata.enroll(token: first.enrollmentToken, request: testRequest)
+        func isTest(_ id: DeviceID) async throws -> Bool? {
+            try await metadata.device(id, organization: nil)?.test
+        }
+        for (told, expected) in [(false, false), (true, true), (nil, true), (false, false)] as [(Bool?, Bool)] {
+            clock.advance(seconds: 1)
+            for id in [device.deviceID, enrolledAsTest.deviceID] {
+                metadata.seen(id, DeviceObservation(at: clock.now(), beacon: WireBeacon(), test: told))
+            }
+            #expect(try await isTest(device.deviceID) == expected)
+            #expect(try await isTest(enrolledAsTest.deviceID) == true, "whatever its profile says")
+        }
+        let listed = try await metadata.devices(DeviceQuery(), after: nil, limit: 10).devices
+        #expect(listed.map(\.id) == [device.deviceID])
+    }
+
     /// Written after each word, or all words at once.
     @Test(arguments: [false, true]) func aPushTokenStaysUntilItIsClearedOrReplaced(atOnce: Bool) async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())

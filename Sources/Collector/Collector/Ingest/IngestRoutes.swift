@@ -55,6 +55,7 @@ struct IngestRoutes: Sendable {
                     at: context.now, beacon: newest.beacon, made: newest.beaconMade, identity: newest.identity,
                     expectedBeaconSeconds: Self.schedule(request, newest.beacon),
                     profileRevision: request.profileRevision > 0 ? request.profileRevision : nil,
+                    test: newest.isBeaconTest,
                     newestRecordTime: newest.newestRecordTime))
             if !newest.commandResults.isEmpty {
                 metadata.noteResults(newest.commandResults, of: device.id, at: context.now)

@@ -7,6 +7,7 @@ struct NewestState {
     /// Of several the one that the device made last: it may have sent an earlier one again behind it.
     private(set) var beacon: WireBeacon?
     private(set) var beaconMade: RecordStamp?
+    private(set) var isBeaconTest: Bool?
     private(set) var identity: WireSystemIdentity?
     /// In the order of their numbers. Limited to the newest, as many as a device can have commands.
     private(set) var commandResults: [WireCommandResult] = []
@@ -81,7 +82,7 @@ struct NewestState {
                 beaconMade?.isEarlier(than: header.stamp) ?? true,
                 let beacon = try? WireBeacon.decodeBody(header.body(of: record))
             else { continue }
-            (self.beacon, beaconMade) = (beacon, header.stamp)
+            (self.beacon, beaconMade, isBeaconTest) = (beacon, header.stamp, header.test)
         }
     }
 }
@@ -100,7 +101,8 @@ extension DeviceObservation {
         case .beacon:
             let beacon = try? WireBeacon.decodeBody(header.body(of: record.bytes))
             self.init(
-                at: record.receivedAt, beacon: beacon, made: header.stamp, expectedBeaconSeconds: beacon?.schedule)
+                at: record.receivedAt, beacon: beacon, made: header.stamp, expectedBeaconSeconds: beacon?.schedule,
+                test: header.test)
         case .sampleSystem:
             self.init(at: record.receivedAt, identity: NewestState.identity(ofSample: header.body(of: record.bytes)))
         default: self.init(at: record.receivedAt)

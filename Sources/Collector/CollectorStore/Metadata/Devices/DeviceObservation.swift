@@ -11,6 +11,8 @@ package struct DeviceObservation: Equatable, Sendable {
     package var expectedBeaconSeconds: UInt32?
     /// The profile revision that it applies; `nil` if not reported.
     package var profileRevision: UInt64?
+    /// Whether its newest beacon is test data; `nil` if not reported.
+    package var test: Bool?
     /// Time of its newest record by its own clock; `nil` if unknown, or if it has others that it has not sent.
     package var newestRecordTime: Int64?
 
@@ -40,13 +42,14 @@ package struct DeviceObservation: Equatable, Sendable {
     package init(
         at: Int64, beacon: WireBeacon? = nil, made: RecordStamp? = nil, identity: WireSystemIdentity? = nil,
         expectedBeaconSeconds: UInt32? = nil,
-        profileRevision: UInt64? = nil, newestRecordTime: Int64? = nil
+        profileRevision: UInt64? = nil, test: Bool? = nil, newestRecordTime: Int64? = nil
     ) {
         self.at = at
         beaconAt = at
         self.identity = identity
         self.expectedBeaconSeconds = expectedBeaconSeconds
         self.profileRevision = profileRevision
+        self.test = test
         self.newestRecordTime = newestRecordTime
         self.beacon = beacon
         guard let beacon else { return }
@@ -68,6 +71,7 @@ package struct DeviceObservation: Equatable, Sendable {
         identity = later.identity ?? identity
         expectedBeaconSeconds = later.expectedBeaconSeconds ?? expectedBeaconSeconds
         profileRevision = later.profileRevision ?? profileRevision
+        test = later.test ?? test
         if let told = later.verdicts, told.replaces(verdicts) { verdicts = told }
         if later.pushToken.isSaid { pushToken = later.pushToken }
     }

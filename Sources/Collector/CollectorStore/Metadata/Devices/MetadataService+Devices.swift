@@ -237,6 +237,10 @@ extension MetadataService {
             sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) },
             verdicts?.beacon.encoded, verdicts?.at, verdicts?.made.wallTime, verdicts?.made.bootID?.data,
             verdicts.map { Int64(clamping: $0.made.timeSinceBoot) })
+        // 1 stays: the device enrolled as a test device. 2: its profile makes its data test data.
+        guard let test = sight.test else { return }
+        try connection.run(
+            "UPDATE device SET test = ?2 WHERE id = ?1 AND test NOT IN (1, ?2)", device.data, test ? 2 : 0)
     }
 
     /// The latest written time at which a device was seen; `nil` if none was.
