@@ -44,9 +44,10 @@ struct SDKBench {
         engine.delegate = delegate
         guard let directory else { return }
         var configuration = DataSamplerConfiguration(
-            sampleModules: [], defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off,
+            sampleModules: .analytics, defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off,
             directory: directory, collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
         configuration.applicationIdentifier = "com.example.kiosk"
+        configuration.moduleIntervals["analytics"] = .init(sampleInterval: 86_400)
         configuration.eventHold = 0
         configuration.lossWindow = 0
         engine.configuration = configuration

@@ -45,6 +45,7 @@ import Testing
             { $0.beaconInterval = 59 }, { $0.beaconInterval = .infinity }, { $0.directory = "" },
             { $0.collectorURL = "localhost" },
             { $0.collectorURL = "" }, { $0.proxyURL = "https://proxy" }, { $0.sampleModules = .callLog },
+            { $0.disabledModules = ["callLog"] },
             { $0.sampleModules = [.system, .callLog] }, { $0.sampleModules = DataSamplerModules(rawValue: 1 << 31) },
             { $0.moduleIntervals = ["systm": .init(sampleInterval: 5)] }, { $0.disabledModules = ["systm"] },
             { $0.privacy = ["adress": .drop] }, { $0.privacy = ["technical": .drop] }, { $0.offlineTimeAllowed = 0 },

@@ -15,9 +15,12 @@ import WireModel
 
     private func configuration(_ directory: String, token: String? = "enrollment-token") -> DataSamplerConfiguration {
         var configuration = DataSamplerConfiguration(
-            sampleModules: .system, defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off,
+            sampleModules: [.system, .analytics], defaultSampleInterval: 1, defaultTransmitInterval: 1,
+            traceLevel: .off,
             directory: directory,
             collectorURL: "https://collector.test", enrollmentToken: token)
+        // Events need the module. Its own samples would only be in the way.
+        configuration.moduleIntervals["analytics"] = .init(sampleInterval: 86_400)
         configuration.applicationIdentifier = "com.example.app"
         configuration.applicationVersion = "2.1"
         configuration.eventHold = 0
@@ -71,7 +74,9 @@ import WireModel
 
         let events = try await stored(collector, .event)
         let bodies = try events.map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
-        #expect(bodies.map(\.name).filter { $0 != "enrollment" } == ["launch", "door.opened", "ratio", "kept"])
+        #expect(
+            bodies.map(\.name).filter { !SamplerBench.usageEvents.contains($0) } == ["door.opened", "ratio", "kept"])
+        #expect(bodies.map(\.name).count { $0 == "launch" } == 1)
         let opened = try #require(bodies.first { $0.name == "door.opened" })
         #expect(opened.value.integer == 7)
         #expect(opened.attributes["side"]?.text == "left")
@@ -92,7 +97,7 @@ import WireModel
 
         let samples = try await stored(collector, .sample)
         #expect(!samples.isEmpty)
-        #expect(samples.allSatisfy { $0.header.module == "system" })
+        #expect(Set(samples.map(\.header.module)).isSubset(of: ["system", "analytics"]))
         #expect(collector.enrollments == 1)
 
         let offline = try await OfflineSampler.open(configuration(directory.path), logger: Logger(label: "test"))
@@ -290,6 +295,33 @@ import WireModel
         await sampler.stop()
     }
 
+    @Test func `Events need the module analytics, and the error says so`() async throws {
+        let directory = try TemporaryDirectory()
+        var profile = WireProfile.analyticsOn
+        profile.sampling.modules = ["system"]
+        profile.sampling.modulesGiven = true
+        let collector = LoopbackCollector(store: store, profile: profile)
+        let sampler = try sampler(directory.path, collector)
+        try await sampler.start()
+        // Before the first profile it may still name the module.
+        try? await sampler.recordEvent(eventName: "early", eventValue: .integer(1))
+        _ = try await sampler.firstProfile(within: .seconds(300))
+        let missing = await #expect(throws: DataSamplerError.self) {
+            try await sampler.recordEvent(eventName: "late", eventValue: .integer(1))
+        }
+        #expect(missing?.code == .moduleDisabled && missing?.message.contains("module analytics") == true)
+        let findings = try await sampler.status().profile.findings
+        #expect(findings?.contains { $0.contains("sample module analytics") } == true)
+        profile.revision += 1
+        profile.sampling.modules = ["system", "analytics"]
+        collector.setProfile(profile)
+        try await sampler.reloadProfile()
+        try await sampler.recordEvent(eventName: "with the module", eventValue: .integer(1))
+        await sampler.stop()
+        let names = try await stored(collector, .event).map { try WireEvent.decode($0.header.body(of: $0.bytes)).name }
+        #expect(names.contains("with the module") && !names.contains("early") && !names.contains("late"))
+    }
+
     @Test func `Status says whether it is enrolled, what holds, and what a module yields`() async throws {
         let directory = try TemporaryDirectory()
         let collector = LoopbackCollector(store: store)
@@ -305,7 +337,7 @@ import WireModel
         #expect(status.running)
         #expect(!status.enrollment.enrolled)
         #expect(status.enrollment.reason?.isEmpty == false)
-        #expect(status.modules.map(\.name) == ["system"])
+        #expect(status.modules.map(\.name) == ["system", "analytics"])
         #expect(status.streams.map(\.name) == ["status", "event", "sample"])
         let event = try #require(status.streams.first { $0.name == "event" })
         #expect(event.waiting == 2 && event.due == 0, "the launch and the event")
@@ -339,7 +371,7 @@ import WireModel
             if isEnabled { try await sampler.recordEvent(eventName: "e", eventValue: .integer(1)) }
             await sampler.stop()
             let events = try await stored(collector, .event).map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
-            let names = events.map(\.name).filter { !["launch", "enrollment"].contains($0) }
+            let names = events.map(\.name).filter { !SamplerBench.usageEvents.contains($0) }
             #expect(names == (isEnabled ? ["early", "e"] : []))
             let core = try await SamplerCore.open(
                 SamplerBench.configuration(directory.path), environment: SamplerBench.environment(collector),
@@ -424,7 +456,7 @@ import WireModel
         try await sampler.wipe(reason: "test")
         let after = try await sampler.status()
         #expect(after.epoch != before && after.wipePending == nil)
-        #expect(after.streams.first { $0.name == "event" }?.waiting == 0)
+        #expect(after.streams.first { $0.name == "event" }?.waiting ?? 9 <= 1, "at most the event of the wipe itself")
         try await sampler.recordEvent(eventName: "later", eventValue: .integer(1), durability: .durable)
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/\(WipeNote.fileName)"))
         await sampler.stop()

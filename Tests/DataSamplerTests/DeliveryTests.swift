@@ -1,3 +1,4 @@
+import CollectorStore
 import Foundation
 import LogStore
 import Logging
@@ -58,6 +59,28 @@ import WireModel
         #expect(bytes > 0)
         #expect(try await sampler.logUploads().allSatisfy { $0.phase == .done })
         await sampler.stop()
+    }
+
+    @Test func `What the library was asked to do is told as usage events`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try await started(directory.path)
+        // It erases what was recorded before, so it comes first.
+        try await sampler.wipe(reason: "a test")
+        try await sampler.reloadProfile()
+        try await sampler.sendBeacon()
+        try sampler.logs().log(.error, "the door is stuck")
+        try await sampler.sendLogs(deliveredWithin: .seconds(300))
+        bench.collector.setFaults { _, _ in .requestLost }
+        _ = try? await sampler.reloadProfile()
+        bench.collector.setFaults { _, _ in nil }
+        await sampler.stop()
+        let actions = try await bench.stored(.event).map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
+            .filter { $0.type == .sdkAction }
+        #expect(
+            Set(actions.map { "\($0.name) \($0.succeeded)" }) == [
+                "wipe true", "profile.reload true", "beacon.force true", "logs.send true", "profile.reload false",
+            ])
+        #expect(actions.filter { $0.name == "beacon.force" }.allSatisfy { $0.hasDurationMicroseconds })
     }
 
     @Test func `A device without an enrollment token is not enrolled`() async throws {

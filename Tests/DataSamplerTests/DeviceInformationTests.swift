@@ -34,6 +34,19 @@ import WireModel
         #expect(told.isSupported == .known(false), "the collector speaks another version of the wire")
     }
 
+    @Test func `A rule that cannot be judged leaves compliance unknown`() {
+        var beacon = WireBeacon()
+        beacon.applicationCompliance = .compliant
+        func told() -> DeviceInformation.Field<Bool> {
+            DeviceInformation(present: beacon, organization: nil, collector: "", collectorVersion: nil).isCompliant
+        }
+        #expect(told() == .known(true))
+        beacon.rules = [WireRuleResult()]
+        #expect(told() == .unknown)
+        beacon.deviceCompliance = .nonCompliant
+        #expect(told() == .known(false))
+    }
+
     @Test func `A requery asks the collector now and tells it the device's state`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path)

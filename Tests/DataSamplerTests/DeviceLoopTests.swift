@@ -109,7 +109,7 @@ import WireModel
     {
         let bench = SamplerBench(profile: Self.disturbable)
         let directory = try TemporaryDirectory()
-        let sampler = try bench.sampler(directory.path) { $0.sampleModules = .system }
+        let sampler = try bench.sampler(directory.path) { $0.sampleModules = [.system, .analytics] }
         try await sampler.start()
         try await sampler.reloadProfile()
         try await sampler.setDoNotDisturb(true)

@@ -57,14 +57,21 @@ import WireModel
         let leaving = plan(policy()) { $0.isLeaving = true }
         #expect(
             leaving.transmission.heldStreams == [.event: .paused, .sample: .paused]
-                && leaving.transmission.areLogsPaused)
+                && leaving.transmission.logHold == .paused)
         #expect(leaving.beaconInterval == nil && leaving.samples.intervals.isEmpty)
         #expect(
             leaving.logLevels.level(of: "") == nil && leaving.transmission.isLeaving
                 && !plan(policy()).transmission.isLeaving)
         let wiping = plan(policy()) { $0.isWiping = true }
-        #expect(wiping.transmission.heldStreams.isEmpty && wiping.transmission.areLogsPaused)
+        #expect(wiping.transmission.heldStreams.isEmpty && wiping.transmission.logHold == .paused)
         #expect(wiping.logLevels.level(of: "") == nil, "no line is written while the store is erased")
+    }
+
+    @Test func `Logs are not sent without logging or consent`() {
+        #expect(plan(policy()).transmission.logHold == nil)
+        #expect(plan(policy { $0.loggingEnabled = false }).transmission.logHold == .logging)
+        #expect(plan(policy(), isConsentDenied: true).transmission.logHold == .consent)
+        #expect(plan(policy()) { $0.isUnenrolled = true }.transmission.logHold == .paused)
     }
 
     @Test func `When the enrollment ends, the profile's settings end too`() {

@@ -21,7 +21,7 @@ import WireModel
         var configuration = DataSamplerConfiguration(
             directory: directory, collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
         configuration.eventHold = hold
-        configuration.sampleModules = []
+        configuration.sampleModules = .analytics
         configuration.traceLevel = .off
         configuration.lossWindow = 0
         var environment = SamplerEnvironment()
@@ -46,7 +46,7 @@ import WireModel
         return try records.sorted { $0.header.number < $1.header.number }.map {
             try WireEvent.decode($0.header.body(of: $0.bytes)).name
         }
-        .filter { !["launch", "enrollment"].contains($0) }
+        .filter { !SamplerBench.usageEvents.contains($0) }
     }
 
     @Test func `An event goes with the first start after its two hours, and with none before`() async throws {

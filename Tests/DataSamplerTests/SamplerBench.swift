@@ -14,11 +14,16 @@ struct SamplerBench {
 
     init(profile: WireProfile? = .analyticsOn) { collector = LoopbackCollector(store: store, profile: profile) }
 
+    /// Names of the usage events that the library records by itself.
+    static let usageEvents: Set = ["launch", "enrollment", "profile.reload", "beacon.force", "logs.send", "wipe"]
+
     static func configuration(_ directory: String) -> DataSamplerConfiguration {
         var configuration = DataSamplerConfiguration(
-            sampleModules: [], defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off,
+            sampleModules: .analytics, defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off,
             directory: directory,
             collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
+        // Events need the module. Its own samples would only be in the way.
+        configuration.moduleIntervals["analytics"] = .init(sampleInterval: 86_400)
         configuration.eventHold = 0
         configuration.lossWindow = 0
         return configuration

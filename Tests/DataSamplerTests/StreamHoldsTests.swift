@@ -21,10 +21,10 @@ import WireModel
         Row(profile: true, event: .firstProfile),
         Row(consent: true, event: .consent, sample: .consent),
         Row(consent: true, profile: true, event: .consent, sample: .consent),
-        Row(quiet: true, event: .paused, sample: .paused),
-        Row(quiet: true, profile: true, event: .paused, sample: .paused),
-        Row(quiet: true, consent: true, event: .paused, sample: .paused),
-        Row(quiet: true, consent: true, profile: true, event: .paused, sample: .paused),
+        Row(quiet: true, event: .doNotDisturb, sample: .doNotDisturb),
+        Row(quiet: true, profile: true, event: .doNotDisturb, sample: .doNotDisturb),
+        Row(quiet: true, consent: true, event: .doNotDisturb, sample: .doNotDisturb),
+        Row(quiet: true, consent: true, profile: true, event: .doNotDisturb, sample: .doNotDisturb),
         Row(paused: true, status: .paused, event: .paused, sample: .paused),
         Row(paused: true, profile: true, status: .paused, event: .paused, sample: .paused),
         Row(paused: true, consent: true, status: .paused, event: .paused, sample: .paused),
@@ -40,7 +40,7 @@ import WireModel
         for row in Self.rows {
             var awaits: AwaitedDecisions = row.consent ? .consent : []
             if row.profile { awaits.insert(.firstProfile) }
-            let holds = StreamHolds(isPaused: row.paused, isQuiet: row.quiet, awaits: awaits)
+            let holds = StreamHolds(isPaused: row.paused, quiet: row.quiet ? .doNotDisturb : nil, awaits: awaits)
             seen.insert("\(holds)")
             #expect(holds.reason(.status) == row.status, "\(holds)")
             #expect(holds.reason(.event) == row.event, "\(holds)")
@@ -68,7 +68,7 @@ import WireModel
             Issue.record("more than a mebibyte was taken")
             return
         }
-        large.isAnalyticsEnabled = false
+        large.eventRefusal = .analytics
         guard case .refuse(.analyticsDisabled, _, _) = large.decide(.event) else {
             Issue.record("what is switched off here waits for nobody")
             return

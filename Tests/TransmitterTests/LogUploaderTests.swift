@@ -202,15 +202,15 @@ import WireModel
         }
     }
 
-    @Test func logsArePausedWithTheirReason() async throws {
+    @Test func logsAreHeldWithTheirReason() async throws {
         var settings = TransmitterSettings(eventHold: .zero)
-        settings.areLogsPaused = true
+        settings.logHold = .logging
         try await bench.run(settings: settings) { _, transmitter in
             let uploader = uploader(transmitter)
             try await add(Self.upload(1), to: uploader)
             #expect(await uploader.round() == LogUploader.gateLook)
             #expect(bench.collector.uploads.all.isEmpty)
-            #expect(await uploader.uploads.first?.detail == "paused")
+            #expect(await uploader.uploads.first?.detail == "logging is disabled")
         }
     }
 }

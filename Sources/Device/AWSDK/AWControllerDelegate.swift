@@ -116,7 +116,7 @@ public enum NetworkActivityStatus: Equatable, Sendable {
             case .network: .networkNotAllowed
             case .metered: .metered
             case .battery, .power: .power
-            case .paused, .consent, .firstProfile, .stalled: .paused
+            case .paused, .doNotDisturb, .consent, .logging, .firstProfile, .stalled: .paused
             }
     }
 }

@@ -74,7 +74,8 @@ extension DataSampler {
     /// - Throws: `collector` if it could not be asked, `profileRefused` if the received profile is not valid,
     ///   `notRunning`.
     @discardableResult public func reloadProfile() async throws(DataSamplerError) -> Bool {
-        switch await (try running()).parts.profiles.refresh() {
+        let running = try running()
+        switch await running.core.asked(.profileReloaded, didSucceed: \.isSuccess, running.parts.profiles.refresh) {
         case .applied: return true
         case .unchanged: return false
         case .refused(let why): throw DataSamplerError(.profileRefused, why)
@@ -373,8 +374,11 @@ extension DataSampler {
 
     /// - Returns: the beacon's number in the status stream.
     package func sendBeaconNumbered() async throws(DataSamplerError) -> UInt64 {
-        let parts = try running().parts
-        let number = try await parts.loop.sendBeacon(.demand)
+        let running = try running()
+        let parts = running.parts
+        let number = try await running.core.asked(.beaconForced) { () async throws(DataSamplerError) in
+            try await parts.loop.sendBeacon(.demand)
+        }
         // The caller asks now, perhaps because the reason for a hold is gone.
         parts.transmitter.tryNow()
         return number

@@ -4,8 +4,8 @@ extension DataSampler {
     /// Records an event (ws1: on `AnalyticsHandler.sharedInstance`).
     ///
     /// It is held for the configured time before it is sent; a restart does not release it early. Before the first
-    /// profile up to 1,000 events or 1 MiB wait for it: they are sent, or dropped and counted where it switches
-    /// analytics off.
+    /// profile up to 1,000 events or 1 MiB wait for it: they are sent, or dropped and counted where it lets
+    /// no event be recorded.
     ///
     /// - Parameters:
     ///   - event: the kind of event.
@@ -15,8 +15,8 @@ extension DataSampler {
     ///   - durability: `ordinary` returns at once, and a crash may take the event within the loss window; `durable`
     ///     returns once it is on synced disk.
     /// - Throws: `invalidEvent`; `profileNotChecked` where more would wait for the first profile, counted nowhere;
-    ///   `analyticsDisabled`, `telemetryDisabled`, `consentDenied`, `wipePending`, `unenrolled` and `queueFull`,
-    ///   counted as dropped; `notRunning`, `queue`.
+    ///   `analyticsDisabled`; `moduleDisabled` without the sample module analytics; `telemetryDisabled`,
+    ///   `consentDenied`, `wipePending`, `unenrolled` and `queueFull`, counted as dropped; `notRunning`, `queue`.
     public func recordEvent(
         _ event: AnalyticsEventType = .customEvent, eventName: String, eventValue: EventValue,
         attributes: [String: EventValue] = [:], durability: Durability = .ordinary
@@ -55,7 +55,8 @@ extension DataSampler {
     ///   - usage: what happened.
     ///   - attributes: up to 64, each name 1 to 128 bytes; name and attributes together up to 240 KiB.
     ///   - durability: as for the application's own events.
-    /// - Throws: `invalidEvent`, `analyticsDisabled`, `notRunning`, `queueFull` (counted as dropped), `queue`.
+    /// - Throws: `invalidEvent`, `analyticsDisabled`, `moduleDisabled`, `notRunning`, `queueFull` (counted as dropped),
+    ///   `queue`.
     public func recordUsage(
         _ usage: UsageEvent, attributes: [String: EventValue] = [:], durability: Durability = .ordinary
     ) async throws(DataSamplerError) {

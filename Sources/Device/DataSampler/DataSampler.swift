@@ -359,9 +359,9 @@ extension DataSampler {
         return try await running.core.status(await running.supervisor.report())
     }
 
-    /// Where every record is. Records in memory are written first.
+    /// Where every record is that is on disk. Those in memory, within the loss window, are not counted yet.
     ///
-    /// - Throws: `notRunning`, `queue`, `queueFull`.
+    /// - Throws: `notRunning`, `queue`.
     public func balance() async throws(DataSamplerError) -> DataSamplerBalance {
         try await (try running()).core.balance()
     }

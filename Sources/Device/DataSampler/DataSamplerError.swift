@@ -46,7 +46,8 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let unenrolled = Code(rawValue: "unenrolled")
         /// A custom module or one of its measurements is out of range.
         public static let invalidModule = Code(rawValue: "invalid-module")
-        /// The module is not sampled: the profile does not name it, or the configuration disables it.
+        /// The module is not sampled: the profile does not name it, or the configuration disables it. Events need the
+        /// module analytics.
         public static let moduleDisabled = Code(rawValue: "module-disabled")
         /// The received profile is not valid. The last good one stays.
         public static let profileRefused = Code(rawValue: "profile-refused")

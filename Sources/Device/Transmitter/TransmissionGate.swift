@@ -34,10 +34,13 @@ package enum TransmissionGate {
         case offline
         /// The proxy on the way to the collector fails. No rule says so: the last attempt found it.
         case proxy
-        /// Switched off by whoever runs the device: do-not-disturb, telemetry disabled.
+        /// Switched off by whoever runs the device: telemetry disabled, suspended.
         case paused
-        /// The person has not decided yet, or what a denial drops is not dropped yet.
+        case doNotDisturb
+        /// The person has not decided yet, or has denied consent.
         case consent
+        /// Logging is disabled. Of logs only.
+        case logging
         /// No profile was at hand yet, so that nobody knows whether events may be recorded.
         case firstProfile
         /// The network is none of those allowed.
@@ -58,7 +61,9 @@ package enum TransmissionGate {
             case .offline: "offline: no way out of this machine"
             case .proxy: "the proxy on the way to the collector fails"
             case .paused: "paused"
-            case .consent: "consent is not decided"
+            case .doNotDisturb: "do-not-disturb is on"
+            case .consent: "consent is not given"
+            case .logging: "logging is disabled"
             case .firstProfile: "there is no profile yet"
             case .network(let network): "the network is \(network.conditionName), which the profile does not allow"
             case .ssid(isKnown: true): "the Wi-Fi network is none that the profile allows"
@@ -74,7 +79,7 @@ package enum TransmissionGate {
         }
 
         /// Whether it ends by other settings only, so that nobody needs to look again from time to time.
-        var endsBySettings: Bool { [.paused, .consent, .firstProfile].contains(self) }
+        var endsBySettings: Bool { [.paused, .doNotDisturb, .consent, .logging, .firstProfile].contains(self) }
     }
 
     static func decide(
@@ -192,11 +197,10 @@ struct GatePolicy: Sendable {
 
     /// Whether logs may be uploaded.
     mutating func decideLogs(
-        rules: [WireTransmissionRule], isPaused: Bool, conditions: DeviceConditions, now: UInt64
+        rules: [WireTransmissionRule], held: TransmissionGate.Reason?, conditions: DeviceConditions, now: UInt64
     ) -> TransmissionGate.Decision {
-        isPaused
-            ? .closed(.paused)
-            : TransmissionGate.decide(data: .log, rules: rules, conditions: believe(conditions, now: now))
+        held.map { .closed($0) }
+            ?? TransmissionGate.decide(data: .log, rules: rules, conditions: believe(conditions, now: now))
     }
 
     /// An attempt was made under these conditions, and somebody answered, or nobody did.

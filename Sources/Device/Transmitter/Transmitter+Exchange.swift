@@ -248,7 +248,7 @@ extension Transmitter {
     package func logGate() -> TransmissionGate.Decision {
         let rules = settings.rules + (settings.logsOverWiFiOnly ? [WireTransmissionRule.logsOverWiFiOnly] : [])
         return gate.decideLogs(
-            rules: rules, isPaused: settings.areLogsPaused, conditions: lookAtConditions(),
+            rules: rules, held: settings.logHold, conditions: lookAtConditions(),
             now: clock.now().timeSinceBoot)
     }
 }

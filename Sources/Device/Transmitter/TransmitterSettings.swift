@@ -23,8 +23,8 @@ package struct TransmitterSettings: Equatable, Sendable {
     package var heldStreams: [StreamName: TransmissionGate.Reason] = [:]
     /// Logs use only Wi-Fi or wired networks, in addition to the rules.
     package var logsOverWiFiOnly = false
-    /// No log is uploaded: do-not-disturb, telemetry disabled, or suspended.
-    package var areLogsPaused = false
+    /// Why no log is uploaded; `nil`: logs are.
+    package var logHold: TransmissionGate.Reason?
     /// SHA-256 of subject public key infos, 32 bytes each. The collector's key must match one of them. Empty: any
     /// certificate from a trusted authority.
     package var pins: [Data] = []

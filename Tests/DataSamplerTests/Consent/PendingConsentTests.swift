@@ -12,13 +12,13 @@ import WireModel
 
     /// Names of the application's own events that arrived.
     private func names() async throws -> [String] {
-        try await bench.events().map(\.name).filter { !["launch", "enrollment"].contains($0) }
+        try await bench.events().map(\.name).filter { !SamplerBench.usageEvents.contains($0) }
     }
 
     private func pending(_ directory: String) async throws -> DataSampler {
         let sampler = try bench.sampler(directory) {
             $0.initialConsent = .pending
-            $0.sampleModules = [.custom]
+            $0.sampleModules = [.custom, .analytics]
         }
         try await sampler.start()
         try await sampler.reloadProfile()
@@ -38,7 +38,7 @@ import WireModel
         let status = try await sampler.status()
         let event = try #require(status.streams.first { $0.name == "event" })
         #expect(event.lastNumber >= 3 && event.consentPending == event.waiting && event.due == 0 && event.apart == 0)
-        #expect(status.collector.gates["event"] == "consent is not decided")
+        #expect(status.collector.gates["event"] == "consent is not given")
         await sampler.stop()
         #expect(try await bench.events().isEmpty, "an orderly stop sends nothing of it either")
         let beacon = try #require(try await bench.beacons().last)

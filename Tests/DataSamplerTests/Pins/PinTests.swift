@@ -51,7 +51,7 @@ import WireModel
         token: String = "enrollment-token"
     ) throws -> DataSampler {
         var configuration = DataSamplerConfiguration(
-            sampleModules: [], defaultSampleInterval: 60, defaultTransmitInterval: 1, traceLevel: .off,
+            sampleModules: .analytics, defaultSampleInterval: 60, defaultTransmitInterval: 1, traceLevel: .off,
             directory: directory,
             collectorURL: "https://collector.test", enrollmentToken: token)
         configuration.eventHold = 0

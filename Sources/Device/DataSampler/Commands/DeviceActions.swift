@@ -15,7 +15,11 @@ struct DeviceActions: CommandActions {
     let logRequests: LogRequests
     let traces: TraceSwitch
 
-    func sendBeacon() async throws(DataSamplerError) { _ = try await loop.sendBeacon(.command) }
+    func sendBeacon() async throws(DataSamplerError) {
+        _ = try await core.asked(.beaconForced) { () async throws(DataSamplerError) in
+            try await loop.sendBeacon(.command)
+        }
+    }
 
     func deviceInformation() async -> WireDeviceInformation {
         let settings = core.settings
@@ -35,7 +39,9 @@ struct DeviceActions: CommandActions {
         return information
     }
 
-    func reloadProfile() async -> ProfileKeeper.Outcome { await profiles.refresh() }
+    func reloadProfile() async -> ProfileKeeper.Outcome {
+        await core.asked(.profileReloaded, didSucceed: \.isSuccess, profiles.refresh)
+    }
 
     func changeLogLevel(_ level: LogLevelWish?) async { await events.report(.logLevelChanged(level)) }
 

@@ -253,6 +253,10 @@ extension DataSamplerConfiguration {
             try Self.check("moduleIntervals.\(name).sampleInterval", intervals.sampleInterval, .interval)
             try Self.check("moduleIntervals.\(name).transmitInterval", intervals.transmitInterval, .interval)
         }
+        // callLog is reserved for another platform.
+        if disabledModules.contains(SampleModuleName.callLog.rawValue) {
+            _ = try DataSamplerModules.callLog.moduleNames
+        }
         // A module that this version does not have may be disabled; it stays off.
         for name in disabledModules.sorted() where SampleModuleName(rawValue: name) == nil {
             try Self.check("disabledModules", module: name)

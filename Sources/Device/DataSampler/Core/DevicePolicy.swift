@@ -95,7 +95,7 @@ struct DevicePolicy: Sendable {
         case .started: return [.follow(firstBeacon: .start, restartsBeacons: false)]
         case .profileArriving(let profile):
             let settings = DeviceSettings.resolve(local: local, profile: profile, calls: calls)
-            guard !self.settings.profileChecked, !settings.analyticsEnabled else { return [] }
+            guard !self.settings.profileChecked, settings.eventRefusal != nil else { return [] }
             return [.refuseEarlyEvents(settings)]
         case .profileArrived(let profile): self.profile = profile
         case .profileErased(let rest): profile = rest
@@ -131,7 +131,7 @@ struct DevicePolicy: Sendable {
         case .pinsChanged, .gateChanged: break
         case .consentChanging: consentChanges += 1
         case .consentChanged: consentChanges -= 1
-        case .wipeEnded: break
+        case .wipeEnded: return [.recordUsage(.sdkAction(SDKAction.wiped.rawValue, .succeeded)), .follow]
         case .verdictChanged, .sessionUserChanged: break
         case .unlocked:
             if let lastUnlock, now.timeSinceBoot < lastUnlock + Self.unlockMicroseconds { return [] }
@@ -151,7 +151,15 @@ struct DevicePolicy: Sendable {
             ]
         case .networkSettled: return network.settled(now: now.timeSinceBoot).map { [.notify($0)] } ?? []
         case .transmitter(let event): return take(event, now: now, queueTime: queueTime)
-        case .uploadChanged(let upload): return [.followUpload(upload)]
+        case .uploadChanged(let upload):
+            let outcome: UsageEvent.Outcome? =
+                switch upload.phase {
+                case .done: .succeeded
+                case .failed: .failed
+                default: nil
+                }
+            return [.followUpload(upload)]
+                + (outcome.map { [.recordUsage(.sdkAction(SDKAction.logsSent.rawValue, $0))] } ?? [])
         case .commandWent(let command, let course): return [.noteCourse(command, course)]
         }
         return [.follow]
@@ -242,11 +250,12 @@ struct DevicePolicy: Sendable {
                 settings: DeviceSettings.resolve(local: local, profile: profile).logging, command: logLevelWish,
                 captures: captures,
                 isStopped: gate.isWiping || gate.isLeaving || gate.isUnenrolled || isDisabled || isConsentDenied),
-            transmission: transmission(settings, gate: gate, awaits: awaits, pins: pins(settings.pins)))
+            transmission: transmission(
+                settings, gate: gate, isConsentDenied: isConsentDenied, awaits: awaits, pins: pins(settings.pins)))
     }
 
     private func transmission(
-        _ settings: DeviceSettings, gate: RecordGate, awaits: AwaitedDecisions, pins: [Data]
+        _ settings: DeviceSettings, gate: RecordGate, isConsentDenied: Bool, awaits: AwaitedDecisions, pins: [Data]
     ) -> TransmitterSettings {
         let isDoNotDisturb = isDoNotDisturb(settings)
         var result = TransmitterSettings(
@@ -261,11 +270,14 @@ struct DevicePolicy: Sendable {
         result.isLeaving = gate.isLeaving
         result.logsOverWiFiOnly = settings.logging.wifiOnly
         let isPaused = settings.telemetryDisabled || isSuspended || gate.isUnenrolled
-        result.areLogsPaused = isPaused || isDoNotDisturb || gate.isLeaving || gate.isWiping
+        let quiet: TransmissionGate.Reason? = isDoNotDisturb ? .doNotDisturb : gate.isLeaving ? .paused : nil
+        result.logHold =
+            isPaused || gate.isWiping
+            ? .paused : quiet ?? (isConsentDenied ? .consent : settings.logging.enabled ? nil : .logging)
         var awaits = awaits
         if consentChanges > 0 { awaits.insert(.consent) }
         result.heldStreams =
-            StreamHolds(isPaused: isPaused, isQuiet: isDoNotDisturb || gate.isLeaving, awaits: awaits).reasons
+            StreamHolds(isPaused: isPaused, quiet: quiet, awaits: awaits).reasons
         return result
     }
 }

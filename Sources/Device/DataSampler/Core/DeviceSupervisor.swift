@@ -48,8 +48,9 @@ actor DeviceSupervisor {
     /// The first beacon was asked for.
     private var hasBegunBeacons = false
     private var isDisabled: Bool
-    /// Why the program was last told to block its use; empty if it was not.
-    private var toldBlocks: [String] = []
+    private var tracedModules: [String: String] = [:]
+    private var toldBlocks: ToldBlocks
+    private let toldBlocksFile: StateFile<ToldBlocks>
 
     init(
         core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule],
@@ -60,6 +61,9 @@ actor DeviceSupervisor {
         self.parts = parts
         offlineFile = OfflineWatch.file(in: core.configuration.directory)
         doNotDisturbFile = DoNotDisturbState.file(in: core.configuration.directory)
+        toldBlocksFile = ToldBlocks.file(in: core.configuration.directory)
+        // A damaged one only tells again what is still blocked.
+        toldBlocks = (try? toldBlocksFile.load()) ?? ToldBlocks()
         policy = DevicePolicy(
             local: core.configuration, profile: core.storedProfile?.profile, custom: custom,
             slowdown: parts.budgets.verdict.factor,
@@ -244,6 +248,7 @@ actor DeviceSupervisor {
         parts.logs.apply(plan.settings.logging, levels: plan.logLevels)
         await parts.transmitter.apply(plan.transmission)
         await tellSwitch(plan.settings.telemetryDisabled)
+        traceModules(plan.settings.unavailable)
         await tellPins()
         tellBlocks()
         for job in [DeviceJob.commands, .uploads, .offlineTime] { events.wake(job) }
@@ -251,18 +256,36 @@ actor DeviceSupervisor {
 
     /// Says that the profile asks to block the use of the program, or does not any more.
     private func tellBlocks() {
-        let blocks = core.verdicts.blocks
+        let verdicts = core.verdicts
+        let blocks = ToldBlocks(reasons: verdicts.blocks)
         guard blocks != toldBlocks else { return }
+        // After a start the detectors have not looked yet.
+        if verdicts.compromise == nil, blocks.reasons.isEmpty { return }
         toldBlocks = blocks
-        guard !blocks.isEmpty else {
+        do throws(DataSamplerError) {
+            if blocks.reasons.isEmpty { try toldBlocksFile.file.remove() } else { try toldBlocksFile.save(blocks) }
+        } catch {
+            core.logger.warning(
+                "what the program was told of blocking could not be saved for the next start",
+                metadata: ["reason": "\(error.message)"])
+        }
+        guard !blocks.reasons.isEmpty else {
             core.notices.post(.unblocked, "the profile does not ask to block the use of the program any more")
             return
         }
-        let reasons = blocks.joined(separator: "; ")
+        let reasons = blocks.text
         core.logger.warning(
             "the profile asks to block the use of the program", metadata: ["reasons": "\(reasons)"])
         core.notices.post(
             .blocked, "the profile asks to block the use of the program: \(reasons)", ["reasons": reasons])
+    }
+
+    /// Says once why a module that was asked for is not sampled (ws1: networkData that is masked).
+    private func traceModules(_ unavailable: [String: String]) {
+        for (name, reason) in unavailable.sorted(by: { $0.key < $1.key }) where tracedModules[name] != reason {
+            core.logger.info("a module is not sampled", metadata: ["module": "\(name)", "reason": "\(reason)"])
+        }
+        tracedModules = unavailable
     }
 
     private func tellSwitch(_ isDisabled: Bool) async {
@@ -286,6 +309,20 @@ actor DeviceSupervisor {
                 core.logger.error("certificate pins of the profile are not in force", metadata: ["reason": "\(text)"])
             }
         }
+    }
+}
+
+/// `<data>/blocked.json`: why the program was told to block its use. Missing if it was not. Kept for a start after the
+/// cause is gone, such as an update: then the program is told so.
+struct ToldBlocks: KeptState, Equatable {
+    static let fileName = "blocked.json"
+
+    var reasons: [String] = []
+
+    /// In one line, short enough for a notice.
+    var text: String {
+        let first = reasons.prefix(8).map { String($0.prefix(200)) }.joined(separator: "; ")
+        return reasons.count > 8 ? "\(first); and \(reasons.count - 8) more" : first
     }
 }
 

@@ -1,3 +1,4 @@
+import SampleModules
 import WireModel
 
 /// Decides whether a record may be made now, apart from the person's consent. Pure. Only `SamplerCore` asks it, before
@@ -26,7 +27,8 @@ struct RecordGate: Equatable, Sendable {
     var isWiping = false
     var isTelemetryDisabled = false
     var isProfileChecked = false
-    var isAnalyticsEnabled = true
+    /// Why no event is recorded, apart from the first profile; `nil`: events are recorded.
+    var eventRefusal: EventRefusal?
     /// While no profile was checked.
     var earlyEvents = EarlyEvents()
 
@@ -60,10 +62,7 @@ struct RecordGate: Equatable, Sendable {
         }
         if content == .beacon || content == .lastBeacon { return .record }
         if content == .event {
-            guard isAnalyticsEnabled else {
-                return .refuse(
-                    .analyticsDisabled, "analytics is not enabled: the event was not recorded", counted: .disabled)
-            }
+            if let eventRefusal { return .refuse(eventRefusal.code, eventRefusal.message, counted: .disabled) }
             guard isProfileChecked || earlyEvents.hasRoom(for: bytes) else {
                 return .refuse(
                     .profileNotChecked,
@@ -81,6 +80,37 @@ extension RecordGate {
     mutating func take(_ settings: DeviceSettings) {
         isTelemetryDisabled = settings.telemetryDisabled
         isProfileChecked = settings.profileChecked
-        isAnalyticsEnabled = settings.analyticsEnabled
+        eventRefusal = settings.eventRefusal
+    }
+}
+
+/// What settings do not give that events need (ws1).
+enum EventRefusal: Equatable, Sendable {
+    case analytics
+    case module
+
+    var code: DataSamplerError.Code {
+        switch self {
+        case .analytics: .analyticsDisabled
+        case .module: .moduleDisabled
+        }
+    }
+
+    var message: String {
+        switch self {
+        case .analytics: "analytics is not enabled by profile and configuration: the event was not recorded"
+        case .module:
+            "the module analytics is not among the sample modules of profile or configuration: the event was not recorded"
+        }
+    }
+}
+
+extension DeviceSettings {
+    /// Before the first profile the module counts as given, because the profile may name it, unless this device's own
+    /// configuration disables it.
+    var eventRefusal: EventRefusal? {
+        guard analyticsEnabled else { return .analytics }
+        let isDisabledHere = unavailable[SampleModuleName.analytics.rawValue] != nil
+        return isDisabledHere || (profileChecked && !modules.contains(.analytics)) ? .module : nil
     }
 }

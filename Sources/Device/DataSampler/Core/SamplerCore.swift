@@ -260,7 +260,7 @@ final class SamplerCore: Sendable {
     /// events is shut they stay to be told later.
     func recordUsage() async {
         if case .refuse = gate.decide(.event) { return }
-        let launch = analytics.takeUntoldLaunch().map { (event: UsageEvent.launch, at: $0) }
+        let launch = analytics.takeUntoldLaunch().map { (event: UsageEvent.launch(by: managementType), at: $0) }
         let noted = state.withLock { state in
             defer { state.untoldUsage = [] }
             return state.untoldUsage
@@ -277,6 +277,14 @@ final class SamplerCore: Sendable {
     }
 
     private static let untoldUsageLimit = 16
+
+    private var managementType: String {
+        switch Self.standing(enrolledOrganization, .start, gate).managed {
+        case .yes: "managed"
+        case .no: "unmanaged"
+        default: "unknown"
+        }
+    }
 
     /// Lets the analytics ledger see what has become of the events.
     func observeEvents() async {
@@ -412,14 +420,12 @@ final class SamplerCore: Sendable {
                 throw DataSamplerError(error)
             }
         }
-        if content == .event, isEarly, case .refuse(let code, let why, _) = gate.decide(.event),
-            code == .analyticsDisabled
-        {
+        if content == .event, isEarly, let refusal = gate.eventRefusal {
             // The first profile came while the event was on its way, and what it refuses may have been dropped before
             // the event was there.
             state.withLock { $0.areEarlyEventsDecided = false }
             await decideEarlyEvents()
-            throw DataSamplerError(code, why)
+            throw DataSamplerError(refusal.code, refusal.message)
         }
         return number
     }
@@ -438,14 +444,14 @@ final class SamplerCore: Sendable {
         changeGate { $0.earlyEvents = EarlyEvents(records: events?.waiting ?? 0, bytes: events?.waitingBytes ?? 0) }
     }
 
-    /// Once a profile is at hand: lets the events go that waited for the first one or, where it switches analytics off,
+    /// Once a profile is at hand: lets the events go that waited for the first one or, where it lets none be recorded,
     /// drops and counts them. To be called now and then after a failure; costs a lock where there is nothing to do.
     func decideEarlyEvents() async {
-        let (isDue, isEnabled) = state.withLock {
-            ($0.settings.profileChecked && !$0.areEarlyEventsDecided, $0.settings.analyticsEnabled)
+        let (isDue, refusal) = state.withLock {
+            ($0.settings.profileChecked && !$0.areEarlyEventsDecided, $0.settings.eventRefusal)
         }
         guard isDue else { return }
-        if !isEnabled {
+        if refusal != nil {
             do { try await queue.dropWaiting(of: [.event], reason: .disabled) } catch {
                 logger.warning(
                     "events that the first profile refuses could not be dropped yet; retrying",

@@ -10,8 +10,8 @@ import WireModel
 struct StreamHolds: Equatable, Sendable {
     /// Telemetry is switched off, the application has suspended it, or the device was unenrolled.
     var isPaused = false
-    /// Do-not-disturb, or the device is being unenrolled.
-    var isQuiet = false
+    /// Do-not-disturb, or `paused` while the device is being unenrolled; `nil`: neither.
+    var quiet: TransmissionGate.Reason?
     var awaits: AwaitedDecisions = []
 
     /// - Returns: `nil`: nothing holds it.
@@ -19,7 +19,7 @@ struct StreamHolds: Equatable, Sendable {
         if isPaused { return .paused }
         // Status tells that the device lives, and a refusal from a dead device.
         guard stream != .status else { return nil }
-        if isQuiet { return .paused }
+        if let quiet { return quiet }
         if awaits.contains(.consent) { return .consent }
         return stream == .event && awaits.contains(.firstProfile) ? .firstProfile : nil
     }

@@ -21,10 +21,14 @@ public enum DeliveryFailure: Error, Hashable, Sendable {
         case offline
         /// The proxy on the way to the collector fails. A ``DeliveryFailure`` is ``DeliveryFailure/offline`` then.
         case proxy
-        /// Telemetry is disabled, suspended, or in do-not-disturb.
+        /// Telemetry is disabled or suspended.
         case paused
-        /// The person has not decided on consent.
+        /// Do-not-disturb is on.
+        case doNotDisturb = "do-not-disturb"
+        /// The person has not decided on consent, or has denied it.
         case consent
+        /// Profile or configuration disable logging. Of logs only.
+        case logging
         /// There is no profile yet.
         case firstProfile = "first-profile"
         /// The profile does not allow the class of the present network.
@@ -57,7 +61,9 @@ extension DeliveryFailure.ClosedGate {
             case .offline: .offline
             case .proxy: .proxy
             case .paused: .paused
+            case .doNotDisturb: .doNotDisturb
             case .consent: .consent
+            case .logging: .logging
             case .firstProfile: .firstProfile
             case .network: .network
             case .ssid: .ssid

@@ -44,7 +44,7 @@ struct SystemPathDetector: CompromiseDetector {
                 ? "no system path could be read" : "the owner is unknown: \(unclear.joined(separator: ", "))"
             return CompromiseFinding(.unknown, evidence: why)
         }
-        return CompromiseFinding(.no, evidence: "\(seen) system paths belong to root and only root may write them")
+        return CompromiseFinding(.no, evidence: "system paths (\(seen)) belong to root and only root may write them")
     }
 
     private static func sign(_ path: String, _ status: FileStatus) -> String? {

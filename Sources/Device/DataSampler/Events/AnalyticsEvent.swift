@@ -103,6 +103,8 @@ public struct UsageEvent: Sendable {
     let name: String
     let outcome: Outcome?
     let duration: Duration?
+    /// Further attributes that the library itself gives.
+    private(set) var attributes: [String: EventValue] = [:]
 
     private init(_ type: WireEventType, _ name: String, _ outcome: Outcome? = nil, _ duration: Duration? = nil) {
         self.type = type
@@ -114,6 +116,13 @@ public struct UsageEvent: Sendable {
     /// The program was launched. ``DataSampler/start()`` records one by itself if analytics is enabled. An application
     /// records another only for a launch of its own, such as that of a window.
     public static let launch = UsageEvent(.launch, "launch")
+
+    /// A launch with the management type: `managed`, `unmanaged` or `unknown` (intune).
+    static func launch(by managementType: String) -> UsageEvent {
+        var launch = launch
+        launch.attributes["managementType"] = .string(managementType)
+        return launch
+    }
 
     /// An enrollment was requested and answered.
     ///
@@ -152,6 +161,6 @@ extension AnalyticsEvent {
             }
             message.durationMicroseconds = UInt64(seconds) * 1_000_000 + UInt64(attoseconds / 1_000_000_000_000)
         }
-        try self.init(message, adding: attributes)
+        try self.init(message, adding: usage.attributes.merging(attributes) { _, given in given })
     }
 }

@@ -14,13 +14,16 @@ extension DataSampler {
             collectorVersion: running.parts.transmitter.status.collectorVersion)
     }
 
-    /// Asks the collector now for profile and commands, and tells it the device's state with a beacon (ws1).
+    /// Asks the collector now for profile and commands, and tells it the device's state with a beacon (ws1). The beacon
+    /// is recorded also if the collector cannot be asked.
     ///
     /// - Returns: what is then known of this device.
     /// - Throws: what ``reloadProfile()``, ``sendBeacon()`` and ``loadCommands()`` throw.
     @discardableResult public func requery() async throws(DataSamplerError) -> DeviceInformation {
-        try await reloadProfile()
+        let isReloaded: Result<Bool, DataSamplerError>
+        do { isReloaded = .success(try await reloadProfile()) } catch { isReloaded = .failure(error) }
         try await sendBeacon()
+        _ = try isReloaded.get()
         try await loadCommands()
         return try await deviceInformation()
     }

@@ -37,7 +37,8 @@ public struct DeviceInformation: Equatable, Sendable {
 
     /// Whether the device is enrolled.
     public var enrollment: Field<Enrollment> = .unknown
-    /// Whether device and application follow the profile's rules of compliance. Unknown if there are none.
+    /// Whether device and application follow the profile's rules of compliance. Unknown if there are none, or if one
+    /// cannot be judged and none is broken.
     public var isCompliant: Field<Bool> = .unknown
     /// Whether a detector found signs of compromise.
     public var isCompromised: Field<Bool> = .unknown
@@ -85,7 +86,7 @@ public struct DeviceInformation: Equatable, Sendable {
         let verdicts = [present.deviceCompliance, present.applicationCompliance]
         if verdicts.contains(.nonCompliant) {
             isCompliant = .known(false)
-        } else if verdicts.contains(.compliant) {
+        } else if verdicts.contains(.compliant), !present.rules.contains(where: { $0.state == .unknown }) {
             isCompliant = .known(true)
         }
         isCompromised = Field(present.compromised)

@@ -1,3 +1,4 @@
+import SampleModules
 import WireModel
 
 /// A setting of the profile that this device does not apply: a name for the collector, and text for people.
@@ -21,11 +22,17 @@ struct ProfileFinding: Equatable, Sendable {
                 add("module-not-sampled-\(module)", "the profile names module \(module), which is off: \(reason)")
             }
         }
+        for module in Set(profile.sampling.overrides.map(\.module)).sorted()
+        where SampleModuleName(rawValue: module) != nil && settings.unavailable[module] == nil {
+            do throws(SampleModuleError) { _ = try SampleModuleName(configurationName: module) } catch {
+                add("module-not-sampled-\(module)", "the profile has intervals of module \(module): \(error.message)")
+            }
+        }
         if !profile.geofences.isEmpty {
             add(
                 "geofences-not-available",
-                "\(profile.geofences.count) geofences of the profile are not watched: this version knows no source of the "
-                    + "device's position")
+                "geofences of the profile (\(profile.geofences.count)) are not watched: this version knows no source of "
+                    + "the device's position")
         }
         let unknown = profile.detection.detectors.filter { name in
             BuiltInDetector(rawValue: name) == nil && !local.detectors.contains { $0.name == name }
@@ -47,6 +54,12 @@ struct ProfileFinding: Equatable, Sendable {
             add(
                 "unknown-settings",
                 "the profile has settings that this version (\(DataSampler.version)) does not know: update it")
+        }
+        if profile.analytics.enabled, settings.eventRefusal == .module {
+            add(
+                "analytics-without-module",
+                "the profile enables analytics, but events need the sample module analytics, which is not among the "
+                    + "modules")
         }
         for (name, what) in decidedElsewhere(profile, local, settings) {
             add(name, "\(what) of the profile does not hold: this device's own setting stands")

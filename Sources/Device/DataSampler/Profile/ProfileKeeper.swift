@@ -16,6 +16,13 @@ actor ProfileKeeper {
         case unchanged(revision: UInt64)
         case refused(String)
         case failed(String)
+
+        var isSuccess: Bool {
+            switch self {
+            case .applied, .unchanged: true
+            case .refused, .failed: false
+            }
+        }
     }
 
     struct Report: Equatable, Sendable {

@@ -99,7 +99,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
     }
 
     /// What keeps data from being sent, of a ``Kind/networkStopped``; `nil` for other kinds. Never `consent`,
-    /// `firstProfile` or `stalled`.
+    /// `logging`, `firstProfile` or `stalled`.
     public var closedGate: DeliveryFailure.ClosedGate? {
         kind == .networkStopped ? details["reason"].flatMap { DeliveryFailure.ClosedGate(rawValue: $0) } : nil
     }
