@@ -1,6 +1,4 @@
 import Foundation
-import Logging
-import Synchronization
 import TelemetryTestKit
 import Testing
 import Transmitter
@@ -9,32 +7,18 @@ import Transmitter
 
 /// Which collector a directory's last start asked.
 @Suite(.timeLimit(.minutes(5))) struct LastCollectorTests {
-    private final class Recorder: DataSamplerDelegate {
-        let notices = Mutex<[DataSamplerNotice]>([])
-
-        func dataSampler(_ sampler: DataSampler, noticed notice: DataSamplerNotice) async {
-            notices.withLock { $0.append(notice) }
-        }
-    }
-
     private let bench = SamplerBench()
 
     /// Starts and stops, and returns what the delegate was told of the collector.
     private func start(_ directory: String, _ url: String) async throws -> [[String: String]] {
-        let recorder = Recorder()
-        var configuration = SamplerBench.configuration(directory)
-        configuration.collectorURL = url
-        let sampler = try DataSampler(
-            configuration: configuration, environment: SamplerBench.environment(bench.collector), delegate: recorder,
-            logger: Logger(label: "test"))
+        let recorder = RecordingDelegate()
+        let sampler = try bench.sampler(directory, delegate: recorder) { $0.collectorURL = url }
         try await sampler.start()
         try await sampler.reloadProfile()
         // Notices come in order, so whatever the start noticed was told before this one.
-        try await SamplerBench.until {
-            recorder.notices.withLock { $0.contains { [.profileApplied, .reachable].contains($0.kind) } }
-        }
+        try await SamplerBench.until { !recorder.told(.profileApplied, .reachable).isEmpty }
         await sampler.stop()
-        return recorder.notices.withLock { $0.filter { $0.kind == .collectorChanged }.map(\.details) }
+        return recorder.told(.collectorChanged).map(\.details)
     }
 
     @Test func `A start that is pointed at another collector says so, once`() async throws {

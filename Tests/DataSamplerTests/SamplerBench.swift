@@ -42,12 +42,20 @@ struct SamplerBench {
         return environment
     }
 
-    func sampler(_ directory: String, change: (inout DataSamplerConfiguration) -> Void = { _ in }) throws -> DataSampler
-    {
+    /// - Parameters:
+    ///   - change: of its configuration.
+    ///   - environment: a change of what is outside of it.
+    func sampler(
+        _ directory: String, delegate: (any DataSamplerDelegate)? = nil, logger: Logger = Logger(label: "test"),
+        change: (inout DataSamplerConfiguration) -> Void = { _ in },
+        environment changeEnvironment: (inout SamplerEnvironment) -> Void = { _ in }
+    ) throws -> DataSampler {
         var configuration = Self.configuration(directory)
         change(&configuration)
+        var environment = Self.environment(collector)
+        changeEnvironment(&environment)
         return try DataSampler(
-            configuration: configuration, environment: Self.environment(collector), logger: Logger(label: "test"))
+            configuration: configuration, environment: environment, delegate: delegate, logger: logger)
     }
 
     /// Starts a sampler and waits for its start beacon, which a call right after the start would share.

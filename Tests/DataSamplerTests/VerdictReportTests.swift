@@ -1,4 +1,3 @@
-import Logging
 import SampleModules
 import Synchronization
 import TelemetryTestKit
@@ -14,18 +13,6 @@ import WireModel
         let isOn: @Sendable () -> Bool
 
         func examine() -> CompromiseFinding? { CompromiseFinding(isOn() ? .yes : .no, evidence: "it was looked at") }
-    }
-
-    private final class Listener: DataSamplerDelegate {
-        let notices = Mutex<[DataSamplerNotice]>([])
-
-        func dataSampler(_ sampler: DataSampler, noticed notice: DataSamplerNotice) async {
-            notices.withLock { $0.append(notice) }
-        }
-
-        func told(_ kinds: DataSamplerNotice.Kind...) -> [DataSamplerNotice] {
-            notices.withLock { $0.filter { kinds.contains($0.kind) } }
-        }
     }
 
     private func report(
@@ -67,12 +54,10 @@ import WireModel
         profile.detection.consequence = "block"
         let bench = SamplerBench(profile: profile)
         let directory = try TemporaryDirectory()
-        var environment = SamplerBench.environment(bench.collector)
-        environment.detectors = { _, _, _ in [Switch { isOn.value.withLock { $0 } }] }
-        let listener = Listener()
-        let sampler = try DataSampler(
-            configuration: SamplerBench.configuration(directory.path), environment: environment, delegate: listener,
-            logger: Logger(label: "test"))
+        let listener = RecordingDelegate()
+        let sampler = try bench.sampler(
+            directory.path, delegate: listener,
+            environment: { $0.detectors = { _, _, _ in [Switch { isOn.value.withLock { $0 } }] } })
         try await SamplerBench.start(sampler)
         try await SamplerBench.until { try await sampler.status().profile.revision > 0 }
         isOn.value.withLock { $0 = true }

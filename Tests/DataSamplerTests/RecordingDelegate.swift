@@ -1,0 +1,16 @@
+import DataSampler
+import Synchronization
+
+/// Keeps the notices that it is told.
+final class RecordingDelegate: DataSamplerDelegate {
+    private let notices = Mutex<[DataSamplerNotice]>([])
+
+    func dataSampler(_ sampler: DataSampler, noticed notice: DataSamplerNotice) async {
+        notices.withLock { $0.append(notice) }
+    }
+
+    /// The notices of these kinds, in their order.
+    func told(_ kinds: DataSamplerNotice.Kind...) -> [DataSamplerNotice] {
+        notices.withLock { $0.filter { kinds.contains($0.kind) } }
+    }
+}
