@@ -66,6 +66,51 @@ import WireModel
         await sampler.stop()
     }
 
+    private struct Door: CustomSampleModule {
+        let name = "door"
+
+        func sample() async throws -> [SampleMeasurement] { [SampleMeasurement(name: "open", value: .integer(1))] }
+    }
+
+    @Test func `The command that queries it is answered with the machine, its modules and what holds`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(
+            directory.path,
+            change: {
+                $0.sampleModules = [.system, .wlan2, .custom]
+                $0.disabledModules = ["wlan2"]
+                $0.applicationIdentifier = "com.example.app"
+                $0.applicationVersion = "2.1"
+            }, environment: { $0.host = CapturedMachine.laptop.host() })
+        try await sampler.register(Door())
+        try await SamplerBench.start(sampler)
+        try await sampler.reloadProfile()
+        var command = WireCommand()
+        command.id = Data(repeating: 8, count: 16)
+        command.expires = 3_600_000_000
+        command.queryDeviceInformation = WireQueryDeviceInformation()
+        command.enrollmentID = try #require(try sampler.running().core.identity.load()).enrollmentID
+        bench.collector.setNews(revision: 1, commands: [command], serverTime: 1)
+        try await sampler.loadCommands()
+        try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
+        let epoch = try await sampler.status().epoch
+        await sampler.stop()
+
+        let results = try await bench.results().map(\.result)
+        let answers = results.filter(\.hasDeviceInformation)
+        #expect(answers.map(\.state) == [.done], "its other states hold none: \(results)")
+        let information = try #require(answers.first).deviceInformation
+        #expect(information.identity.hostName == "anna-laptop" && information.identity.model == "20L7CTO1WW")
+        #expect(information.identity.operatingSystem.distribution == "debian")
+        #expect(information.modules == ["system", "custom", "door"])
+        let expected = [
+            "application": "com.example.app", "application.version": "2.1", "library.version": DataSampler.version,
+            "profile.revision": "1", "queue.epoch": epoch, "analytics.enabled": "true", "trace.level": "off",
+            "sample.interval": "1.0", "module.wlan2": "disabled by the configuration",
+        ]
+        #expect(information.attributes.filter { expected[$0.key] != nil } == expected)
+    }
+
     @Test func `What is assigned is asked at the collector`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path)

@@ -1,0 +1,31 @@
+import TelemetryTestKit
+import Testing
+import Transmitter
+
+@testable import DataSampler
+
+/// What the host is told of the enrollment, both as a delegate and in the sequence of notices.
+@Suite(.timeLimit(.minutes(10))) struct EnrollmentNoticeTests {
+    @Test func `The host is told once when the device is enrolled, and once when it is unenrolled`() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        let delegate = RecordingDelegate()
+        let sampler = try bench.sampler(directory.path, delegate: delegate)
+        let notices = sampler.notices
+        try await sampler.start()
+        try await SamplerBench.until { !delegate.told(.enrolled).isEmpty }
+        #expect(delegate.told(.unenrolled).isEmpty)
+        _ = try await sampler.unenroll()
+        try await SamplerBench.until { !delegate.told(.unenrolled).isEmpty }
+        await sampler.stop()
+        let told = delegate.told(.enrolled, .unenrolled)
+        #expect(told.map(\.kind) == [.enrolled, .unenrolled])
+        #expect(told.first?.details == ["device": "\(bench.collector.device)"])
+        var heard: [DataSamplerNotice] = []
+        for await notice in notices where [.enrolled, .unenrolled].contains(notice.kind) {
+            heard.append(notice)
+            if heard.count == 2 { break }
+        }
+        #expect(heard == told)
+    }
+}
