@@ -78,6 +78,28 @@ import WireModel
         stuck.release()
     }
 
+    @Test func `Why a module takes no samples stands in the status`() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(
+            directory.path, change: { $0.sampleModules = [.system, .wlan2] },
+            environment: { $0.host = CapturedMachine.server.host() })
+        try await sampler.start()
+        func module(_ name: String) async throws -> DataSamplerStatus.Module? {
+            try await sampler.status().modules.first { $0.name == name }
+        }
+        try await SamplerBench.until {
+            let isSampled = try await module("system")?.samples ?? 0 > 0
+            let isExplained = try await module("wlan2")?.reason != nil
+            return isSampled && isExplained
+        }
+        let wireless = try #require(try await module("wlan2"))
+        #expect(wireless.reason == "this machine has no wireless interface")
+        #expect(wireless.samples == 0 && wireless.lastSample == nil)
+        #expect(try await module("system")?.reason == nil)
+        await sampler.stop()
+    }
+
     @Test func `How long each module took is told to the host's metrics, of one that fails too`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()

@@ -249,6 +249,17 @@ import WireModel
         }
     }
 
+    @Test func whileLoggingIsSwitchedOffBeaconsGoOn() async throws {
+        let bench = SamplerBench(profile: profile { $0.enabled = false })
+        try await withSampler(bench, { $0.beaconInterval = 900 }) { sampler in
+            let logs = try sampler.logs()
+            try await SamplerBench.until { logs.level == nil }
+            #expect(try await sampler.status().beaconInterval == 900)
+            try await sampler.sendBeacon(deliveredWithin: .seconds(300))
+            #expect(try await bench.beacons().last?.profileRevision == 1)
+        }
+    }
+
     @Test func logsOverWiFiOnlyIsATypedErrorAndTheLogsStay() async throws {
         let bench = SamplerBench()
         try await withSampler(bench, { $0.logsOverWiFiOnly = true }) { sampler in
