@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import NIOCore
 import Testing
 import WireModel
 
@@ -146,6 +147,32 @@ struct CommandRoutesTests {
             let left = try await scene.client.send(.post, WireNames.unenrollPath, bearer: scene.device.credential)
             #expect(left.status == .noContent)
             #expect(try await scene.state(id) == "done")
+        }
+    }
+
+    @Test(arguments: ["wipe", "enterprise-wipe"])
+    func logsStayAtTheCollectorWhenTheirDeviceIsWiped(_ kind: String) async throws {
+        try await play { scene in
+            let sender = UploadScene(
+                harness: scene.harness, client: scene.client, device: scene.device, person: scene.person)
+            var book = LogBook()
+            try book.add(segment: 1, positions: 1...20, from: Harness.now)
+            try await sender.upload(book)
+            let issued = try await scene.issue(#"{"kind": "\#(kind)"}"#, bearer: scene.harness.administrator)
+            let id = try #require(try issued.json.text("id"))
+            let command = try #require(try await scene.given().first)
+            _ = try await scene.report([(command, .done, "")])
+            if kind == "enterprise-wipe" {
+                let left = try await scene.client.send(.post, WireNames.unenrollPath, bearer: scene.device.credential)
+                #expect(left.status == .noContent)
+            }
+            #expect(try await scene.state(id) == "done")
+            let query = "device=\(scene.device.deviceID)"
+            let listed = try await scene.client.json("/api/v1/logs?\(query)", bearer: scene.person).objects("items")
+            #expect(listed.compactMap { $0.number("lastLine") } == [1_000_020])
+            let content = try await scene.client.send(.get, "/api/v1/logs/content?\(query)", bearer: scene.person)
+            #expect(content.status == .ok && Data(content.body.readableBytesView) == book.chunks[0].text)
+            #expect(sender.files.count == 1)
         }
     }
 

@@ -149,6 +149,19 @@ struct LogCommandTests {
         }
     }
 
+    @Test func theChunksThatAreNamedAreDeletedAndNoOthers() async throws {
+        try await Self.play { scene in
+            func chunks() async throws -> [JSONObject] {
+                try await scene.scene.client.json("/api/v1/logs", bearer: scene.scene.person).objects("items")
+            }
+            let former = try await chunks()
+            let crash = try #require(former.first { $0.text("type") == "crash" }?.text("id"))
+            #expect(try await scene.ws1log("delete", "--ids", crash, "--yes").text == "5 lines deleted\n")
+            let left = try await chunks().compactMap { $0.text("id") }
+            #expect(left == former.compactMap { $0.text("id") }.filter { $0 != crash })
+        }
+    }
+
     @Test func aRequestIsIssuedWaitedForAndCancelled() async throws {
         try await Self.play { scene in
             let run = try await scene.ws1log(

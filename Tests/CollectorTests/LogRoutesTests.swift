@@ -237,6 +237,36 @@ struct LogRoutesTests {
         }
     }
 
+    @Test func deletingByIDsTakesJustTheChunksNamed() async throws {
+        try await UploadScene.play { scene in
+            func delete(_ query: String) async throws -> TestResponse {
+                try await scene.client.send(.delete, "/api/v1/logs?\(query)", bearer: scene.person)
+            }
+            for segment: UInt64 in 1...4 {
+                var book = LogBook()
+                try book.add(segment: segment, positions: 1...5, from: Harness.now)
+                try await scene.upload(book)
+            }
+            let ids = try await Self.list(scene).compactMap { $0.text("id") }
+            try #require(ids.count == 4)
+            let (named, others) = ("ids=\(ids[0]),\(ids[2])", "ids=\(ids[1]),\(ids[3])")
+            let asked = try await delete(named).json
+            #expect(asked.flag("deleted") == false && asked.number("chunks") == 2 && asked.number("lines") == 10)
+            let word = try #require(asked.text("confirm"))
+            try await delete("\(others)&confirm=\(word)").expect(409, "confirmation-outdated")
+            try await delete("confirm=\(word)").expect(409, "confirmation-outdated")
+            #expect(try await Self.list(scene).count == 4)
+            let done = try await delete("\(named)&confirm=\(word)").json
+            #expect(done.flag("deleted") == true && done.number("chunks") == 2)
+            #expect(try await Self.list(scene).compactMap { $0.text("id") } == [ids[1], ids[3]])
+            // The newest is listed first, so those of segments 4 and 2 were named.
+            let left = try await Self.content(scene).compactMap { $0.split(separator: " ").last }
+            #expect(left.count == 10 && Set(left.compactMap(\.first)) == ["1", "3"])
+            #expect(scene.files.count == 2)
+            #expect(try await delete(named).json.number("chunks") == 0)
+        }
+    }
+
     @Test func anAdministratorSetsTheQuotaOfAnApplication() async throws {
         try await UploadScene.play { scene in
             let list = "/api/v1/log-quotas/default"
