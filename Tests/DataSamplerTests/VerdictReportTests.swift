@@ -68,7 +68,21 @@ import WireModel
         isOn.value.withLock { $0 = false }
         _ = try await sampler.refreshDeviceCompromisedStatus()
         try await SamplerBench.until { listener.told(.unblocked).count == 1 }
+
+        // An update mends what was wrong, and needs a start.
+        isOn.value.withLock { $0 = true }
+        _ = try await sampler.refreshDeviceCompromisedStatus()
+        try await SamplerBench.until { listener.told(.blocked).count == 2 }
         await sampler.stop()
+        isOn.value.withLock { $0 = false }
+        let updated = RecordingDelegate()
+        let next = try bench.sampler(
+            directory.path, delegate: updated,
+            environment: { $0.detectors = { _, _, _ in [Switch { isOn.value.withLock { $0 } }] } })
+        try await next.start()
+        try await SamplerBench.until { updated.told(.unblocked).count == 1 }
+        #expect(updated.told(.blocked).isEmpty)
+        await next.stop()
     }
 
     private final class SharedFlag: Sendable {
