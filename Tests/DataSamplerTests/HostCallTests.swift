@@ -1,3 +1,4 @@
+import CollectorStore
 import TelemetryTestKit
 import Testing
 import Transmitter
@@ -34,14 +35,14 @@ import WireModel
     {
         let directory = try TemporaryDirectory()
         let sampler = try sampler(directory.path) {
-            $0.sampleModules = .system
+            $0.sampleModules = [.system, .analytics]
             // One sample is due at the start, and the next one only where sampling begins anew.
             $0.defaultSampleInterval = 86_400
             $0.beaconInterval = 900
         }
         try await SamplerBench.start(sampler)
         try await sampler.reloadProfile()
-        try await SamplerBench.until { try await bench.stored(.sample).count == 1 }
+        try await SamplerBench.until { try await bench.stored(.sample).count { $0.header.module == "system" } == 1 }
 
         for _ in 1...2 { try await sampler.suspend() }
         let parts = try sampler.running().parts
@@ -61,11 +62,13 @@ import WireModel
 
         for _ in 1...2 { try await sampler.resume() }
         let resumed = try await sampler.status()
-        #expect(!resumed.suspended && resumed.modules.map(\.name) == ["system"] && resumed.beaconInterval == 900)
+        #expect(
+            !resumed.suspended && resumed.modules.map(\.name) == ["system", "analytics"]
+                && resumed.beaconInterval == 900)
         try await SamplerBench.until {
             let hasEvent = try await bench.events().contains { $0.name == "meanwhile" }
             let triggers = try await bench.beacons().map(\.trigger)
-            let samples = try await bench.stored(.sample).count
+            let samples = try await bench.stored(.sample).count { $0.header.module == "system" }
             return hasEvent && triggers.contains(.demand) && triggers.contains(.change) && samples == 2
         }
         await sampler.stop()

@@ -34,7 +34,7 @@ import WireModel
         let sampler = try bench.sampler(
             directory.path,
             change: {
-                $0.sampleModules = [.system, .custom]
+                $0.sampleModules = [.system, .analytics, .custom]
                 $0.eventHold = 7200
             },
             // No beacon of a change is in flight at the switch, which a request for another one would share.
