@@ -211,7 +211,8 @@ public final class DataSampler: Service {
             .loadOrKeepAsDamaged(damaged: notifier.postSetAside(DoNotDisturbState.fileName)) ?? DoNotDisturbState()
         // What it begins with, before it is told more.
         let plan = DevicePolicy(
-            local: configuration, profile: core.storedProfile?.profile, doNotDisturb: doNotDisturb
+            local: configuration, runtime: core.runtime, profile: core.storedProfile?.profile,
+            doNotDisturb: doNotDisturb
         ).plan(gate: core.gate, isConsentDenied: false, awaits: core.awaitedDecisions, pins: core.pins.inForce)
         let transmitter = Transmitter(
             queue: core.queue, transport: connection.transport, enrollments: core.identity,

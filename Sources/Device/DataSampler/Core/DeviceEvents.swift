@@ -13,6 +13,8 @@ enum DeviceEvent: Sendable {
     /// The enrollment ends, and the profile with it; what is given stays in force until then.
     case profileErased(WireProfile?)
     /// The configuration was read again. What only a start reads of it stays as it was.
+    /// The program changed settings that are kept.
+    case settingsChanged(RuntimeSettings)
     case configurationRead(DataSamplerConfiguration)
     /// The program asked for a schedule of beacons; `nil`: for none.
     case beaconScheduleAsked(every: Double?)

@@ -36,7 +36,9 @@ enum DeviceAction: Sendable {
 
 /// Decides what follows from an event, and how every part is to be. Pure: no part is known here.
 struct DevicePolicy: Sendable {
-    private(set) var local: DataSamplerConfiguration
+    /// What the program or the file gives.
+    private var given: DataSamplerConfiguration
+    private(set) var runtime: RuntimeSettings
     private var profile: WireProfile?
     private(set) var calls = DeviceSettings.Calls()
     /// What a command and requests that capture logs ask for.
@@ -57,17 +59,21 @@ struct DevicePolicy: Sendable {
     private var network = NetworkWatch()
 
     init(
-        local: DataSamplerConfiguration, profile: WireProfile?, custom: [String: any CustomSampleModule] = [:],
+        local: DataSamplerConfiguration, runtime: RuntimeSettings = RuntimeSettings(), profile: WireProfile?,
+        custom: [String: any CustomSampleModule] = [:],
         slowdown: Double = 1, offline: OfflineWatch = OfflineWatch(),
         doNotDisturb: DoNotDisturbState = DoNotDisturbState()
     ) {
-        self.local = local
+        given = local
+        self.runtime = runtime
         self.profile = profile
         self.custom = custom
         self.slowdown = slowdown
         self.offline = offline
         self.doNotDisturb = doNotDisturb
     }
+
+    var local: DataSamplerConfiguration { runtime.applied(to: given) }
 
     var settings: DeviceSettings { DeviceSettings.resolve(local: local, profile: profile, calls: calls) }
 
@@ -99,7 +105,8 @@ struct DevicePolicy: Sendable {
             return [.refuseEarlyEvents(settings)]
         case .profileArrived(let profile): self.profile = profile
         case .profileErased(let rest): profile = rest
-        case .configurationRead(let configuration): local = configuration
+        case .configurationRead(let configuration): given = configuration
+        case .settingsChanged(let settings): runtime = settings
         case .beaconScheduleAsked(every: let seconds):
             calls.beacons = seconds.map { .every($0) } ?? .stopped
             return [.follow(firstBeacon: .start, restartsBeacons: seconds != nil)]

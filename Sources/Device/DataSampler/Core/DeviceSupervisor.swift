@@ -65,7 +65,7 @@ actor DeviceSupervisor {
         // A damaged one only tells again what is still blocked.
         toldBlocks = (try? toldBlocksFile.load()) ?? ToldBlocks()
         policy = DevicePolicy(
-            local: core.configuration, profile: core.storedProfile?.profile, custom: custom,
+            local: core.configuration, runtime: core.runtime, profile: core.storedProfile?.profile, custom: custom,
             slowdown: parts.budgets.verdict.factor,
             // A damaged one only forgets since when nobody answered.
             offline: (try? offlineFile.load()) ?? OfflineWatch(), doNotDisturb: doNotDisturb)
@@ -74,6 +74,8 @@ actor DeviceSupervisor {
     }
 
     var doNotDisturb: DoNotDisturbState { policy.doNotDisturb }
+
+    var runtimeSettings: RuntimeSettings { policy.runtime }
 
     var doNotDisturbStatus: DeviceDNDStatus {
         DeviceDNDStatus(doNotDisturb, isAllowed: core.settings.doNotDisturbAllowed)

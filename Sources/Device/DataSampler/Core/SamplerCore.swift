@@ -36,7 +36,10 @@ final class SamplerCore: Sendable {
         var queueClock: QueueClock
     }
 
+    /// As it was given.
     let configuration: DataSamplerConfiguration
+    /// What the program had changed when the directory was opened.
+    let runtime: RuntimeSettings
     let queue: RecordQueue
     let identity: IdentityStore
     let clock: any RecordClock
@@ -71,11 +74,15 @@ final class SamplerCore: Sendable {
             }
             let pins = try PinKeeper(
                 directory: configuration.directory, logger: logger, damaged: notices.postSetAside(PinKeeper.fileName))
+            let runtime =
+                try RuntimeSettings.file(in: configuration.directory)
+                .loadOrKeepAsDamaged(damaged: notices.postSetAside(RuntimeSettings.fileName)) ?? RuntimeSettings()
             // What was decided before a crash is carried out before anything is recorded.
             try await consent.settle()
             let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
             let core = SamplerCore(
-                configuration, queue: queue, queueClock: clock, consent: consent, pins: pins, profile: profile,
+                configuration, runtime: runtime, queue: queue, queueClock: clock, consent: consent, pins: pins,
+                profile: profile,
                 environment: environment, notices: notices, logger: logger)
             let status = try await queue.status()
             core.countEarlyEvents(status)
@@ -111,17 +118,20 @@ final class SamplerCore: Sendable {
     }
 
     private init(
-        _ configuration: DataSamplerConfiguration, queue: RecordQueue, queueClock: QueueClock, consent: ConsentKeeper,
-        pins: PinKeeper, profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment,
+        _ configuration: DataSamplerConfiguration, runtime: RuntimeSettings, queue: RecordQueue,
+        queueClock: QueueClock, consent: ConsentKeeper, pins: PinKeeper,
+        profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment,
         notices: NoticeBoard, logger: Logger
     ) {
         self.configuration = configuration
+        self.runtime = runtime
         self.queue = queue
         self.logger = logger
         self.notices = notices
         clock = environment.clock
         metrics = environment.metrics()
-        var settings = DeviceSettings.resolve(local: configuration, profile: profile?.profile)
+        let local = runtime.applied(to: configuration)
+        var settings = DeviceSettings.resolve(local: local, profile: profile?.profile)
         conditions = environment.conditions(environment.host, logger)
         self.consent = consent
         self.pins = pins
@@ -143,7 +153,7 @@ final class SamplerCore: Sendable {
         }
         request.agentVersion = DataSampler.version
         request.application = configuration.applicationIdentifier
-        request.test = configuration.isTest
+        request.test = local.isTest
         identity = IdentityStore(
             directory: configuration.directory, machineHash: environment.machineHash,
             enrollmentToken: configuration.enrollmentToken, request: filter.filtered(request),
@@ -153,7 +163,7 @@ final class SamplerCore: Sendable {
             notices.post(notice)
         }
         storedProfile = Self.withoutFormerPins(profile, of: identity, pins)
-        settings = DeviceSettings.resolve(local: configuration, profile: storedProfile?.profile)
+        settings = DeviceSettings.resolve(local: local, profile: storedProfile?.profile)
         pins.apply(settings)
         var state = State(
             settings: settings, filter: filter, gate: RecordGate(), facts: facts,

@@ -18,6 +18,8 @@ extension SamplerCore {
         }
         try await parts()
         try pins.erase()
+        try RuntimeSettings.file(in: configuration.directory).file.remove()
+        try ToldBlocks.file(in: configuration.directory).file.remove()
         do throws(QueueError) {
             // Nothing of this device is left in the queue, so it belongs to whoever enrolls next.
             try await queue.rebind(to: nil)

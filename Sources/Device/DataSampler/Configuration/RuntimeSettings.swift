@@ -1,0 +1,52 @@
+/// Switches that the program changes while it runs, and that hold after a restart, too (intune:
+/// `IntuneMAMSettings`). Each counts instead of the configuration's until it is changed or cleared, or the enrollment
+/// ends. The profile stands above them as above the configuration: it can switch off, not on.
+public struct RuntimeSettings: Equatable, Codable, Sendable {
+    /// `nil` in each: the configuration's counts.
+    public var telemetryDisabled: Bool?
+    /// Whether events may be recorded.
+    public var analyticsEnabled: Bool?
+    /// Whether lines are written and sent.
+    public var loggingEnabled: Bool?
+    /// Whether what is recorded is test data.
+    public var isTest: Bool?
+    /// How much the sampler logs of itself.
+    public var traceLevel: TraceLevel?
+
+    /// Nothing is changed.
+    public init() {}
+
+    func applied(to given: DataSamplerConfiguration) -> DataSamplerConfiguration {
+        var configuration = given
+        if let telemetryDisabled { configuration.telemetryDisabled = telemetryDisabled }
+        if let analyticsEnabled { configuration.analyticsEnabled = analyticsEnabled }
+        if let loggingEnabled { configuration.loggingEnabled = loggingEnabled }
+        if let isTest { configuration.isTest = isTest }
+        if let traceLevel { configuration.traceLevel = traceLevel }
+        return configuration
+    }
+}
+
+/// `<data>/settings.json`. Missing while nothing is changed.
+extension RuntimeSettings: KeptState {
+    static let fileName = "settings.json"
+}
+
+extension DataSampler {
+    /// What is changed at run time.
+    ///
+    /// - Throws: `notRunning`.
+    public func runtimeSettings() async throws(DataSamplerError) -> RuntimeSettings {
+        await (try running()).supervisor.runtimeSettings
+    }
+
+    /// Changes settings at run time. They hold at once, and are on synced disk when this returns.
+    ///
+    /// - Throws: `storage`; then nothing has changed. `notRunning`.
+    public func setRuntimeSettings(_ settings: RuntimeSettings) async throws(DataSamplerError) {
+        let running = try running()
+        let file = RuntimeSettings.file(in: configuration.directory)
+        if settings == RuntimeSettings() { try file.file.remove() } else { try file.save(settings) }
+        await running.events.report(.settingsChanged(settings))
+    }
+}
