@@ -32,7 +32,7 @@ import WireModel
 
     private func taken(now: Int64 = expires - 1) throws -> (DataSamplerConfiguration, remark: String?) {
         var configuration = DataSamplerConfiguration(directory: directory.path + "/data", collectorURL: "")
-        let remark = try configuration.take(enrollmentFile: file, now: now)
+        let remark = try configuration.take(enrollment: file, now: now)
         return (configuration, remark)
     }
 

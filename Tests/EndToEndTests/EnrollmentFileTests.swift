@@ -32,19 +32,26 @@ struct EnrollmentFileTests {
                 ], environment: Program.environment([:]), output: log, errors: log)
         }
 
-        func writeFile() async throws {
-            let outcome = try await Program.collector.run([
-                "enrollment-file", "--data", deployment.collectorData, "--address", "https://localhost:\(port)",
-                "--tls-certificate", "\(directory)/one.pem", "--output", file,
-            ])
+        func writeFile() async throws { _ = try await enrollmentFile("--output", file) }
+
+        /// What the command prints.
+        func enrollmentFile(_ form: String...) async throws -> String {
+            let outcome = try await Program.collector.run(
+                [
+                    "enrollment-file", "--data", deployment.collectorData, "--address", "https://localhost:\(port)",
+                    "--tls-certificate", "\(directory)/one.pem",
+                ] + form)
             guard outcome.succeeded else { throw EndToEndError("\(outcome)") }
+            return outcome.output
         }
 
-        func agent() throws -> ChildProcess {
+        /// - Parameter enrollment: a path or a URL.
+        func agent(_ enrollment: String? = nil) throws -> ChildProcess {
             try ChildProcess(
                 Program.agent.path,
                 [
-                    "run", "--data", deployment.agentData, "--enrollment", file, "--ca", "\(directory)/authority.pem",
+                    "run", "--data", deployment.agentData, "--enrollment", enrollment ?? file, "--ca",
+                    "\(directory)/authority.pem",
                     "--transmit-interval", "1", "--event-hold", "0",
                 ], environment: Program.environment([:]), output: log, errors: log)
         }
@@ -89,6 +96,32 @@ struct EnrollmentFileTests {
         }
     }
 
+    /// The agent is killed all along: while it enrolls, and again and again after it.
+    @Test func aDeviceThatIsKilledAgainAndAgainEnrollsOnceByURL() async throws {
+        try await Deployment.run { deployment in
+            let scene = try Scene(deployment)
+            try await deployment.startCollector()
+            try await deployment.stopCollector()
+            let url = try await scene.enrollmentFile("--url").trimmingCharacters(in: .whitespacesAndNewlines)
+            #expect(url.hasPrefix("https://localhost:\(scene.port)#pin="))
+            let collector = try scene.collector("one", data: deployment.collectorData)
+            for milliseconds in [50, 150, 300, 600, 1_200] {
+                let killed = try scene.agent(url)
+                #expect(await killed.ending(within: .milliseconds(milliseconds)) == nil, "ended by itself")
+                await killed.killAndReap()
+            }
+            try await scene.play(collector, try scene.agent(url)) {
+                try await deployment.waitUntilAgentAnswers()
+                let outcome = try await deployment.record(event: "enrolled.by.url", value: 1)
+                #expect(outcome.succeeded, "\(outcome)")
+                try await deployment.waitUntilSent()
+            }
+            let tokens = try await Program.collector.run(["token", "list", "--data", deployment.collectorData])
+            #expect(tokens.output.contains("1/1 "), "one device used the token once: \(tokens)")
+            #expect(!Program.text(scene.log).contains("token="), "a log shows no enrollment URL")
+        }
+    }
+
     /// The other collector is trusted by the same authority, and would take the token.
     @Test func aCollectorWithAnotherKeyIsRefusedBeforeTheTokenLeavesTheDevice() async throws {
         try await Deployment.run { deployment in
@@ -117,9 +150,14 @@ struct EnrollmentFileTests {
                 {"version": 1, "collector": "http://127.0.0.1:1", "token": "token", "expires": "2020-01-01T00:00:00Z"}
                 """
             let cases: [(String?, String)] = [
-                (nil, "does not exist"), ("{\"version\": 1, \"coll", "cut off"), ("{}", "no enrollment file"),
+                (nil, "does not exist"), ("{\"version\": 1, \"coll", "cut off"), ("{}", "version is missing"),
                 (expired, "expired at 2020-01-01T00:00:00.000000Z"),
             ]
+            let cut = try await Program.agent.run([
+                "run", "--data", deployment.agentData, "--enrollment", "https://localhost:1#pin=AQ&token=hidden",
+            ])
+            #expect(cut.ending == .exited(64) && cut.errors.contains("version is missing"), "\(cut)")
+            #expect(!cut.errors.contains("hidden"), "\(cut)")
             for (content, words) in cases {
                 if let content { try Data(content.utf8).write(to: URL(fileURLWithPath: file)) }
                 let outcome = try await run()

@@ -10,7 +10,7 @@ import WireModel
 struct EnrollmentFileCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "enrollment-file",
-        abstract: "Write one file with which a new device finds this collector, knows its key and enrolls.",
+        abstract: "Make one file or URL with which a new device finds this collector, knows its key and enrolls.",
         discussion: """
             The file holds the collector's address, the pins of its keys, and a new enrollment token. The device reads it with `ws1agent run
             --enrollment FILE`, and refuses from the first contact on a server with another key. The file is secret: only its owner can read it.
@@ -22,9 +22,13 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
             With an http:// address the file has no pins.
 
+            With --url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the environment variable
+            WS1_ENROLLMENT, which other users do not see. The URL is as secret as the file. Quote it: it contains & and #.
+
             Examples:
               ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --output kiosk-7.json
               ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --output image.json --uses 500
+              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --url
             """)
 
     @OptionGroup var options: SettingFlags<EnrollmentFlags>
@@ -35,7 +39,10 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
     var address: String
 
     @Option(help: ArgumentHelp("The file to write; it must not exist.", valueName: "file"))
-    var output: String
+    var output: String?
+
+    @Flag(help: "Print an enrollment URL on standard output instead of writing a file.")
+    var url = false
 
     @Option(
         help: ArgumentHelp(
@@ -54,7 +61,8 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A note on the token, as `token list` shows it (default: the file's name).", valueName: "name"))
+            "A note on the token, as `token list` shows it (default: the file's name, or enrollment URL).",
+            valueName: "name"))
     var name: String?
 
     func run() async throws {
@@ -65,7 +73,10 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             throw CommandError(.usage, "--expires-days is \(expiresDays); expected 1 to 36500.")
         }
         guard uses >= 1 else { throw CommandError(.usage, "--uses is \(uses); expected 1 or more.") }
-        guard !FileManager.default.fileExists(atPath: output) else {
+        guard url == (output == nil) else {
+            throw CommandError(.usage, "give either --output FILE or --url.")
+        }
+        if let output, FileManager.default.fileExists(atPath: output) {
             throw CommandError(.failed, "\(output) exists. Name another file, or move it away.")
         }
         guard FileManager.default.isReadableFile(atPath: "\(settings.data)/collector.sqlite") else {
@@ -78,19 +89,29 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         let made = try await TokenCommand.withMetadata(in: settings.data) { metadata in
             try await metadata.createEnrollmentToken(
                 organization: organization, expiresInSeconds: seconds, maximumUses: uses,
-                note: name ?? URL(fileURLWithPath: output).lastPathComponent)
+                note: name ?? output.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "enrollment URL")
         }
+        let file = EnrollmentFile(collector: address, certificatePins: pins, token: made.token, expires: expires)
         do {
-            let file = EnrollmentFile(collector: address, certificatePins: pins, token: made.token, expires: expires)
-            try OwnerFile(path: output).create(with: try file.text, remedy: "Fix that, and try again.")
+            if let output {
+                try OwnerFile(path: output).create(with: try file.text, remedy: "Fix that, and try again.")
+            } else {
+                try Output.line(file.url)
+            }
         } catch {
             // Nobody has the token, so it must not stay valid.
             try await TokenCommand.withMetadata(in: settings.data) { try await $0.revokeToken(made.id) }
             throw error
         }
-        try Output.line(
-            "\(output): \(address), \(pins.isEmpty ? "no pins" : "\(pins.count) pins"), token \(made.id) for \(uses) "
-                + "device\(uses == 1 ? "" : "s") until \(Timestamp.text(expires))")
+        let summary =
+            "\(address), \(pins.isEmpty ? "no pins" : "\(pins.count) pins"), token \(made.id) for \(uses) "
+            + "device\(uses == 1 ? "" : "s") until \(Timestamp.text(expires))"
+        // The URL stands alone on standard output, for a script.
+        if let output {
+            try Output.line("\(output): \(summary)")
+        } else {
+            StandardError.line("ws1collector: \(summary)")
+        }
     }
 
     /// The pins of the key in use and of the backup key; none for plain HTTP.

@@ -73,4 +73,28 @@ import Testing
         let text = try Self.file.text.replacingOccurrences(of: "{\n", with: "{\n  \"note\" : \"later\",\n")
         #expect(try EnrollmentFile(Data(text.utf8)) == Self.file)
     }
+
+    @Test func `The URL has what the file has`() throws {
+        let url = Self.file.url
+        #expect(
+            url == "https://collector.example:8420/telemetry#pin=AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE%3D"
+                + "&pin=AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI%3D&token=enroll-me"
+                + "&expires=2026-12-31T12:00:00.000000Z&version=1")
+        #expect(try EnrollmentFile(url: url) == Self.file)
+        var odd = Self.file
+        odd.certificatePins = []
+        odd.token = String(decoding: 0x21...0x7E as ClosedRange<UInt8>, as: UTF8.self)
+        #expect(try EnrollmentFile(url: odd.url) == odd)
+    }
+
+    /// A URL without its last pin would be taken, were the pins last.
+    @Test func `A URL that is cut off is refused`() {
+        let url = Self.file.url
+        for count in 0..<url.count {
+            let error = #expect(throws: WireError.self, "\(count) letters") {
+                _ = try EnrollmentFile(url: String(url.prefix(count)))
+            }
+            #expect(error?.message.contains("enroll-me") == false)
+        }
+    }
 }

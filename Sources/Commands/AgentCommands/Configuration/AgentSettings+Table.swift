@@ -18,12 +18,12 @@ extension AgentSettings {
             "collector", \.configuration.collectorURL, .text("http[s]://HOST[:PORT][/PREFIX]", pattern: "^https?://"),
             "The collector", value: "url", example: "https://collector.example:8420"),
         Setting(
-            "enrollment", \.enrollmentFile, .text,
+            "enrollment", \.enrollment, .text,
             """
             The enrollment file that `ws1collector enrollment-file` made: the collector's address, the pins of its \
-            keys and the enrollment token in one
+            keys and the enrollment token in one. Or the URL that it printed with --url
             """,
-            value: "file", example: "/etc/ws1agent/enrollment.json"),
+            value: "file|url", example: "/etc/ws1agent/enrollment.json", isSecret: true),
         Setting(
             "enrollment-token", \.enrollmentToken, .text,
             "Enrolls this device at its first contact. Other users see it in the list of processes, so prefer the file",

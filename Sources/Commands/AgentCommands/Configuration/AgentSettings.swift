@@ -10,7 +10,7 @@ import WireModel
 struct AgentSettings: ProgramSettings {
     var configuration = DataSamplerConfiguration(directory: "", collectorURL: "", traceLevel: .information)
     var configurationFile: String?
-    var enrollmentFile: String?
+    var enrollment: String?
     var enrollmentToken: String?
     var enrollmentTokenFile: String?
     var accessGroupName: String?
@@ -32,18 +32,18 @@ struct AgentSettings: ProgramSettings {
     /// - Parameter needsCollector: whether the command speaks to the collector, and needs its address.
     init(_ layers: SettingLayers<AgentSettings>, needsCollector: Bool) throws(CommandError) {
         try layers.require(\.configuration.directory)
-        if needsCollector, layers[\.enrollmentFile] == nil { try layers.require(\.configuration.collectorURL) }
+        if needsCollector, layers[\.enrollment] == nil { try layers.require(\.configuration.collectorURL) }
         self = try layers.read()
         if needsCollector { try takeEnrollmentFile(layers) }
         var missing: String?
         let given = try token(layers, missing: &missing)
-        if enrollmentFile == nil {
+        if enrollment == nil {
             configuration.enrollmentToken = given
         } else if let given, given != Self.noToken {
             configuration.enrollmentToken = given
         }
         guard needsCollector else { return }
-        if let missing, enrollmentFile == nil {
+        if let missing, enrollment == nil {
             // An enrolled device runs without a token.
             guard DataSampler.isEnrolled(in: configuration.directory) else {
                 throw CommandError(.usage, "\(missing). This device is not enrolled yet and needs one")
@@ -62,7 +62,7 @@ struct AgentSettings: ProgramSettings {
             configuration.enrollmentToken != nil
             && configuration.enrollmentToken != former.configuration.enrollmentToken
         if isOtherToken, !changes.contains(where: { $0.name.hasPrefix("enrollment") }) {
-            let name = enrollmentFile == nil ? "enrollment-token-file" : "enrollment"
+            let name = enrollment == nil ? "enrollment-token-file" : "enrollment"
             changes += Self.declarations.filter { $0.name == name }
         }
         return changes
@@ -98,7 +98,7 @@ struct AgentSettings: ProgramSettings {
             try configuration.validateFiles()
         } catch {
             let checked: [PartialKeyPath<AgentSettings>] = [
-                \.configuration.collectorURL, \.enrollmentFile, \.configuration.proxyURL,
+                \.configuration.collectorURL, \.enrollment, \.configuration.proxyURL,
                 \.configuration.certificateAuthorityFile,
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,
@@ -115,15 +115,15 @@ struct AgentSettings: ProgramSettings {
     /// Address, pins and token of the enrollment file. A token that is given beside it takes the place of the file's,
     /// for instance when that is used up.
     private mutating func takeEnrollmentFile(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
-        guard let given = layers[\.enrollmentFile], let path = enrollmentFile else { return }
+        guard let given = layers[\.enrollment], let enrollment else { return }
         if let other = layers[\.configuration.collectorURL] {
             throw CommandError(
                 .usage,
-                "\(given.origin) and \(other.origin) are both given: the enrollment file has the address. Give only one of them"
+                "\(given.origin) and \(other.origin) are both given: the enrollment file or URL has the address. Give only one of them"
             )
         }
         do throws(DataSamplerError) {
-            if let remark = try configuration.take(enrollmentFile: path) {
+            if let remark = try configuration.take(enrollment: enrollment) {
                 remarks.append("\(given.origin): \(remark)")
             }
         } catch {

@@ -35,22 +35,44 @@ extension DataSamplerConfiguration {
         directory: String, enrollmentFile: String, traceLevel: TraceLevel = .warning
     ) throws(DataSamplerError) {
         self.init(directory: directory, collectorURL: "", traceLevel: traceLevel)
-        _ = try take(enrollmentFile: enrollmentFile)
+        _ = try take(enrollment: enrollmentFile)
     }
 
-    /// - Parameter now: wall clock, microseconds since 1970.
-    /// - Returns: why the file was not used, if the device is enrolled and does not need it.
+    /// Takes the same from an enrollment URL, which `ws1collector enrollment-file --url` printed.
+    ///
+    /// The URL is a secret: who has it can enroll a device.
+    ///
+    /// - Parameters:
+    ///   - directory: as ``directory``.
+    ///   - enrollmentURL: `http[s]://HOST[:PORT][/PREFIX]#...`.
+    /// - Throws: `invalidConfiguration` if the URL is cut off, expired or no enrollment URL, and the device is not
+    ///   enrolled; with what to do.
+    public init(
+        directory: String, enrollmentURL: String, traceLevel: TraceLevel = .warning
+    ) throws(DataSamplerError) {
+        self.init(directory: directory, collectorURL: "", traceLevel: traceLevel)
+        // Without this mark it would be the path of a file.
+        guard enrollmentURL.contains("://") else {
+            throw DataSamplerError(.invalidConfiguration, "the enrollment URL has no http:// or https://")
+        }
+        _ = try take(enrollment: enrollmentURL)
+    }
+
+    /// - Parameters:
+    ///   - source: the path of an enrollment file, or an enrollment URL.
+    ///   - now: wall clock, microseconds since 1970.
+    /// - Returns: why `source` was not used, if the device is enrolled and does not need it.
     package mutating func take(
-        enrollmentFile path: String, now: Int64 = SystemRecordClock().now().wallTime
+        enrollment source: String, now: Int64 = SystemRecordClock().now().wallTime
     ) throws(DataSamplerError) -> String? {
         let isEnrolled = DataSampler.isEnrolled(in: directory)
         do throws(DataSamplerError) {
-            let file = try Self.read(enrollmentFile: path)
+            let file = try Self.read(enrollment: source)
             // The collector's clock decides. This look saves a machine that cannot succeed from trying for ever.
             guard isEnrolled || file.expires > now else {
                 throw DataSamplerError(
                     .invalidConfiguration,
-                    "the enrollment file \(path) expired at \(Timestamp.text(file.expires)), and it is \(Timestamp.text(now)) "
+                    "\(Self.name(of: source)) expired at \(Timestamp.text(file.expires)), and it is \(Timestamp.text(now)) "
                         + "here. \(Self.enrollmentRemedy); or correct this machine's clock")
             }
             collectorURL = file.collector
@@ -65,20 +87,31 @@ extension DataSamplerConfiguration {
         }
     }
 
-    private static let enrollmentRemedy = "Make another one with `ws1collector enrollment-file` and copy it here"
+    private static let enrollmentRemedy = "Make another one with `ws1collector enrollment-file`"
 
-    private static func read(enrollmentFile path: String) throws(DataSamplerError) -> EnrollmentFile {
+    /// How a message names it. A URL is a secret.
+    private static func name(of source: String) -> String {
+        source.contains("://") ? "the enrollment URL" : "the enrollment file \(source)"
+    }
+
+    private static func read(enrollment source: String) throws(DataSamplerError) -> EnrollmentFile {
         func failure(_ why: String, _ cause: (any Error)? = nil) -> DataSamplerError {
-            DataSamplerError(.invalidConfiguration, "the enrollment file \(path) \(why)", cause: cause)
+            DataSamplerError(.invalidConfiguration, "\(name(of: source)) \(why)", cause: cause)
+        }
+        func parsed(_ parse: () throws(WireError) -> EnrollmentFile) throws(DataSamplerError) -> EnrollmentFile {
+            do throws(WireError) { return try parse() } catch {
+                throw failure("\(error.message). \(enrollmentRemedy)", error)
+            }
+        }
+        if source.contains("://") {
+            return try parsed { () throws(WireError) in try EnrollmentFile(url: source) }
         }
         let bytes: [UInt8]?
         do throws(FileError) {
-            bytes = try Files<FileError>.read(path, maximumBytes: EnrollmentFile.maximumBytes + 1)
+            bytes = try Files<FileError>.read(source, maximumBytes: EnrollmentFile.maximumBytes + 1)
         } catch { throw failure("cannot be read: \(error). Make it readable for this program", error) }
         guard let bytes else { throw failure("does not exist. Check the path. \(enrollmentRemedy)") }
-        do throws(WireError) { return try EnrollmentFile(Data(bytes)) } catch {
-            throw failure("\(error.message). \(enrollmentRemedy)", error)
-        }
+        return try parsed { () throws(WireError) in try EnrollmentFile(Data(bytes)) }
     }
 }
 

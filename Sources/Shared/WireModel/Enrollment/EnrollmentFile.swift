@@ -17,6 +17,12 @@ import TelemetryBasics
 /// a change that an older reader would misunderstand raises the version. A file that is cut off is no JSON, because an
 /// object ends with its brace. The file holds a secret, so its mode is 0600. The schema is
 /// `Schemas/enrollment/enrollment-file.schema.json`.
+///
+/// The enrollment URL holds the same members. It is the collector's address with the rest as a query in the fragment,
+/// which no client sends to a server. Each pin is a `pin`; letters that a query cannot hold are percent-encoded. The
+/// version is last, so that a URL that is cut off has none:
+///
+///     https://collector.example:8420#pin=...&pin=...&token=...&expires=2026-12-31T12:00:00.000000Z&version=1
 package struct EnrollmentFile: Equatable, Sendable {
     package static let currentVersion = 1
     package static let maximumBytes = 64 * 1024
@@ -58,8 +64,33 @@ package struct EnrollmentFile: Equatable, Sendable {
         } catch {
             throw WireError(.malformed, "is no enrollment file: a member has another type than expected")
         }
+        try self.init(form)
+    }
+
+    /// - Throws: `malformed` or `invalidField`. The message continues "the enrollment URL", and never shows the token.
+    package init(url: String) throws(WireError) {
+        guard url.utf8.count <= Self.maximumBytes else {
+            throw WireError(.malformed, "has more than \(Self.maximumBytes) bytes")
+        }
+        let parts = url.split(separator: "#", maxSplits: 1)
+        guard parts.count == 2, let members = URLComponents(string: "?" + parts[1])?.queryItems else {
+            throw WireError(.malformed, "has nothing to read after a #. Quote it: a shell ends it at the first &")
+        }
+        func value(_ name: String) -> String? { members.first { $0.name == name }?.value }
+        // What is no number is a version that this program does not know.
+        let version = value("version").map { Int($0) ?? .max }
+        try self.init(
+            Form(
+                version: version, collector: String(parts[0]),
+                certificatePins: members.filter { $0.name == "pin" }.map { $0.value ?? "" },
+                token: value("token"), expires: value("expires")))
+    }
+
+    private init(_ form: Form) throws(WireError) {
         func member<Value>(_ name: String, _ value: Value?) throws(WireError) -> Value {
-            guard let value else { throw WireError(.invalidField, "is no enrollment file: \(name) is missing") }
+            guard let value else {
+                throw WireError(.invalidField, "is none that `ws1collector enrollment-file` made: \(name) is missing")
+            }
             return value
         }
         let version = try member("version", form.version)
@@ -100,11 +131,23 @@ package struct EnrollmentFile: Equatable, Sendable {
         get throws {
             let form = Form(
                 version: Self.currentVersion, collector: collector,
-                certificatePins: certificatePins.isEmpty ? nil : certificatePins.map { $0.base64EncodedString() },
-                token: token, expires: Timestamp.text(expires))
+                certificatePins: certificatePins.isEmpty ? nil : pinTexts, token: token,
+                expires: Timestamp.text(expires))
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
             return String(decoding: try encoder.encode(form), as: UTF8.self) + "\n"
         }
     }
+    package var url: String {
+        var members = URLComponents()
+        members.queryItems =
+            pinTexts.map { URLQueryItem(name: "pin", value: $0) } + [
+                URLQueryItem(name: "token", value: token),
+                URLQueryItem(name: "expires", value: Timestamp.text(expires)),
+                URLQueryItem(name: "version", value: "\(Self.currentVersion)"),
+            ]
+        return collector + "#" + (members.percentEncodedQuery ?? "")
+    }
+
+    private var pinTexts: [String] { certificatePins.map { $0.base64EncodedString() } }
 }
