@@ -1,4 +1,5 @@
 import Foundation
+import NIOHTTP1
 import Testing
 
 /// What a device reports is with the collector at once, and whoever waits for it is told when.
@@ -11,7 +12,10 @@ struct BeaconTests {
             var pushToken: PushToken?
             var userDisplayName: String?
         }
-        struct Verdicts: Decodable { var reportedAt: String }
+        struct Verdicts: Decodable {
+            var applicationCompliance: String
+            var reportedAt: String
+        }
         var beacon: Beacon?
         var verdicts: Verdicts?
         var profileRevision: UInt64?
@@ -91,6 +95,58 @@ struct BeaconTests {
             try await deployment.until("the collector knows that the wipe is over", while: deployment.agent) {
                 try await Self.device(deployment).beacon?.enrollment == "enrolled"
             }
+        }
+    }
+
+    /// The schedule is 900 s, so that only the change itself, kept over the kills, brings the beacon.
+    @Test func killsHideNoChangeOfCompliance() async throws {
+        var dice = SeededGenerator.announced(for: "BeaconTests")
+        try await Deployment.run { deployment in
+            func start(_ deployment: Deployment) throws {
+                try deployment.startAgent(
+                    ["--beacon-interval", "900"], environment: ["WS1_APPLICATION_VERSION": "1.0"])
+            }
+            try await deployment.startCollector()
+            try start(deployment)
+            try await deployment.waitUntilAgentAnswers()
+            for (version, verdict) in [("2", "non-compliant"), ("1", "compliant")] {
+                _ = try await deployment.request(
+                    "/profiles/default", .PUT,
+                    body: #"{"compliance": [{"id": "app", "subject": "application-version", "operator": ">=", "#
+                        + #""version": "\#(version)", "consequence": "report"}]}"#)
+                try await deployment.kill(times: 8, using: &dice, startAgent: start)
+                try await deployment.until("the collector shows \(verdict)", while: deployment.agent) {
+                    try await Self.device(deployment).verdicts?.applicationCompliance == verdict
+                }
+            }
+        }
+    }
+
+    @Test func whoWasToldThatItIsStoredCanRelyOnItWhateverIsKilled() async throws {
+        var dice = SeededGenerator.announced(for: "BeaconTests")
+        try await Deployment.run { deployment in
+            func push(_ token: String) async throws -> Program.Outcome {
+                try await Program.agent.run([
+                    "push-token", token, "--wait", "--timeout", "30", "--data", deployment.agentData,
+                ])
+            }
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            for round in 1...8 {
+                try await deployment.waitUntilAgentAnswers()
+                async let told = push("token-\(round)")
+                try await deployment.kill(times: 1, using: &dice)
+                let outcome = try await told
+                if outcome.succeeded {
+                    #expect(try await Self.device(deployment).beacon?.pushToken?.token == "token-\(round)")
+                } else {
+                    #expect(outcome.ending == .exited(75) && !outcome.errors.isEmpty, "round \(round): \(outcome)")
+                }
+            }
+            try await deployment.waitUntilAgentAnswers()
+            let last = try await push("last")
+            #expect(last.succeeded, "\(last)")
+            #expect(try await Self.device(deployment).beacon?.pushToken?.token == "last")
         }
     }
 }

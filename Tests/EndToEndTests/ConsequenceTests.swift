@@ -32,6 +32,36 @@ struct ConsequenceTests {
         """
     }
 
+    @Test func killsWipeTheDeviceNeitherTwiceNorNever() async throws {
+        var dice = SeededGenerator.announced(for: "ConsequenceTests")
+        try await Deployment.run { deployment in
+            func start(_ deployment: Deployment) throws {
+                try deployment.startAgent(environment: ["WS1_APPLICATION_VERSION": "1.0"])
+            }
+            try await deployment.startCollector()
+            try start(deployment)
+            try await deployment.waitUntilAgentAnswers()
+            let id = try await deployment.deviceID()
+            func wipes() async throws -> [String] {
+                let commands = try JSONDecoder().decode(
+                    Items<Command>.self, from: try await deployment.request("/devices/\(id)/commands"))
+                return commands.items.filter { $0.kind == "wipe" }.map(\.state)
+            }
+            _ = try await deployment.request("/profiles/default", .PUT, body: profile("2"))
+            try await deployment.kill(times: 12, using: &dice, startAgent: start)
+            try await deployment.until("the device was wiped", while: deployment.agent) {
+                try await wipes().first == "done"
+            }
+            for _ in 1...2 {
+                try await deployment.waitUntilAgentAnswers()
+                let beacon = try await Program.agent.run(["beacon", "--wait", "--data", deployment.agentData])
+                #expect(beacon.succeeded, "\(beacon)")
+                try await deployment.kill(times: 2, using: &dice, startAgent: start)
+            }
+            #expect(try await wipes() == ["done"])
+        }
+    }
+
     @Test func aBrokenRuleWipesTheDeviceOnceAndItsNoticeEndsWithIt() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()

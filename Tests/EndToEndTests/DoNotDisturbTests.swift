@@ -62,4 +62,28 @@ struct DoNotDisturbTests {
             #expect(try await !Self.isOn(deployment))
         }
     }
+
+    /// Whoever was told that the decision is made finds it made, and the collector hears of it.
+    @Test func killsLoseNoDecision() async throws {
+        var dice = SeededGenerator.announced(for: "DoNotDisturbTests")
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            _ = try await deployment.request("/profiles/default", .PUT, body: #"{"doNotDisturbAllowed": true}"#)
+            try deployment.startAgent()
+            for round in 1...4 {
+                try await deployment.waitUntilAgentAnswers()
+                let isOn = !round.isMultiple(of: 2)
+                let state = isOn ? "on" : "off"
+                try await deployment.until("the agent takes \(state)", while: deployment.agent) {
+                    try await Program.agent.run(["dnd", state, "--data", deployment.agentData]).succeeded
+                }
+                try await deployment.kill(times: 3, using: &dice)
+                try await deployment.waitUntilAgentAnswers()
+                #expect(try await Self.isOn(deployment) == isOn, "round \(round)")
+                try await deployment.until("the collector knows \(state)", while: deployment.agent) {
+                    try await Self.decision(deployment).on == isOn
+                }
+            }
+        }
+    }
 }

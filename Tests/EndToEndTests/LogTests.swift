@@ -89,6 +89,36 @@ import Testing
         }
     }
 
+    /// While agent and collector are killed, also in the middle of the upload.
+    @Test func killsLoseAndDoubleNoLineOfAnApplication() async throws {
+        var dice = SeededGenerator.announced(for: "LogTests")
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let device = try await deployment.deviceID()
+            var told: Set<String> = []
+            for round in 1...8 {
+                async let logged = log(
+                    ["warning", "page \(round).", "--application", "com.example.printer"], deployment)
+                try await deployment.kill(times: 1, using: &dice)
+                let outcome = try await logged
+                if outcome.succeeded { told.insert("page \(round).") }
+            }
+            #expect(told.count >= 4, "too little was logged to prove anything")
+            try await deployment.waitUntilAgentAnswers()
+            let command = try await deployment.issue(
+                #"{"kind": "request-logs", "arguments": {"application": "com.example.printer"}}"#, to: device)
+            try await deployment.kill(times: 6, using: &dice)
+            let ended = try await deployment.end(of: command, device: device)
+            #expect(ended.state == "done", "\(ended)")
+            let lines = try await deployment.logLines("app=com.example.printer")
+            for line in told { #expect(lines.filter { $0.contains(line) }.count == 1, "\(line) \(lines)") }
+            let foreign = try await deployment.logLines("device=\(device)")
+            #expect(foreign.filter { $0.contains("page ") }.count == lines.filter { $0.contains("page ") }.count)
+        }
+    }
+
     /// Lines of a program that logs through the agent belong to that program, here and at the collector.
     private func ofAnotherApplication(_ deployment: Deployment, _ device: String) async throws {
         let logged = try await log(["warning", "out of paper", "--application", "com.example.printer"], deployment)

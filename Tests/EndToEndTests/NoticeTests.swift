@@ -1,4 +1,5 @@
 import Foundation
+import NIOHTTP1
 import Testing
 
 /// What the device notices is in the agent's log, and with the program that its owner configured.
@@ -93,6 +94,35 @@ struct NoticeTests {
             try await deployment.until("the log says that the proxy fails", while: deployment.agent) {
                 let log = Program.text(deployment.directory + "/agent.log")
                 return log.contains("kind=network-stopped") && log.contains("detail.reason=proxy")
+            }
+        }
+    }
+
+    /// A program that was told to block its use hears that the cause is gone, also when the agent was dead meanwhile.
+    @Test func killsKeepNoProgramBlocked() async throws {
+        var dice = SeededGenerator.announced(for: "NoticeTests")
+        try await Deployment.run { deployment in
+            let received = deployment.directory + "/received"
+            let hook = try Self.hook(deployment, #"cat >> "$1""#)
+            func start(_ deployment: Deployment) throws {
+                try deployment.startAgent(
+                    ["--notice-hook", hook],
+                    environment: ["WS1_NOTICE_HOOK_ARGUMENTS": received, "WS1_APPLICATION_VERSION": "1.0"])
+            }
+            func newest() -> String? {
+                Program.text(received).split(separator: "\n").last { $0.contains(#"blocked","#) }
+                    .map { $0.contains(#""unblocked""#) ? "unblocked" : "blocked" }
+            }
+            try await deployment.startCollector()
+            try start(deployment)
+            try await deployment.waitUntilAgentAnswers()
+            for (version, kind) in [("2", "blocked"), ("1", "unblocked"), ("2", "blocked"), ("1", "unblocked")] {
+                _ = try await deployment.request(
+                    "/profiles/default", .PUT,
+                    body: #"{"compliance": [{"id": "app", "subject": "application-version", "operator": ">=", "#
+                        + #""version": "\#(version)", "consequence": "block"}]}"#)
+                try await deployment.kill(times: 5, using: &dice, startAgent: start)
+                try await deployment.until("the program hears \(kind)", while: deployment.agent) { newest() == kind }
             }
         }
     }

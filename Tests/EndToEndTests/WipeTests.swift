@@ -50,13 +50,7 @@ struct WipeTests {
             let device = try await deployment.deviceID()
             let command = try await deployment.issue(
                 #"{"kind": "enterprise-wipe", "arguments": {"reason": "test"}}"#, to: device)
-            for _ in 1...12 {
-                let life = Duration.milliseconds(Int.random(in: 0...400, using: &dice))
-                let agent = try #require(deployment.agent)
-                #expect(await agent.ending(within: life) == nil, "ended by itself")
-                await agent.killAndReap()
-                try deployment.startAgent()
-            }
+            try await deployment.kill(times: 12, using: &dice)
             #expect(try await deployment.end(of: command, device: device).state == "done")
             try await deployment.until("the device has left", while: deployment.agent) {
                 let answer = try await deployment.request("/devices/\(device)")

@@ -119,6 +119,24 @@ final class Deployment: Sendable {
         try await stop(running.withLock { $0.collector.take() }, "collector")
     }
 
+    /// Kills the agent, now and then the collector, each after a life of at most 0.4 s, and starts it anew at once.
+    /// - Parameter startAgent: starts the agent as it was started before.
+    func kill(
+        times: Int, using dice: inout SeededGenerator,
+        startAgent: (Deployment) throws -> Void = { try $0.startAgent() }
+    ) async throws {
+        for round in 1...times {
+            let life = Duration.milliseconds(Int.random(in: 0...400, using: &dice))
+            let isCollector = Int.random(in: 0..<4, using: &dice) == 0
+            guard let victim = isCollector ? collector : agent else { throw EndToEndError("nothing to kill") }
+            if let ending = await victim.ending(within: life) {
+                throw EndToEndError("round \(round): ended with \(ending) by itself")
+            }
+            await victim.killAndReap()
+            if isCollector { try await startCollector() } else { try startAgent(self) }
+        }
+    }
+
     private func stop(_ child: ChildProcess?, _ name: String) async throws {
         guard let child else { return }
         child.send(signal: SIGTERM)
