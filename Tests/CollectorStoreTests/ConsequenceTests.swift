@@ -217,7 +217,7 @@ import WireModel
             #expect(restored.openCommands(of: row, at: clock.now()).isEmpty)
         }
         let told = try await notices(restored)
-        #expect(told.count == 2 && told.contains { $0.detail.contains("Issue it yourself") })
+        #expect(told.count == 2 && told.allSatisfy { $0.detail.contains("Issue it yourself") })
         try await tell(two, beacon(.no), to: restored)
         try await tell(two, beacon(.yes), to: restored)
         #expect(try await wipes(two, of: restored).count == 1)

@@ -74,6 +74,7 @@ struct AssignmentRoutesTests {
         (#"{"groups": [{"name": "b"}, {"name": "b"}]}"#, "groups[1].name"),
         (#"{"groups": [{"name": "b", "devices": ["x"]}]}"#, "groups[0].devices"),
         (#"{"groups": [{"name": ""}]}"#, "groups[0].name"),
+        (#"{"applications": [{"application": "a"}, {"application": "a"}]}"#, "applications[1].application"),
         (#"{"apps": []}"#, "apps"),
     ])
     func whatIsWrongInAListIsNamed(body: String, field: String) async throws {

@@ -102,6 +102,11 @@ struct AssignmentRoutes: Sendable {
             if let group, !list.groups.contains(where: { $0.name == group }) {
                 throw Problem.invalidField(entry.place("group"), "names a group that `groups` lacks.")
             }
+            guard !list.applications.contains(.init(application: application, group: group)) else {
+                throw Problem.invalidField(
+                    entry.place("application"),
+                    "is assigned twice to \(group.map { "the group \($0)" } ?? "all devices").")
+            }
             try entry.finish()
             list.applications.append(.init(application: application, group: group))
         }

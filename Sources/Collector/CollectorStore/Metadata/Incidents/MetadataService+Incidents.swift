@@ -39,7 +39,8 @@ extension MetadataService {
                 if issued == nil { issued = try issueWipe(of: device, because: incident.cause(kind), at: now) }
                 if let command = issued { incident.wipe = .issued(command.command.id) }
             }
-            guard incident != former else { continue }
+            // Whoever restored a backup must learn that a wipe that is asked for does not come by itself.
+            guard incident != former || (isWipeAsked && incident.wipe == .withheld) else { continue }
             try connection.run(
                 """
                 INSERT INTO incident (device, kind, began, signs, wipe) VALUES (?, ?, ?, ?, ?)
