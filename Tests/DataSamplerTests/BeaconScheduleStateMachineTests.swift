@@ -95,6 +95,23 @@ import WireModel
         #expect(second.next == .none)
     }
 
+    @Test func `An unlock is told by a beacon of its own`() {
+        var machine = BeaconScheduleStateMachine()
+        _ = machine.asked(by: 1, trigger: .demand)
+        let shared = machine.asked(by: 2, trigger: .unlock)
+        #expect(shared == .none)
+        var end = machine.finished()
+        #expect(end.callers == [1] && end.next == .make(trigger: .unlock))
+        // Among those who wait already, the unlock gives the trigger.
+        machine.changed()
+        _ = machine.asked(by: 3, trigger: .change)
+        _ = machine.asked(by: 4, trigger: .unlock)
+        end = machine.finished()
+        #expect(end.callers == [2] && end.next == .make(trigger: .unlock))
+        end = machine.finished()
+        #expect(end.callers == [3, 4] && end.next == .none)
+    }
+
     @Test func `One that is due while one is in flight is that one`() {
         var machine = BeaconScheduleStateMachine()
         _ = machine.scheduleStarted(frequency: 60, now: 0, trigger: .start)

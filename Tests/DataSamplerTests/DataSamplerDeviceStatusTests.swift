@@ -157,6 +157,17 @@ import WireModel
         #expect(told.last?.findings.map(\.detector) == ["switched"])
     }
 
+    @Test func `A beacon that is asked for looks for signs of compromise first`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        try await run(directory.path, collector) { sampler in
+            try await sampler.sendBeacon()
+            compromised.raise()
+            try await sampler.sendBeacon()
+        }
+        #expect(try await beacons(collector).map(\.compromised).prefix(2) == [.no, .yes])
+    }
+
     @Test func `Usage, sessions and their sample arrive`() async throws {
         let directory = try TemporaryDirectory()
         let collector = LoopbackCollector(store: store)

@@ -314,6 +314,18 @@ import WireModel
         #expect(!FileManager.default.fileExists(atPath: kept))
     }
 
+    @Test func `A wipe erases what was kept of damaged files`() async throws {
+        let directory = try TemporaryDirectory()
+        let core = try await SamplerCore.open(
+            SamplerBench.configuration(directory.path), environment: SamplerBench.environment(bench.collector),
+            logger: Logger(label: "test"))
+        let path = "\(directory.path)/\(LogRequestLedger.fileName).damaged"
+        try Data("a filter's text".utf8).write(to: URL(filePath: path))
+        try core.eraseKeptState()
+        #expect(!FileManager.default.fileExists(atPath: path))
+        await core.close()
+    }
+
     @Test func `A host that does not come to an end holds a wipe for thirty seconds and no longer`() async throws {
         let directory = try TemporaryDirectory()
         let sleeper = ManualSleeper()

@@ -319,11 +319,8 @@ extension DataSampler {
     public func refreshDeviceCompromisedStatus() async throws(DataSamplerError) -> DeviceCompromisedStatus {
         let running = try running()
         let former = await running.core.beacons.compromise.report()
-        let report = await running.core.beacons.compromise.refresh()
-        if report.differs(from: former) {
-            await running.parts.loop.tellChange()
-            await running.events.report(.verdictChanged)
-        }
+        let report = await running.core.beacons.compromise.examine(telling: running.events)
+        if report.differs(from: former) { await running.parts.loop.tellChange() }
         return DeviceCompromisedStatus(report)
     }
 }
@@ -342,8 +339,9 @@ public struct DeviceCompromisedStatus: Equatable, Sendable {
 }
 
 extension DataSampler {
-    /// Sends the device's status now. Returns when the beacon is on synced disk. It is sent at once if the collector is
-    /// reachable, otherwise as soon as it is. A collector that rejected this device is asked again at once.
+    /// Searches signs of compromise and sends the device's status now. Returns when the beacon is on synced disk. It is
+    /// sent at once if the collector is reachable, otherwise as soon as it is. A collector that rejected this device is
+    /// asked again at once.
     ///
     /// One beacon is made at a time. A call during that time shares its result, unless the contents changed meanwhile.
     ///
@@ -376,6 +374,7 @@ extension DataSampler {
     package func sendBeaconNumbered() async throws(DataSamplerError) -> UInt64 {
         let running = try running()
         let parts = running.parts
+        await running.core.beacons.compromise.examine(telling: running.events)
         let number = try await running.core.asked(.beaconForced) { () async throws(DataSamplerError) in
             try await parts.loop.sendBeacon(.demand)
         }

@@ -131,12 +131,14 @@ struct BeaconScheduleStateMachine: Sendable {
         case .idle:
             state = .inFlight(Flight(change: change, callers: callers))
             return .make(trigger: trigger)
-        case .inFlight(var flight) where flight.change == change:
+        // An unlock is told by a beacon of its own, whose trigger says so.
+        case .inFlight(var flight) where flight.change == change && trigger != .unlock:
             flight.callers += callers
             state = .inFlight(flight)
         case .inFlight(let flight): state = .followed(flight, by: Waiting(trigger: trigger, callers: callers))
         case .followed(let flight, by: var waiting):
             waiting.callers += callers
+            if trigger == .unlock { waiting.trigger = trigger }
             state = .followed(flight, by: waiting)
         }
         return .none

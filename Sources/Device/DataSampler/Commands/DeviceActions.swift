@@ -16,6 +16,7 @@ struct DeviceActions: CommandActions {
     let traces: TraceSwitch
 
     func sendBeacon() async throws(DataSamplerError) {
+        await core.beacons.compromise.examine(telling: events)
         _ = try await core.asked(.beaconForced) { () async throws(DataSamplerError) in
             try await loop.sendBeacon(.command)
         }
@@ -31,12 +32,16 @@ struct DeviceActions: CommandActions {
             "queue.epoch": "\(core.queue.epoch)",
             "trace.level": traces.level.rawValue, "analytics.enabled": "\(settings.analyticsEnabled)",
             "sample.interval": "\(settings.sampleIntervals.values.min() ?? 0)",
-            "transmit.interval": "\(settings.transmitInterval)",
-            "event.hold": "\(settings.eventHold)", "application": core.configuration.applicationIdentifier,
+            "transmit.interval": Self.seconds(settings.transmitInterval),
+            "event.hold": Self.seconds(settings.eventHold), "application": core.configuration.applicationIdentifier,
             "application.version": core.configuration.applicationVersion,
         ]
         for (name, reason) in settings.unavailable { information.attributes["module.\(name)"] = reason }
         return information
+    }
+
+    private static func seconds(_ duration: Duration) -> String {
+        "\(Double(duration.wholeMicroseconds) / 1_000_000)"
     }
 
     func reloadProfile() async -> ProfileKeeper.Outcome {

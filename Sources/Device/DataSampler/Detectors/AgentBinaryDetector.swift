@@ -23,6 +23,8 @@ final class AgentBinaryDetector: CompromiseDetector {
     static let executablePath = "/proc/self/exe"
 
     let name = BuiltInDetector.agentBinaryModified.rawValue
+    /// For people: without the mark before it if the application has no version.
+    private var releaseName: Substring { release.hasPrefix("/") ? release.dropFirst() : release[...] }
     private let host: any HostSource
     private let record: StateFile<Record>
     private let release: String
@@ -58,16 +60,16 @@ final class AgentBinaryDetector: CompromiseDetector {
             if let recorded = try record.load(), recorded.release == release {
                 return actual == recorded.digest
                     ? CompromiseFinding(
-                        .no, evidence: "the program's file is as it was when release \(release) first started here")
+                        .no, evidence: "the program's file is as it was when release \(releaseName) first started here")
                     : CompromiseFinding(
                         .yes,
                         evidence:
-                            "the program's file of release \(release) has SHA-256 \(actual), recorded is \(recorded.digest)"
+                            "the program's file of release \(releaseName) has SHA-256 \(actual), recorded is \(recorded.digest)"
                     )
             }
             try record.save(Record(digest: actual, release: release))
             return CompromiseFinding(
-                .no, evidence: "first start of release \(release): its SHA-256 \(actual) is recorded now")
+                .no, evidence: "first start of release \(releaseName): its SHA-256 \(actual) is recorded now")
         } catch {
             return CompromiseFinding(
                 .unknown, evidence: "the record of the program's file cannot be used: \(error.message)")

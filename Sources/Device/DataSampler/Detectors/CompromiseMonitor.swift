@@ -68,6 +68,14 @@ actor CompromiseMonitor {
 
     private func firstReport() -> CompromiseReport { kept.withLock { $0 } ?? refresh() }
 
+    /// Examines now, whatever is stored, and reports a changed verdict.
+    @discardableResult func examine(telling events: DeviceEvents) async -> CompromiseReport {
+        let former = firstReport()
+        let report = refresh()
+        if report.differs(from: former) { await events.report(.verdictChanged) }
+        return report
+    }
+
     /// Examines now, whatever is stored.
     @discardableResult func refresh() -> CompromiseReport {
         var report = CompromiseReport(examined: clock.now().timeSinceBoot)

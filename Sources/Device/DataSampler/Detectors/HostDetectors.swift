@@ -26,9 +26,13 @@ struct SystemPathDetector: CompromiseDetector {
     func examine() -> CompromiseFinding? {
         var signs: [String] = []
         var seen = 0
+        var absent = 0
         var unclear: [String] = []
         for path in paths {
-            guard let status = host.fileStatus(path) else { continue }
+            guard let status = host.fileStatus(path) else {
+                absent += 1
+                continue
+            }
             if let sign = Self.sign(path, status) {
                 signs.append(sign)
             } else if status.owner == Self.overflowIdentifier || Self.isUnclearGroup(status) {
@@ -44,7 +48,10 @@ struct SystemPathDetector: CompromiseDetector {
                 ? "no system path could be read" : "the owner is unknown: \(unclear.joined(separator: ", "))"
             return CompromiseFinding(.unknown, evidence: why)
         }
-        return CompromiseFinding(.no, evidence: "system paths (\(seen)) belong to root and only root may write them")
+        return CompromiseFinding(
+            .no,
+            evidence: "system paths (\(seen)) belong to root and only root may write them"
+                + (absent == 0 ? "" : "; \(absent) others do not exist or cannot be read"))
     }
 
     private static func sign(_ path: String, _ status: FileStatus) -> String? {

@@ -9,6 +9,7 @@ import TelemetryBasics
 struct DurableFile: Sendable {
     /// Content of ours has a few hundred bytes; what is longer is not one of ours, and is not read whole.
     static let defaultMaximumBytes = 64 * 1024
+    static let damagedSuffix = ".damaged"
 
     let path: String
     private let code: DataSamplerError.Code
@@ -43,7 +44,7 @@ struct DurableFile: Sendable {
     func removeLeftovers() throws(DataSamplerError) {
         try naming { () throws(FileError) in
             try Files<FileError>.remove("\(path).new")
-            try Files<FileError>.remove("\(path).damaged")
+            try Files<FileError>.remove(path + Self.damagedSuffix)
             try Files<FileError>.syncDirectory(of: path)
         }
     }
@@ -51,7 +52,7 @@ struct DurableFile: Sendable {
     /// Renames a damaged file to `<name>.damaged`, over an earlier one, so that somebody can look at it.
     func keepAsDamaged() throws(DataSamplerError) {
         try naming { () throws(FileError) in
-            try Files<FileError>.rename(path, to: "\(path).damaged")
+            try Files<FileError>.rename(path, to: path + Self.damagedSuffix)
             try Files<FileError>.syncDirectory(of: path)
         }
     }

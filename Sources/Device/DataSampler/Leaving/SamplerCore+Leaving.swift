@@ -1,4 +1,5 @@
 import RecordQueue
+import TelemetryBasics
 import Transmitter
 import WireModel
 
@@ -8,6 +9,18 @@ extension SamplerCore {
     func eraseKeptState() throws(DataSamplerError) {
         try beacons.pushTokens.erase()
         try analytics.erase()
+        try eraseDamagedFiles()
+    }
+
+    /// A file that was kept as damaged holds what the file held.
+    private func eraseDamagedFiles() throws(DataSamplerError) {
+        let directory = configuration.directory
+        do throws(FileError) {
+            for name in try Files<FileError>.names(in: directory) where name.hasSuffix(DurableFile.damagedSuffix) {
+                try Files<FileError>.remove("\(directory)/\(name)")
+            }
+            try Files<FileError>.sync(directory: directory)
+        } catch { throw DataSamplerError(.storage, error.description, cause: error) }
     }
 
     /// Erases what is kept of the enrollment, and its traces in other files; disk-formats.md lists what stays. The

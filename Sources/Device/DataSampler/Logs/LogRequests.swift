@@ -199,7 +199,8 @@ actor LogRequests {
         let bytes = uploads.reduce(UInt64(0)) { $0 + $1.rawBytes }
         end(
             command, .done,
-            "\(chunks) chunks, \(bytes) bytes" + (gone == 0 ? "" : "; \(gone) of them were no longer on the device"))
+            "\(chunks) chunk\(chunks == 1 ? "" : "s"), \(bytes) bytes"
+                + (gone == 0 ? "" : "; \(gone) of them were no longer on the device"))
     }
 
     private func end(_ command: Data, _ state: CommandLedgerStateMachine.State, _ detail: String) {

@@ -39,13 +39,13 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
     ///   silently.
     package init(configurationName name: String) throws(SampleModuleError) {
         guard let module = SampleModuleName(rawValue: name) else {
-            let names = SampleModuleName.allCases.filter { $0 != .callLog }.map(\.rawValue).joined(separator: ", ")
+            let names = SampleModuleName.offered.map(\.rawValue).sorted().joined(separator: ", ")
             let hint =
                 name.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
                 ? "modules are given by name, never by number" : "names are case-sensitive"
             throw SampleModuleError(
                 code: .unknownModule,
-                message: "There is no sample module \"\(name)\"; \(hint). Known modules: \(names).")
+                message: "There is no sample module \"\(name)\"; \(hint). This version has: \(names).")
         }
         try module.requireOffered()
         self = module
