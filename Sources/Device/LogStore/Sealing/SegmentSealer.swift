@@ -2,7 +2,7 @@ import Gzip
 import TelemetryBasics
 import WireModel
 
-/// Compresses active segments into sealed ones. Keep the sealer: it reuses its compressor.
+/// Compresses active segments into sealed ones.
 ///
 /// Every line exists at every moment, either in the text or in a whole sealed segment. After a crash, sealing again
 /// repairs what was left. The steps:

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Starts a thread for work that blocks.
 enum BackgroundThread {
@@ -37,6 +38,30 @@ enum BackgroundThread {
         pthread_sigmask(SIG_SETMASK, &before, nil)
         if result != 0 { work.release() }
         return result == 0
+    }
+
+    private final class Outcome<Value: Sendable>: Sendable {
+        let result = Mutex<Result<Value, LogStoreError>?>(nil)
+        let hasEnded = WakeUp()
+    }
+
+    /// Does the work on a thread of the lowest priority and waits for it. If the system has no room for another thread,
+    /// does it here.
+    static func atLowPriority<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(LogStoreError) -> Value
+    ) throws(LogStoreError) -> Value {
+        let outcome = Outcome<Value>()
+        let hasStarted = start("ws1-log-gzip", isLowPriority: true) {
+            let result: Result<Value, LogStoreError>
+            do throws(LogStoreError) { result = .success(try body()) } catch { result = .failure(error) }
+            outcome.result.withLock { $0 = result }
+            outcome.hasEnded.wake()
+        }
+        guard hasStarted else { return try body() }
+        while true {
+            if let result = outcome.result.withLock({ $0 }) { return try result.get() }
+            _ = outcome.hasEnded.wait(milliseconds: 60_000)
+        }
     }
 
     private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { work in

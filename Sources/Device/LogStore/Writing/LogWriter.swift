@@ -10,7 +10,9 @@ import WireModel
 /// caller that logs an error or flushes. So a slow disk stops only these. Waiting lines are taken out under both locks,
 /// so they are written in the order in which they came.
 ///
-/// Sealing and retention run on a second thread of low priority, which exists only while there is work.
+/// Sealing and retention run on a second thread, which exists only while there is work. It compresses on a third one of
+/// low priority. It keeps its own, because it holds the store's lock now and then: a thread of low priority that holds
+/// it can keep all writers waiting while the machine is busy.
 final class LogWriter: Sendable {
     struct Settings: Sendable {
         /// 0: every call writes its own line.
@@ -275,14 +277,14 @@ final class LogWriter: Sendable {
 
     // MARK: - Sealing and retention
 
-    /// Starts sealing and retention on the thread of low priority.
+    /// Starts sealing and retention on a thread of their own.
     private func maintain() {
         let mustStart = maintenance.withLock { state in
             defer { state = state == .none ? .running : .runningAndWanted }
             return state == .none
         }
         guard mustStart else { return }
-        let hasStarted = BackgroundThread.start("ws1-log-seal", isLowPriority: true) { [self] in
+        let hasStarted = BackgroundThread.start("ws1-log-seal") { [self] in
             repeat { sealAll() } while goesOn()
         }
         if !hasStarted { maintenance.withLock { $0 = .none } }
@@ -298,14 +300,13 @@ final class LogWriter: Sendable {
     private func sealAll(isLast: Bool = false) {
         // A segment that cannot be sealed stays readable. The next segment, or the next hour, tries again.
         sealing.withLock { isOver in
-            // The thread of low priority may get its turn only after the store was closed, and another may be open by
+            // The thread may get its turn only after the store was closed, and another may be open by
             // then. It must not take a segment away from that one's sealing.
             guard !isOver else { return }
             isOver = isLast
             // Crash logs are segments too, so a stop that seals waits for them.
             session.reportCrashes()
-            guard let sealer = try? SegmentSealer() else { return }
-            try? keeper.sealAll(with: sealer)
+            try? keeper.sealAll(atLowPriority: !isLast)
         }
     }
 }

@@ -154,20 +154,24 @@ struct StoreKeeper: Sendable {
     // MARK: - Sealing
 
     /// Seals every segment that nobody writes any more, oldest first, and then removes those over the limits.
+    /// - Parameter atLowPriority: compresses on a thread of low priority, for which this one waits.
     /// - Throws: what stopped it. The next call continues.
-    func sealAll(with sealer: SegmentSealer) throws(LogStoreError) {
+    func sealAll(atLowPriority: Bool) throws(LogStoreError) {
         try tidy()
         var done: UInt64 = 0
         while let claim = try claim(after: done) {
             done = claim.name.ordinal
-            try seal(claim, with: sealer)
+            try seal(claim, atLowPriority: atLowPriority)
         }
         try retain()
     }
 
-    private func seal(_ claim: borrowing Claim, with sealer: SegmentSealer) throws(LogStoreError) {
+    private func seal(_ claim: borrowing Claim, atLowPriority: Bool) throws(LogStoreError) {
         let epoch = try directory.withState { $0.epoch }
-        let outcome = try sealer.seal(claim.name, in: directory, epoch: epoch)
+        let work = { @Sendable [directory, name = claim.name] () throws(LogStoreError) in
+            try SegmentSealer().seal(name, in: directory, epoch: epoch)
+        }
+        let outcome = try atLowPriority ? BackgroundThread.atLowPriority(work) : work()
         guard outcome.tornBytes > 0 else { return }
         var torn = LogLevelCounts()
         torn[claim.level(ofLast: outcome.tornBytes)] = 1
