@@ -129,7 +129,8 @@ extension SamplerCore {
     private func holding(_ status: DataSamplerStatus) -> [String] {
         let gate = gate
         var reasons: [String] = []
-        if gate.isUnenrolled { reasons.append(DataSamplerStatus.unenrolled) }
+        // Nothing else holds records back then: none are made.
+        if gate.isUnenrolled, status.wipePending == nil { return [DataSamplerStatus.unenrolled] }
         if gate.isLeaving { reasons.append("this device is being unenrolled") }
         if let wipe = status.wipePending { reasons.append("a wipe is being carried out (\(wipe))") }
         if status.telemetryDisabled {
