@@ -6,7 +6,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite(.timeLimit(.minutes(1))) struct HousekeepingTests {
+@Suite(.timeLimit(.minutes(5))) struct HousekeepingTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
 

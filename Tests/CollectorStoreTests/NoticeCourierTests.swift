@@ -6,7 +6,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite(.timeLimit(.minutes(1))) struct NoticeCourierTests {
+@Suite(.timeLimit(.minutes(5))) struct NoticeCourierTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
 

@@ -6,7 +6,7 @@ import WireModel
 @testable import Transmitter
 
 /// A device renews its credential by itself before it is as old as it may become.
-@Suite(.timeLimit(.minutes(1))) struct CredentialRenewalTests {
+@Suite(.timeLimit(.minutes(5))) struct CredentialRenewalTests {
     private static let day: Int64 = 86_400 * 1_000_000
     private let bench = TransmitterBench()
     private let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")

@@ -7,7 +7,7 @@ import Testing
 import WireModel
 
 /// How a device comes to its client certificate, shows it and renews it.
-@Suite(.timeLimit(.minutes(1))) struct TransmitterCertificateTests {
+@Suite(.timeLimit(.minutes(5))) struct TransmitterCertificateTests {
     private let bench = TransmitterBench()
     private let enrollments = InMemoryEnrollmentStore(token: "enrollment-token", signingRequest: Data("request".utf8))
 
