@@ -42,7 +42,9 @@ import WireModel
         }
         try await SamplerBench.start(sampler)
         try await sampler.reloadProfile()
-        try await SamplerBench.until { try await bench.stored(.sample).count { $0.header.module == "system" } == 1 }
+        try await SamplerBench.until {
+            try await Set(bench.stored(.sample).map(\.header.module)) == ["system", "analytics"]
+        }
 
         for _ in 1...2 { try await sampler.suspend() }
         let parts = try sampler.running().parts

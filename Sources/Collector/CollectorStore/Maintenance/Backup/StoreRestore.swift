@@ -82,7 +82,7 @@ package struct StoreRestore {
                 }
                 try connection.run("UPDATE meta SET value = ? WHERE name = 'incarnation_id'", incarnation.data)
                 try RetentionState(connection: connection).withdraw(because: "restored", at: clock.now())
-                if try connection.userVersion >= 9 { try connection.withholdWipes(of: nil, at: clock.now()) }
+                if try connection.userVersion >= 11 { try connection.withholdWipes(of: nil, at: clock.now()) }
                 guard try connection.userVersion >= 2 else { return 0 }
                 try connection.run(
                     """
