@@ -86,7 +86,7 @@ import WireModel
         let bench = SDKBench(directory.path, profile: nil)
         bench.controller.start()
         await bench.stop()
-        try await SDKBench.until { bench.delegate.told.last == "check 1" }
+        try await SDKBench.until { bench.delegate.told.contains("check 1") }
     }
 
     @Test func `Calls before the start fail, and say so`() async throws {
