@@ -47,6 +47,29 @@ import Testing
         try await second.setRuntimeSettings(settings)
         _ = try await second.unenroll()
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/\(RuntimeSettings.fileName)"))
+        #expect(try await second.runtimeSettings() == RuntimeSettings())
+        let refused = await SamplerBench.code { () async throws(DataSamplerError) in
+            try await second.setRuntimeSettings(settings)
+        }
+        #expect(refused == .unenrolled)
         await second.stop()
+    }
+
+    @Test func `Of changes at once, the file has the one that is followed`() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path)
+        try await SamplerBench.start(sampler)
+        await withTaskGroup(of: Void.self) { tasks in
+            for number in 0..<20 {
+                tasks.addTask {
+                    var settings = RuntimeSettings()
+                    settings.isTest = number.isMultiple(of: 2)
+                    try? await sampler.setRuntimeSettings(settings)
+                }
+            }
+        }
+        #expect(try RuntimeSettings.file(in: directory.path).load() == (try await sampler.runtimeSettings()))
+        await sampler.stop()
     }
 }

@@ -1,3 +1,5 @@
+import Transmitter
+
 /// Switches that the program changes while it runs, and that hold after a restart, too (intune:
 /// `IntuneMAMSettings`). Each counts instead of the configuration's until it is changed or cleared, or the enrollment
 /// ends. The profile stands above them as above the configuration: it can switch off, not on.
@@ -42,9 +44,18 @@ extension DataSampler {
 
     /// Changes settings at run time. They hold at once, and are on synced disk when this returns.
     ///
-    /// - Throws: `storage`; then nothing has changed. `notRunning`.
+    /// - Throws: `storage`; then nothing has changed. `unenrolled`, because nothing is kept then. `notRunning`, also if
+    ///   the task was cancelled before its turn.
     public func setRuntimeSettings(_ settings: RuntimeSettings) async throws(DataSamplerError) {
         let running = try running()
+        guard await running.supervisor.settingsLock.enter() else {
+            throw DataSamplerError(.notRunning, "the change of settings was cancelled")
+        }
+        defer { running.supervisor.settingsLock.leave() }
+        let gate = running.core.gate
+        guard !gate.isUnenrolled, !gate.isLeaving else {
+            throw DataSamplerError(.unenrolled, "this device was or is being unenrolled: no settings are kept")
+        }
         let file = RuntimeSettings.file(in: configuration.directory)
         if settings == RuntimeSettings() { try file.file.remove() } else { try file.save(settings) }
         await running.events.report(.settingsChanged(settings))

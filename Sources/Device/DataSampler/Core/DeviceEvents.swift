@@ -10,11 +10,12 @@ enum DeviceEvent: Sendable {
     case profileArriving(WireProfile)
     /// The collector gave another profile; it is valid and kept.
     case profileArrived(WireProfile)
-    /// The enrollment ends, and the profile with it; what is given stays in force until then.
+    /// The enrollment ends, and with it the profile and the settings changed at run time; what is given stays in force
+    /// until then.
     case profileErased(WireProfile?)
-    /// The configuration was read again. What only a start reads of it stays as it was.
     /// The program changed settings that are kept.
     case settingsChanged(RuntimeSettings)
+    /// The configuration was read again. What only a start reads of it stays as it was.
     case configurationRead(DataSamplerConfiguration)
     /// The program asked for a schedule of beacons; `nil`: for none.
     case beaconScheduleAsked(every: Double?)

@@ -104,7 +104,7 @@ struct DevicePolicy: Sendable {
             guard !self.settings.profileChecked, settings.eventRefusal != nil else { return [] }
             return [.refuseEarlyEvents(settings)]
         case .profileArrived(let profile): self.profile = profile
-        case .profileErased(let rest): profile = rest
+        case .profileErased(let rest): (profile, runtime) = (rest, RuntimeSettings())
         case .configurationRead(let configuration): given = configuration
         case .settingsChanged(let settings): runtime = settings
         case .beaconScheduleAsked(every: let seconds):

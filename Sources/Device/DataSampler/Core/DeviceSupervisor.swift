@@ -41,6 +41,8 @@ actor DeviceSupervisor {
     nonisolated let core: SamplerCore
     nonisolated let events: DeviceEvents
     nonisolated let parts: Parts
+    /// One change of settings at a time, so that the file and what is followed are the same.
+    nonisolated let settingsLock = AsyncMutex()
     private var policy: DevicePolicy
     private let offlineFile: StateFile<OfflineWatch>
     private let doNotDisturbFile: StateFile<DoNotDisturbState>
