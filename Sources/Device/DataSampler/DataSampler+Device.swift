@@ -318,9 +318,8 @@ extension DataSampler {
     /// - Throws: `notRunning`.
     public func refreshDeviceCompromisedStatus() async throws(DataSamplerError) -> DeviceCompromisedStatus {
         let running = try running()
-        let former = await running.core.beacons.compromise.report()
-        let report = await running.core.beacons.compromise.examine(telling: running.events)
-        if report.differs(from: former) { await running.parts.loop.tellChange() }
+        let (report, isOther) = await running.core.beacons.compromise.examine(telling: running.events)
+        if isOther { await running.parts.loop.tellChange() }
         return DeviceCompromisedStatus(report)
     }
 }

@@ -69,11 +69,12 @@ actor CompromiseMonitor {
     private func firstReport() -> CompromiseReport { kept.withLock { $0 } ?? refresh() }
 
     /// Examines now, whatever is stored, and reports a changed verdict.
-    @discardableResult func examine(telling events: DeviceEvents) async -> CompromiseReport {
+    @discardableResult func examine(telling events: DeviceEvents) async -> (report: CompromiseReport, isOther: Bool) {
         let former = firstReport()
         let report = refresh()
-        if report.differs(from: former) { await events.report(.verdictChanged) }
-        return report
+        let isOther = report.differs(from: former)
+        if isOther { await events.report(.verdictChanged) }
+        return (report, isOther)
     }
 
     /// Examines now, whatever is stored.

@@ -129,10 +129,10 @@ extension SamplerCore {
     private func holding(_ status: DataSamplerStatus) -> [String] {
         let gate = gate
         var reasons: [String] = []
-        // Nothing else holds records back then: none are made.
-        if gate.isUnenrolled, status.wipePending == nil { return [DataSamplerStatus.unenrolled] }
-        if gate.isLeaving { reasons.append("this device is being unenrolled") }
         if let wipe = status.wipePending { reasons.append("a wipe is being carried out (\(wipe))") }
+        // Nothing else holds records back then: none are made.
+        if gate.isUnenrolled { return [DataSamplerStatus.unenrolled] + reasons }
+        if gate.isLeaving { reasons.append("this device is being unenrolled") }
         if status.telemetryDisabled {
             reasons.append(
                 "telemetry is switched off by the \(settings.sources["telemetryDisabled"]?.rawValue ?? "profile")")
