@@ -180,14 +180,18 @@ import WireModel
         #expect(try await directory.verify().findings.map(\.file) == ["records/2026-02-01/event.sqlite"])
     }
 
+    /// Makes a file of the present version one of version 10.
+    static let undoingVersion11 = """
+        DROP TABLE assignment; DROP TABLE incident; ALTER TABLE device_state DROP COLUMN verdicts_wall;
+        ALTER TABLE device_state DROP COLUMN verdicts_boot; ALTER TABLE device_state DROP COLUMN verdicts_since_boot;
+        """
+
     /// Makes a file of the present version one of version 5.
     static let undoingVersion6 = """
+        \(undoingVersion11)
         DROP TABLE log_quota; DROP TABLE device_log_usage;
         ALTER TABLE device DROP COLUMN dnd_revision; ALTER TABLE device DROP COLUMN dnd_on; ALTER TABLE device DROP COLUMN dnd_at;
         ALTER TABLE device DROP COLUMN dnd_person; ALTER TABLE device DROP COLUMN dnd_request;
-        DROP TABLE assignment;
-        DROP TABLE incident; ALTER TABLE device_state DROP COLUMN verdicts_wall;
-        ALTER TABLE device_state DROP COLUMN verdicts_boot; ALTER TABLE device_state DROP COLUMN verdicts_since_boot;
         ALTER TABLE device_state DROP COLUMN verdicts; ALTER TABLE device_state DROP COLUMN verdicts_at;
         DROP TABLE former_incarnation; DROP INDEX upload_application; DROP INDEX notice_unposted;
         DELETE FROM meta WHERE name IN ('credential_key', 'credential_generation');
