@@ -10,9 +10,9 @@ import WireModel
 /// caller that logs an error or flushes. So a slow disk stops only these. Waiting lines are taken out under both locks,
 /// so they are written in the order in which they came.
 ///
-/// Sealing and retention run on a second thread, which exists only while there is work. It compresses on a third one of
-/// low priority. It keeps its own, because it holds the store's lock now and then: a thread of low priority that holds
-/// it can keep all writers waiting while the machine is busy.
+/// Sealing and retention run on a second thread, which exists only while there is work. Its priority is not lowered,
+/// because it holds the store's lock now and then: on a busy machine a thread of low priority could hold it for
+/// seconds, and all writers would wait. It compresses on a third thread, of low priority, without the lock.
 final class LogWriter: Sendable {
     struct Settings: Sendable {
         /// 0: every call writes its own line.
@@ -300,8 +300,8 @@ final class LogWriter: Sendable {
     private func sealAll(isLast: Bool = false) {
         // A segment that cannot be sealed stays readable. The next segment, or the next hour, tries again.
         sealing.withLock { isOver in
-            // The thread may get its turn only after the store was closed, and another may be open by
-            // then. It must not take a segment away from that one's sealing.
+            // The thread may get its turn only after the store was closed, and another may be open by then. It must not
+            // take a segment away from that one's sealing.
             guard !isOver else { return }
             isOver = isLast
             // Crash logs are segments too, so a stop that seals waits for them.

@@ -138,6 +138,8 @@ package struct EnrollmentFile: Equatable, Sendable {
             return String(decoding: try encoder.encode(form), as: UTF8.self) + "\n"
         }
     }
+
+    /// The same as an enrollment URL.
     package var url: String {
         var members = URLComponents()
         members.queryItems =
