@@ -34,6 +34,7 @@ let metricsConvenience: Target.Dependency = .product(name: "Metrics", package: "
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 
 /// The folders below Sources. Each has a page about the way of a record through it.
@@ -46,8 +47,11 @@ enum Room: String {
     func path(_ target: String) -> String { "Sources/\(rawValue)/\(target)" }
 }
 
-func target(_ name: String, in room: Room, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, path: room.path(name), swiftSettings: settings)
+func target(
+    _ name: String, in room: Room, _ dependencies: [Target.Dependency], exclude: [String] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: room.path(name), exclude: exclude, swiftSettings: settings)
 }
 
 func program(_ name: String, _ commands: Target.Dependency) -> Target {
@@ -94,6 +98,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
         .package(
             url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1", traits: ["FullFoundation"]),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache.git", from: "2.1.1"),
         .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
     ],
     targets: [
@@ -162,13 +167,17 @@ let package = Package(
         program("ws1agent", "AgentCommands"),
 
         // Collector, in flow order.
+        target("JSON", in: .collector, []),
         target("CollectorAPI", in: .collector, ["WireModel"]),
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
         target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
+            "Console", in: .collector, ["TelemetryBasics", "WireModel", "Gzip", "JSON", mustache], exclude: ["Assets"]),
+        target(
             "Collector", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "CollectorAPI", "MetricCatalog", "CollectorStore", "Gzip",
+                "TelemetryBasics", "WireModel", "JSON", "Console", "CollectorAPI", "MetricCatalog", "CollectorStore",
+                "Gzip",
                 swiftProtobuf, hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS, nioCore, nioPosix,
@@ -183,7 +192,8 @@ let package = Package(
         target(
             "CollectorCommands", in: .commands,
             [
-                "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "CollectorAPI", "CollectorStore",
+                "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console", "CollectorAPI",
+                "CollectorStore",
                 "FleetSimulator", "WireModel",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,
@@ -236,6 +246,8 @@ let package = Package(
                 "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
                 "WireModel", "Gzip", "ws1log", crypto, argumentParser,
             ]),
+        tests("JSON", ["WireModel"]),
+        tests("Console", ["WireModel", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests(
             "CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging], exclude: ["Fixtures"]

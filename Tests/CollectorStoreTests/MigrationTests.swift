@@ -182,6 +182,7 @@ import WireModel
 
     /// Makes a file of the present version one of version 10.
     static let undoingVersion11 = """
+        DROP TABLE session;
         DROP TABLE assignment; DROP TABLE incident; ALTER TABLE device_state DROP COLUMN verdicts_wall;
         ALTER TABLE device_state DROP COLUMN verdicts_boot; ALTER TABLE device_state DROP COLUMN verdicts_since_boot;
         """

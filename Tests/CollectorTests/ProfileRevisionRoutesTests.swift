@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import JSON
 import NIOCore
 import Testing
 import WireModel

@@ -56,9 +56,11 @@ struct ServeCommand: ServiceCommand {
         var logs = LogArchive.Configuration()
         logs.quotas = settings.logQuotas
         let archive = try LogArchive.open(metadata: metadata, configuration: logs, logger: logger)
+        let console = ConsoleAssets(settings.assets).console(logger: logger)
         let collector = CollectorServer(
             store: store, metadata: metadata, archive: archive, notices: notices, settings: server,
-            certificates: certificates, telemetry: telemetry, certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
+            certificates: certificates, telemetry: telemetry, console: console, certificateExpiry: { tls?.expiry },
+            ownPin: { tls?.pin },
             logger: logger, clock: { clock.now() })
         let retention = try RecordRetention(
             store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,

@@ -2,6 +2,7 @@ import ArgumentParser
 import Collector
 import CollectorStore
 import CommandKit
+import Console
 import Foundation
 import Logging
 import TelemetryBasics
@@ -40,6 +41,9 @@ struct ValidateCommand: AsyncParsableCommand {
         }
         for exposure in DirectoryExposure.of(directory: settings.data) {
             StandardError.line("ws1collector: warning: \(exposure.message(settings.data))")
+        }
+        do throws(Assets.Fault) { _ = try Assets(directory: ConsoleAssets(settings.assets).directory) } catch {
+            StandardError.line("ws1collector: warning: there is no web console: \(error)")
         }
         if isListening { try Output.line("A program already listens on \(settings.listen).") }
         try Output.line("The configuration is valid.")

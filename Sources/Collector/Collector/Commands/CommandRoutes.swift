@@ -3,6 +3,7 @@ import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
+import JSON
 import Logging
 import SwiftProtobuf
 import TelemetryBasics

@@ -1,5 +1,6 @@
 import CollectorStore
 import Foundation
+import JSON
 import TelemetryBasics
 import WireModel
 

@@ -7,7 +7,7 @@ import NIOCore
 import WireModel
 
 /// Gives every JSON answer an entity tag, answers 304 if the reader has it already, and compresses with gzip if the
-/// reader accepts it.
+/// reader accepts it. Pages of the console are compressed only: each has a form token of its own.
 ///
 /// An answer of known size is in memory. Others are compressed piece by piece while they are written, with a window of
 /// 256 KiB.
@@ -19,10 +19,12 @@ struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
 
     func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
         var response = try await next(request, context)
-        guard Self.isJSON(response.headers[.contentType]) else { return response }
-        if request.method == .get || request.method == .head, response.status == .ok, response.body.contentLength != nil
+        let isJSON = Self.isJSON(response.headers[.contentType])
+        guard isJSON || response.headers[.contentType]?.hasPrefix("text/html") == true else { return response }
+        if isJSON, request.method == .get || request.method == .head, response.status == .ok,
+            response.body.contentLength != nil
         {
-            let bytes = try await Self.bytes(of: response.body)
+            let bytes = try await CollectingBodyWriter.bytes(of: response.body)
             // A revision is its own tag.
             let tag = response.headers[.eTag] ?? Self.tag(of: bytes)
             response.headers[.eTag] = tag
@@ -61,12 +63,6 @@ struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
         let opaque = tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag
         return RevisionTag(text: opaque).isAmong(field)
     }
-
-    private static func bytes(of body: ResponseBody) async throws -> ByteBuffer {
-        let collected = CollectingBodyWriter.Storage()
-        try await body.write(CollectingBodyWriter(storage: collected))
-        return collected.bytes
-    }
 }
 
 extension Request {
@@ -79,13 +75,19 @@ extension Request {
     }
 }
 
-/// Collects a body of known size. A single buffer is taken over without a copy.
-private struct CollectingBodyWriter: ResponseBodyWriter {
-    final class Storage {
+/// Collects a body of this program's own. A single buffer is taken over without a copy.
+struct CollectingBodyWriter: ResponseBodyWriter {
+    private final class Storage {
         var bytes = ByteBuffer()
     }
 
-    let storage: Storage
+    private let storage: Storage
+
+    static func bytes(of body: ResponseBody) async throws -> ByteBuffer {
+        let collected = Storage()
+        try await body.write(Self(storage: collected))
+        return collected.bytes
+    }
 
     mutating func write(_ buffer: ByteBuffer) async throws {
         guard storage.bytes.readableBytes > 0 else {

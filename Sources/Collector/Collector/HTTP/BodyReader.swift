@@ -35,6 +35,8 @@ struct BodyReader: Sendable {
         case json(Int)
         /// A JSON merge patch from people (RFC 7396).
         case mergePatch(Int)
+        /// A form of the console.
+        case form(Int)
         /// Gzip data that is kept compressed.
         case gzip(Int)
 
@@ -43,6 +45,7 @@ struct BodyReader: Sendable {
             case .batch, .small: WireNames.protobuf
             case .json: WireNames.json
             case .mergePatch: WireNames.mergePatch
+            case .form: WireNames.form
             case .gzip: WireNames.gzip
             }
         }
@@ -57,7 +60,8 @@ struct BodyReader: Sendable {
         let limit =
             switch kind {
             case .batch: batchLimit
-            case .small(let bytes), .json(let bytes), .mergePatch(let bytes), .gzip(let bytes): Limit.small(bytes)
+            case .small(let bytes), .json(let bytes), .mergePatch(let bytes), .form(let bytes), .gzip(let bytes):
+                Limit.small(bytes)
             }
         try Self.checkMediaType(request, kind.mediaType)
         let encoding = try Self.encoding(of: request)

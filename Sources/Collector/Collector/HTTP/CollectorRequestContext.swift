@@ -8,15 +8,23 @@ import WireModel
 /// A request's context with its connection, for what only that knows.
 package struct CollectorRequestContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
-    private let channel: any Channel
+    fileprivate let channel: any Channel
     /// The collector's clock when the request was found well formed, microseconds since 1970.
     var now: Int64 = 0
     /// `nil`: nobody has asked yet, or anyone may send it.
     var caller: (any Caller)?
+    /// Who asks from within the collector: the person of a session in the console. No request from outside sets it.
+    private(set) var signedIn: Person?
 
     package init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
+    }
+
+    /// The context of a request that the console makes for a person.
+    init(of context: PersonContext, signedIn person: Person) {
+        self.init(source: ApplicationRequestContextSource(channel: context.channel, logger: context.logger))
+        signedIn = person
     }
 
     /// Where the connection comes from, as limits and log lines have it; `nil`: unknown.
@@ -50,13 +58,14 @@ struct CallerContext<Who: Caller>: ChildRequestContext {
     var coreContext: CoreRequestContextStorage
     let now: Int64
     let caller: Who
+    fileprivate let channel: any Channel
 
     /// A group whose authentication finds other callers: a fault of this program.
     private struct Fault: Error {}
 
     init(context: CollectorRequestContext) throws {
         guard let caller = context.caller as? Who else { throw Fault() }
-        (coreContext, now, self.caller) = (context.coreContext, context.now, caller)
+        (coreContext, now, self.caller, channel) = (context.coreContext, context.now, caller, context.channel)
     }
 }
 

@@ -12,6 +12,8 @@ package struct Route: Sendable {
         case enrollmentToken
         case device
         case person(PersonRole)
+        /// A person who is signed in to the console.
+        case session
     }
 
     package let method: HTTPRequest.Method
@@ -74,6 +76,7 @@ struct CollectorRouter {
     private let callers: Callers
     private let rate: RequestRate<DeviceID>
     private let load: PeopleLoad
+    let peers = PeerLimits()
 
     /// - Parameters:
     ///   - rate: of each device's requests.
@@ -84,7 +87,7 @@ struct CollectorRouter {
         metrics: CollectorMetrics, rate: RequestRate<DeviceID>, shares: RequestShares, people: PeopleExecutor,
         clock: @escaping @Sendable () -> Int64
     ) {
-        let (table, peers) = (table, PeerLimits())
+        let (table, peers) = (table, peers)
         router.addMiddleware {
             RequestTelemetry(identity: identity, metrics: metrics)
             RefusalMiddleware(table: table, peers: peers, metrics: metrics)
@@ -110,7 +113,7 @@ struct CollectorRouter {
     /// - Parameter least: the role that a person needs.
     func people(_ least: PersonRole) -> AccessGroup<PersonContext> {
         let callers = callers
-        let group = group { request, _ in try await callers.person(request, least) }
+        let group = group { request, context in try await callers.person(request, context, least) }
         return AccessGroup(
             access: .person(least), group: group.add(middleware: load).add(middleware: AnswerFinish()), table: table)
     }
@@ -121,21 +124,29 @@ struct CollectorRouter {
         checked.group().add(middleware: Authentication(caller: caller)).group(context: CallerContext<Who>.self)
     }
 
+    var routes: [Route] { table.routes }
+
     /// - Precondition: every route has been added.
-    func responder() -> CollectorResponder {
-        CollectorResponder(routes: table.routes, router: router.buildResponder())
-    }
+    func responder() -> RouterResponder<CollectorRequestContext> { router.buildResponder() }
 }
 
-/// Answers requests through the router.
+/// Answers requests to the API, to health and metrics, and all others with the console.
 package struct CollectorResponder: HTTPResponder {
+    /// Without those of the console.
     package let routes: [Route]
-    fileprivate let router: RouterResponder<CollectorRequestContext>
+    let api: RouterResponder<CollectorRequestContext>
+    /// `nil` without its assets.
+    let console: RouterResponder<CollectorRequestContext>?
+
+    private static let apiPaths = ["/livez", "/readyz", "/metrics"]
 
     package func respond(to request: Request, context: CollectorRequestContext) async throws -> Response {
         // Each request has a task of its own. A task keeps its frames' memory until it ends, so with one task per
         // connection each idle device would hold ten kilobytes or more. A middleware cannot start the task: it must
         // call the next one in its own task.
+        let path = request.uri.path
+        let isForAPI = path.hasPrefix("/api/") || Self.apiPaths.contains(path)
+        let router = isForAPI ? api : console ?? api
         async let response = router.respond(to: request, context: context)
         return try await response
     }

@@ -33,7 +33,7 @@ struct RequestTelemetry: RouterMiddleware {
     }
 }
 
-/// Turns every error into a problem, counts it and logs it.
+/// Turns every error into a problem, counts it, logs it and answers it.
 struct RefusalMiddleware: RouterMiddleware {
     typealias Context = CollectorRequestContext
 
@@ -42,13 +42,15 @@ struct RefusalMiddleware: RouterMiddleware {
     let table: RouteTable
     let peers: PeerLimits
     let metrics: CollectorMetrics
+    /// The answer to a problem.
+    var answer: @Sendable (Problem, Request, Context) -> Response = { problem, _, _ in problem.response }
 
     func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
         do { return try await next(request, context) } catch {
             let problem = problem(of: error, request, context)
             metrics.refused(problem.code)
             log(problem, of: request, context)
-            var response = problem.response
+            var response = answer(problem, request, context)
             if problem.status == 415, request.method == .patch { response.headers[.acceptPatch] = WireNames.mergePatch }
             if problem.status == 405 {
                 response.headers[.allow] = table.methods(at: request.uri.path).joined(separator: ", ")
@@ -110,7 +112,9 @@ struct RequestCheck: RouterMiddleware {
     func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
         // Hummingbird leaves out empty segments; here a path has one spelling.
         let segments = request.uri.path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        guard segments[0].isEmpty, !segments.dropFirst().contains(where: \.isEmpty) else { throw HTTPError(.notFound) }
+        guard request.uri.path == "/" || segments[0].isEmpty && !segments.dropFirst().contains(where: \.isEmpty) else {
+            throw HTTPError(.notFound)
+        }
         if let coding = request.headers[.transferEncoding],
             coding.trimmingCharacters(in: .whitespaces).lowercased() != "chunked"
         {

@@ -1,5 +1,6 @@
 import CollectorStore
 import Foundation
+import JSON
 import MetricCatalog
 import SwiftProtobuf
 import TelemetryBasics

@@ -1,4 +1,5 @@
 import CollectorStore
+import Console
 import FoundationEssentials
 import Hummingbird
 import HummingbirdCore
@@ -60,7 +61,7 @@ package struct CollectorServer: Sendable {
     package init(
         store: any RecordStore, metadata: MetadataService, archive: LogArchive, notices: NoticeService,
         settings: Settings = Settings(), certificates: DeviceCertificates = .off,
-        telemetry: CollectorTelemetry = CollectorTelemetry(),
+        telemetry: CollectorTelemetry = CollectorTelemetry(), console: Console? = nil,
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
         ownPin: @escaping @Sendable () -> Data? = { nil }, logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
@@ -105,7 +106,16 @@ package struct CollectorServer: Sendable {
             registry: telemetry.registry, metadata: metadata, store: store, budget: settings.budget,
             certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority, notices: notices
         ).add(to: router)
-        responder = router.responder()
+        let api = router.responder()
+        let telemetryOfConsole = RequestTelemetry(identity: identity, metrics: telemetry.metrics)
+        responder = CollectorResponder(
+            routes: router.routes, api: api,
+            console: console.map { console in
+                ConsoleRouter(
+                    console: console, api: api, metadata: metadata, reader: reader, peers: router.peers,
+                    people: settings.people, servesTLS: settings.servesTLS, logger: logger
+                ).responder(telemetry: telemetryOfConsole, metrics: telemetry.metrics, clock: clock)
+            })
     }
 
     /// The server as a service. A `ServiceGroup` runs and ends it.

@@ -18,7 +18,7 @@ import WireModel
 /// never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 11
+    static let version: Int32 = 12
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -189,10 +189,16 @@ enum CollectorDatabase {
             organization TEXT PRIMARY KEY, revision INTEGER NOT NULL, changed INTEGER NOT NULL, list BLOB NOT NULL) WITHOUT ROWID;
         """
 
+    /// From version 11 to 12: people's sessions in the console.
+    private static let twelfthSchema = """
+        CREATE TABLE session (hash BLOB PRIMARY KEY, token TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE INDEX session_token ON session (token, created);
+        """
+
     /// What brings a file from each version to the next; the first makes version 1.
     private static let schemas = [
         firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema, eighthSchema,
-        ninthSchema, tenthSchema, eleventhSchema,
+        ninthSchema, tenthSchema, eleventhSchema, twelfthSchema,
     ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.

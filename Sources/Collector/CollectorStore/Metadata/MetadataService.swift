@@ -51,6 +51,7 @@ package actor MetadataService {
     /// When `age` next searches old uploads.
     var nextForget: Int64 = 0
     private var auditLimit = DeviceAuditLimit()
+    var signInRefusals = SignInRefusals()
 
     private nonisolated let lock: FileLock?
     private let identity: FileIdentity

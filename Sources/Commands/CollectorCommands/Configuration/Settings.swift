@@ -33,6 +33,7 @@ struct Settings: ProgramSettings, Equatable {
     var retention = RetentionLimits()
     var diskNoticeBytes = 2 << 30
     var noticeWebhook: Webhook?
+    var assets: String?
 
     static let keyStyle = SettingKeyStyle.dashes
 
@@ -149,6 +150,9 @@ struct Settings: ProgramSettings, Equatable {
             "notice-webhook", \.noticeWebhook, .webhook,
             "Address to which notices are posted as JSON; it may contain a secret, so prefer the environment or the file",
             value: "url", example: "https://hooks.example/notices", isSecret: true),
+        Setting(
+            "assets", \.assets, .text, "Directory with the files of the web console", value: "dir",
+            fallback: "share/ws1collector beside the directory of the program", example: "/usr/share/ws1collector"),
     ]
 
     /// Reads the settings and checks them together, as `serve` needs them.

@@ -9,6 +9,7 @@ package enum WireNames {
     package static let problem = "application/problem+json"
     package static let json = "application/json"
     package static let mergePatch = "application/merge-patch+json"
+    package static let form = "application/x-www-form-urlencoded"
     /// The media type of a log chunk. Gzip is its content and not a content encoding.
     package static let gzip = "application/gzip"
 

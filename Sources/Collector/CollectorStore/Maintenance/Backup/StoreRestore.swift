@@ -83,6 +83,8 @@ package struct StoreRestore {
                 try connection.run("UPDATE meta SET value = ? WHERE name = 'incarnation_id'", incarnation.data)
                 try RetentionState(connection: connection).withdraw(because: "restored", at: clock.now())
                 if try connection.userVersion >= 11 { try connection.withholdWipes(of: nil, at: clock.now()) }
+                // Some may have been ended since.
+                if try connection.userVersion >= 12 { try connection.run("DELETE FROM session") }
                 guard try connection.userVersion >= 2 else { return 0 }
                 try connection.run(
                     """

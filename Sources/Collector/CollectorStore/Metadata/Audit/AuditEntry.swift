@@ -22,6 +22,9 @@ package struct AuditEntry: Equatable, Sendable {
         case certificateIssue = "certificate-issue"
         case recordsPurge = "records-purge"
         case retentionRelease = "retention-release"
+        // Sessions in the console.
+        case signIn = "sign-in"
+        case signOut = "sign-out"
         // Actions of devices about their identity.
         case deviceEnroll = "device-enroll"
         case deviceReenroll = "device-reenroll"

@@ -31,13 +31,7 @@ extension MetadataService {
             try connection.first(
                 "SELECT name, role, organization, expires, hash, id FROM token WHERE hash = ? AND kind = ? AND revoked IS NULL",
                 hash, TokenRow.Kind.person.rawValue
-            ) { token in
-                guard Secret.areEqual(token.data(4), hash), let role = PersonRole(rawValue: token.int(1)),
-                    token.optionalInt64(3) ?? .max > now
-                else { return nil }
-                return Person(
-                    name: token.string(0), role: role, organization: token.optionalString(2), tokenID: token.string(5))
-            }
+            ) { Person($0, hash: hash, at: now) }
         }
     }
 

@@ -8,6 +8,8 @@ struct Secret: Sendable {
         case device = "ws1d"
         case enrollment = "ws1e"
         case person = "ws1p"
+        /// A person's session in the console.
+        case session = "ws1s"
     }
 
     let text: String

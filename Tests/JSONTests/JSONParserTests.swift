@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import WireModel
 
-@testable import Collector
+@testable import JSON
 
 /// A value as Foundation reads it, to compare with.
 private struct FoundationValue: Decodable {

@@ -2,28 +2,28 @@
 ///
 /// Everything that a client could make expensive has a limit: nesting, the number of values, the length of names and
 /// numbers, and runs of combining characters. Each limit is checked before anything is allocated.
-struct JSONParser {
-    struct Limits: Equatable, Sendable {
+package struct JSONParser {
+    package struct Limits: Equatable, Sendable {
         /// The deepest nesting of objects and lists.
-        var depth: Int
+        package var depth: Int
         /// The most values of any kind, including objects and lists.
-        var values: Int
+        package var values: Int
         /// The longest name in an object, in bytes.
-        var nameBytes: Int
+        package var nameBytes: Int
         /// The longest run of combining characters; `nil` for no limit.
-        var combiningCharacters: Int?
+        package var combiningCharacters: Int?
 
         /// For request bodies of people and scripts. The largest profile has about 5,000 values and 4 levels.
         ///
         /// Comparing and hashing strings takes a time that grows with the square of a run of combining characters.
         /// Unicode's Stream-Safe Text Format (UAX #15) allows 30, more than any language uses.
-        static let request = Limits(depth: 16, values: 16_384, nameBytes: 256, combiningCharacters: 30)
+        package static let request = Limits(depth: 16, values: 16_384, nameBytes: 256, combiningCharacters: 30)
         /// For JSON that protobuf's writer in this program produced.
-        static let own = Limits(depth: 128, values: .max, nameBytes: .max, combiningCharacters: nil)
+        package static let own = Limits(depth: 128, values: .max, nameBytes: .max, combiningCharacters: nil)
     }
 
-    struct Fault: Error, Equatable {
-        enum Reason: Equatable {
+    package struct Fault: Error, Equatable {
+        package enum Reason: Equatable {
             case notJSON
             case notUTF8
             case tooDeep(limit: Int)
@@ -35,12 +35,12 @@ struct JSONParser {
             case repeatedName(String)
         }
 
-        var reason: Reason
+        package var reason: Reason
         /// The offset of the byte, from 0.
-        var place: Int
+        package var place: Int
 
         /// The name that an object contains twice, if that is the fault.
-        var repeatedName: String? {
+        package var repeatedName: String? {
             if case .repeatedName(let name) = reason { name } else { nil }
         }
     }
@@ -54,15 +54,15 @@ struct JSONParser {
     private var depth = 0
     private var values = 0
     /// The work done: one for each byte read, each value made and each character checked.
-    private(set) var steps = 0
+    package private(set) var steps = 0
 
     /// - Parameter bytes: must stay in place during reading.
-    init(_ bytes: UnsafeRawBufferPointer, limits: Limits) {
+    package init(_ bytes: UnsafeRawBufferPointer, limits: Limits) {
         self.bytes = bytes
         self.limits = limits
     }
 
-    mutating func document() throws(Fault) -> JSONValue {
+    package mutating func document() throws(Fault) -> JSONValue {
         let value = try value()
         guard next() == nil else { throw fault() }
         return value

@@ -3,7 +3,7 @@ import Foundation
 /// Any JSON value: bodies of records as in telemetry.proto, and bodies of requests.
 ///
 /// Not `Decodable`: only `JSONParser` reads it, in a time that grows with the bytes.
-enum JSONValue: Equatable, Sendable, Encodable {
+package enum JSONValue: Equatable, Sendable, Encodable {
     case null
     case boolean(Bool)
     case integer(Int64)
@@ -13,7 +13,7 @@ enum JSONValue: Equatable, Sendable, Encodable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .null: try container.encodeNil()
@@ -35,11 +35,23 @@ extension JSONValue {
     /// `JSONDecoder` cannot tell the type of the next value, so a type for any JSON must try one after the other. Each
     /// wrong guess throws an error at every level of nesting, and then a kilobyte takes seconds.
     /// - Throws: `JSONParser.Fault` if it is no JSON or exceeds a limit.
-    init(parsing bytes: Data, limits: JSONParser.Limits) throws(JSONParser.Fault) {
+    package init(parsing bytes: Data, limits: JSONParser.Limits) throws(JSONParser.Fault) {
         let outcome: Result<JSONValue, JSONParser.Fault> = bytes.withUnsafeBytes { bytes in
             var parser = JSONParser(bytes, limits: limits)
             do throws(JSONParser.Fault) { return .success(try parser.document()) } catch { return .failure(error) }
         }
         self = try outcome.get()
+    }
+}
+
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    package init(stringLiteral value: String) { self = .text(value) }
+    package init(booleanLiteral value: Bool) { self = .boolean(value) }
+    package init(integerLiteral value: Int64) { self = .integer(value) }
+    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self = .object(Dictionary(elements) { $1 })
     }
 }

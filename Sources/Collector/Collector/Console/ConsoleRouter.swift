@@ -1,0 +1,298 @@
+import CollectorStore
+import Console
+import Foundation
+import Gzip
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import WireModel
+
+/// Serves the web console: its assets, the sign-in, and its pages to people with a session.
+///
+/// A page reaches data only through the collector's API, in the same process and with the rights of the session's
+/// token. A form is accepted only with the session's form token and from the console's own pages, so another site
+/// cannot send one in a person's name (CSRF).
+struct ConsoleRouter {
+    /// The most bytes of a form. The largest profile as JSON needs a quarter.
+    private static let formBytes = 1024 * 1024
+    private static let signInBytes = 4096
+
+    let console: Console
+    let api: RouterResponder<CollectorRequestContext>
+    let metadata: MetadataService
+    let reader: BodyReader
+    let peers: PeerLimits
+    let people: PeopleExecutor
+    let servesTLS: Bool
+    let logger: Logger
+
+    func responder(
+        telemetry: RequestTelemetry, metrics: CollectorMetrics, clock: @escaping @Sendable () -> Int64
+    ) -> RouterResponder<CollectorRequestContext> {
+        let (router, table) = (Router(context: CollectorRequestContext.self), RouteTable())
+        router.addMiddleware {
+            telemetry
+            ConsoleHeaders()
+            AnswerFinish()
+            RefusalMiddleware(table: table, peers: peers, metrics: metrics) { page(about: $0, $1, $2) }
+        }
+        let anyone = router.group().add(middleware: RequestCheck(clock: clock))
+        let open = AccessGroup(access: .anyone, group: anyone, table: table)
+        open.get("/assets/{file}", use: asset).get("/sign-in", use: askForToken).post("/sign-in", use: signIn)
+        let signedIn = AccessGroup(
+            access: .session,
+            group: anyone.group().add(middleware: Authentication { request, _ in try await session(request) }).group(
+                context: PersonContext.self), table: table)
+        signedIn.post("/sign-out", use: signOut).get("/data/**", use: data)
+        for pattern in console.paths {
+            let path = RouterPath(pattern)
+            signedIn.get(path) { request, context in
+                try await withTaskExecutorPreference(people) {
+                    response(try await console.answer(pattern, visit(pattern, request, context)))
+                }
+            }
+            signedIn.post(path) { request, context in
+                try await reader.read(request, context, limit: .form(Self.formBytes)) { body in
+                    try await withTaskExecutorPreference(people) {
+                        let visit = visit(pattern, request, context, form: FormFields(encoded: String(utf8: body)))
+                        try checkOrigin(of: request, visit)
+                        return response(try await console.answerForm(pattern, visit))
+                    }
+                }
+            }
+        }
+        return router.buildResponder()
+    }
+
+    // MARK: Assets
+
+    private func asset(_ request: Request, _ context: CollectorRequestContext) async throws -> Response {
+        guard let file = console.assets.files[try context.parameter("file")] else {
+            throw Problem.notFound("The console has no such file.")
+        }
+        var response = Response(
+            status: .ok, headers: [.contentType: file.contentType, .vary: "Accept-Encoding"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: request.acceptsGzip ? file.compressed : file.bytes)))
+        if request.acceptsGzip { response.headers[.contentEncoding] = "gzip" }
+        // Pages name the version of the file they need, so a browser never has to ask for it again.
+        if request.uri.query != nil { response.headers[.cacheControl] = "public, max-age=31536000, immutable" }
+        return response
+    }
+
+    // MARK: Sessions
+
+    private func session(_ request: Request) async throws -> Person {
+        guard let cookie = SessionCookie(of: request),
+            let person = try await metadata.authenticateSession(cookie.secret)
+        else { throw Problem.signedOut }
+        return person
+    }
+
+    private func askForToken(_ request: Request, _: CollectorRequestContext) async throws -> Response {
+        let next = Self.next(FormFields(encoded: request.uri.query ?? "")["next"])
+        return response(console.signIn(next: next, problem: nil, base: request.consoleBase))
+    }
+
+    private func signIn(_ request: Request, _ context: CollectorRequestContext) async throws -> Response {
+        try BodyReader.checkMediaType(request, WireNames.form)
+        try BodyReader.checkLength(request, limit: Self.signInBytes)
+        let body = try await request.body.collect(upTo: Self.signInBytes)
+        let form = FormFields(encoded: String(buffer: body))
+        let next = Self.next(form["next"])
+        let token = (form["token"] ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
+        guard Self.isOwn(request), token.utf8.count <= 512, let session = try await metadata.signIn(token: token) else {
+            return try await refuseSignIn(request, context, next: next)
+        }
+        logger.notice("signed in", metadata: ["person": "\(session.person.name)"])
+        var response = Response(status: .seeOther, headers: [.location: request.consoleBase + next])
+        response.headers[.setCookie] = SessionCookie(secret: session.secret).field(
+            maximumAge: MetadataService.sessionSeconds, isSecure: servesTLS || request.isForwardedFromTLS,
+            path: request.consoleBase)
+        return response
+    }
+
+    private func refuseSignIn(
+        _ request: Request, _ context: CollectorRequestContext, next: String
+    ) async throws -> Response {
+        let problem: Problem
+        if let wait = peers.failed(context.peer, at: Uptime.microseconds()) {
+            problem = .tooManyFailures(wait: wait)
+        } else {
+            problem = .tokenUnknown
+            try await metadata.noteRefusedSignIn(from: context.peer ?? "unknown")
+        }
+        return response(console.signIn(next: next, problem: APIProblem(problem), base: request.consoleBase))
+    }
+
+    private func signOut(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let form = try await reader.read(request, context, limit: .form(Self.signInBytes)) { body in
+            FormFields(encoded: String(utf8: body))
+        }
+        try checkOrigin(of: request, visit("/sign-out", request, context, form: form))
+        guard let cookie = SessionCookie(of: request) else { throw Problem.signedOut }
+        try await metadata.signOut(cookie.secret, everywhere: form["everywhere"] != nil)
+        var response = Response(status: .seeOther, headers: [.location: request.consoleBase + "/sign-in"])
+        response.headers[.setCookie] = SessionCookie(secret: "").field(
+            maximumAge: 0, isSecure: servesTLS || request.isForwardedFromTLS, path: request.consoleBase)
+        return response
+    }
+
+    /// The address to go to after the sign-in: one of this console, never of another site.
+    private static func next(_ text: String?) -> String {
+        guard let text, text.hasPrefix("/"), !text.hasPrefix("//"), !text.contains("\\"), !text.hasControlCharacters
+        else { return "/" }
+        return text
+    }
+
+    // MARK: Pages
+
+    private func visit(
+        _ pattern: String, _ request: Request, _ context: PersonContext, form: FormFields = FormFields()
+    ) -> Visit {
+        let person = context.person
+        let names = pattern.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
+        let parameters = names.map { ($0, (try? context.parameter($0)) ?? "") }
+        let session = SessionCookie(of: request)
+        return Visit(
+            path: request.uri.path, parameters: Dictionary(uniqueKeysWithValues: parameters),
+            query: FormFields(encoded: request.uri.query ?? ""), form: form,
+            visitor: Visitor(
+                name: person.name, role: Visitor.Role(person.role), organization: person.organization),
+            formToken: session?.newFormToken() ?? "", now: context.now, base: request.consoleBase,
+            origin: request.consoleOrigin(servesTLS: servesTLS),
+            api: APIClient { try await call($0, as: person, context) })
+    }
+
+    /// - Throws: `.foreignForm` unless the form was sent by a page of this session.
+    private func checkOrigin(of request: Request, _ visit: Visit) throws(Problem) {
+        guard Self.isOwn(request), let session = SessionCookie(of: request),
+            session.accepts(formToken: visit.form["formToken"] ?? "")
+        else { throw .foreignForm }
+    }
+
+    /// Whether the browser says that a page of this console sent the request. Browsers that say nothing are old; for
+    /// them the form token has to do.
+    private static func isOwn(_ request: Request) -> Bool {
+        switch request.headers[.secFetchSite] {
+        case nil, "same-origin", "none": true
+        default: false
+        }
+    }
+
+    /// A file or a list of the API for the browser, with the session in place of a token. Only GET, which changes
+    /// nothing.
+    private func data(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let target = String(request.head.path?.dropFirst("/data".count) ?? "")
+        guard target.hasPrefix("/api/v1/") else { throw Problem.notFound("The console has no such data.") }
+        var head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: target)
+        head.headerFields = request.headers
+        head.headerFields[.authorization] = nil
+        // The console's own middleware compresses.
+        head.headerFields[.acceptEncoding] = nil
+        var response = try await api.respond(
+            to: Request(head: head, body: RequestBody(buffer: ByteBuffer())),
+            context: CollectorRequestContext(of: context, signedIn: context.person))
+        if response.headers[.contentType]?.hasPrefix(WireNames.json) != true {
+            response.headers[.contentDisposition] = response.headers[.contentDisposition] ?? "attachment"
+        }
+        return response
+    }
+
+    private func call(_ request: APIRequest, as person: Person, _ context: PersonContext) async throws -> APIAnswer {
+        guard let method = HTTPRequest.Method(rawValue: request.method) else { throw Problem.internalFault }
+        var head = HTTPRequest(method: method, scheme: nil, authority: nil, path: request.target)
+        var body = ByteBuffer()
+        if let json = request.body {
+            head.headerFields[.contentType] = method == .patch ? WireNames.mergePatch : WireNames.json
+            body = ByteBuffer(bytes: try JSONEncoder.stable().encode(json))
+        }
+        head.headerFields[.ifMatch] = request.ifMatch
+        let response = try await api.respond(
+            to: Request(head: head, body: RequestBody(buffer: body)),
+            context: CollectorRequestContext(of: context, signedIn: person))
+        let bytes = try await CollectingBodyWriter.bytes(of: response.body)
+        return APIAnswer(
+            status: response.status.code, entityTag: response.headers[.eTag], body: Data(bytes.readableBytesView))
+    }
+
+    private func response(_ answer: Console.Response) -> Response {
+        var response = Response(
+            status: .init(code: answer.status), headers: [.contentType: answer.contentType],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)))
+        for (name, value) in answer.headers {
+            if let name = HTTPField.Name(name) { response.headers[name] = value }
+        }
+        return response
+    }
+
+    /// A refusal outside of a page. Somebody without a session is asked for a token.
+    private func page(about problem: Problem, _ request: Request, _ context: CollectorRequestContext) -> Response {
+        guard !request.uri.path.hasPrefix("/data/") else { return problem.response }
+        if problem.status == 401, request.method == .get || request.method == .head {
+            let next = request.uri.query.map { "\(request.uri.path)?\($0)" } ?? request.uri.path
+            let query = FormFields([("next", next)]).encoded
+            return Response(
+                status: .seeOther,
+                headers: [.location: "\(request.consoleBase)/sign-in" + (next == "/" ? "" : "?\(query)")])
+        }
+        var response = response(console.problem(APIProblem(problem), nil, base: request.consoleBase))
+        if let retryAfterMs = problem.retryAfterMs { response.headers[.retryAfter] = "\((retryAfterMs + 999) / 1000)" }
+        return response
+    }
+}
+
+extension Problem {
+    static let signedOut = Problem(
+        status: 401, code: .credentialUnknown, title: "Signed out",
+        detail: "The session has ended. Sign in again; nothing of the form was done.", scope: .device)
+
+    static let foreignForm = Problem(
+        status: 403, code: .forbidden, title: "Form not accepted",
+        detail: "The form was not sent by a page of this session. Load the page again and repeat the action.",
+        scope: .device)
+}
+
+extension APIProblem {
+    init(_ problem: Problem) {
+        self.init(
+            status: problem.status, code: "\(problem.code)", title: problem.title, detail: problem.detail ?? "")
+    }
+}
+
+extension Visitor.Role {
+    init(_ role: PersonRole) {
+        self =
+            switch role {
+            case .viewer: .viewer
+            case .operator: .operator
+            case .administrator: .administrator
+            }
+    }
+}
+
+extension String {
+    fileprivate init(utf8 data: Data) { self.init(decoding: data, as: UTF8.self) }
+}
+
+/// What a browser must know about every answer of the console.
+private struct ConsoleHeaders: RouterMiddleware {
+    typealias Context = CollectorRequestContext
+
+    /// No script, style or frame but the console's own files; nothing inline; nothing from elsewhere.
+    private static let policy = """
+        default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; \
+        form-action 'self'; frame-ancestors 'none'; base-uri 'none'
+        """
+
+    func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
+        var response = try await next(request, context)
+        response.headers[.contentSecurityPolicy] = Self.policy
+        response.headers[.xContentTypeOptions] = "nosniff"
+        response.headers[.referrerPolicy] = "same-origin"
+        response.headers[.crossOriginOpenerPolicy] = "same-origin"
+        response.headers[.crossOriginResourcePolicy] = "same-origin"
+        if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
+        return response
+    }
+}

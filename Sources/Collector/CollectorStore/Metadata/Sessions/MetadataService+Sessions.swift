@@ -1,0 +1,112 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// Sessions of people in the web console. A browser keeps the session's secret as a cookie, so that the token stays
+/// out of the browser. Only the secret's hash is on disk.
+///
+/// A session has the rights of its token as they are now, and ends with it.
+extension MetadataService {
+    /// Seconds after which a person signs in again.
+    package static let sessionSeconds: Int64 = 12 * 3600
+    /// The newest sessions of a token that stay; one more ends the oldest.
+    static let sessionsPerToken = 100
+
+    /// Begins a session. When it returns, session and audit entry are on synced disk.
+    /// - Returns: the session's secret, which is told only here; `nil` if nobody has the token.
+    package func signIn(token: String) async throws(StoreError) -> (secret: String, person: Person)? {
+        guard let person = try await authenticatePerson(token: token) else { return nil }
+        let (now, secret) = (clock.now(), Secret(.session))
+        try transaction { () throws(SQLiteError) in
+            try connection.run("DELETE FROM session WHERE expires <= ?", now)
+            try connection.run(
+                "INSERT INTO session (hash, token, created, expires) VALUES (?, ?, ?, ?)", secret.hash, person.tokenID,
+                now, now + Self.sessionSeconds * 1_000_000)
+            try connection.run(
+                """
+                DELETE FROM session WHERE token = ?1 AND hash NOT IN
+                (SELECT hash FROM session WHERE token = ?1 ORDER BY created DESC LIMIT ?2)
+                """, person.tokenID, Self.sessionsPerToken)
+            try audit.append(
+                AuditEntry(
+                    .signIn, by: AuditActor(person), organization: person.organization ?? "", subject: person.tokenID),
+                at: now)
+        }
+        return (secret.text, person)
+    }
+
+    /// The person of a session; `nil` if it has ended, or its token is revoked or expired.
+    package nonisolated func authenticateSession(_ secret: String) async throws(StoreError) -> Person? {
+        let (now, hash) = (clock.now(), Secret.hash(of: secret))
+        return try await readers.read { connection throws(SQLiteError) in
+            try connection.first(
+                """
+                SELECT name, role, organization, token.expires, session.hash, token.id FROM session
+                JOIN token ON token.id = session.token
+                WHERE session.hash = ? AND session.expires > ? AND kind = ? AND revoked IS NULL
+                """, hash, now, TokenRow.Kind.person.rawValue
+            ) { Person($0, hash: hash, at: now) }
+        }
+    }
+
+    /// Ends a session.
+    /// - Parameter everywhere: also ends all others of the same token.
+    package func signOut(_ secret: String, everywhere: Bool) async throws(StoreError) {
+        guard let person = try await authenticateSession(secret) else { return }
+        let (now, hash) = (clock.now(), Secret.hash(of: secret))
+        try transaction { () throws(SQLiteError) in
+            if everywhere {
+                try connection.run("DELETE FROM session WHERE token = ?", person.tokenID)
+            } else {
+                try connection.run("DELETE FROM session WHERE hash = ?", hash)
+            }
+            try audit.append(
+                AuditEntry(
+                    .signOut, by: AuditActor(person), organization: person.organization ?? "",
+                    subject: person.tokenID, detail: ["sessions": "\(connection.changes)"]),
+                at: now)
+        }
+    }
+
+    /// Writes an audit entry about an attempt to sign in with a token that nobody has; at most one a minute.
+    /// - Parameter address: the client's.
+    package func noteRefusedSignIn(from address: String) throws(StoreError) {
+        let now = clock.now()
+        guard let leftOut = signInRefusals.admit(at: now) else { return }
+        var detail = ["address": address]
+        if leftOut > 0 { detail["leftOut"] = "\(leftOut)" }
+        let entry = AuditEntry(
+            .signIn, by: AuditActor(name: "unknown"), organization: "", subject: "", detail: detail, outcome: .refused)
+        try transaction { () throws(SQLiteError) in try audit.append(entry, at: now) }
+    }
+}
+
+/// Limits the audit entries about refused sign-ins, which anybody can cause. Pure.
+struct SignInRefusals {
+    static let intervalMicroseconds: Int64 = 60_000_000
+
+    private var noted: Int64?
+    private var leftOut = 0
+
+    /// - Returns: how many were left out since the last entry; `nil` if this one is left out too.
+    mutating func admit(at now: Int64) -> Int? {
+        // A clock that was set back silences nobody for long.
+        if let noted, (0..<Self.intervalMicroseconds).contains(now - noted) {
+            leftOut += 1
+            return nil
+        }
+        defer { (noted, leftOut) = (now, 0) }
+        return leftOut
+    }
+}
+
+extension Person {
+    /// Reads name, role, organization, expiry, hash and id of a valid person's token.
+    /// - Parameter hash: what the row's hash must be.
+    init?(_ token: Statement, hash: Data, at now: Int64) {
+        guard Secret.areEqual(token.data(4), hash), let role = PersonRole(rawValue: token.int(1)),
+            token.optionalInt64(3) ?? .max > now
+        else { return nil }
+        self.init(name: token.string(0), role: role, organization: token.optionalString(2), tokenID: token.string(5))
+    }
+}

@@ -1,0 +1,134 @@
+// Improves the console's pages. Each part finds its elements by itself, and a page works without all of them.
+"use strict";
+
+const base = document.body.dataset.base || "";
+
+// Sign-in by link: the token stands behind the #, which browsers send to nobody.
+const signIn = document.getElementById("sign-in");
+if (signIn && location.hash.length > 1) {
+    const token = decodeURIComponent(location.hash.slice(1));
+    history.replaceState(null, "", location.pathname + location.search);
+    signIn.elements.token.value = token;
+    signIn.requestSubmit();
+}
+
+// Times: UTC as the server wrote them, or local. The choice is kept in this browser.
+const zone = document.getElementById("zone");
+function showTimes(root = document) {
+    const isLocal = localStorage.getItem("zone") === "local";
+    for (const time of root.querySelectorAll("time[datetime]")) {
+        const date = new Date(time.dateTime);
+        if (Number.isNaN(date.getTime())) continue;
+        time.dataset.utc ??= time.textContent;
+        time.textContent = isLocal ? localText(date) : time.dataset.utc;
+        time.title = isLocal ? time.dataset.utc : `${localText(date)} local time`;
+    }
+    if (zone) zone.textContent = isLocal ? "Local time" : "UTC";
+}
+function localText(date) {
+    const two = (number) => String(number).padStart(2, "0");
+    return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `
+        + `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+if (zone) {
+    zone.hidden = false;
+    zone.addEventListener("click", () => {
+        localStorage.setItem("zone", localStorage.getItem("zone") === "local" ? "utc" : "local");
+        showTimes();
+        document.dispatchEvent(new Event("zonechange"));
+    });
+}
+showTimes();
+
+// Keys.
+const help = document.getElementById("help");
+document.getElementById("help-button")?.addEventListener("click", () => help.showModal());
+if (help) document.getElementById("help-button").hidden = false;
+let afterG = false;
+const ways = { h: "/", d: "/devices", l: "/logs", n: "/notices" };
+document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest("input, textarea, select, [contenteditable]");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || help?.open) return;
+    if (afterG && ways[event.key]) location.href = base + ways[event.key];
+    afterG = event.key === "g";
+    const search = document.getElementById("search");
+    if (event.key === "/" && search) { event.preventDefault(); search.focus(); }
+    if (event.key === "?" && help) { event.preventDefault(); help.showModal(); }
+});
+
+// A click copies a command.
+for (const element of document.querySelectorAll(".copy")) {
+    if (!navigator.clipboard) break;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(element.textContent);
+        button.textContent = "Copied";
+    });
+    element.after(button);
+}
+
+// A checkbox for all of a list.
+for (const all of document.querySelectorAll("input[data-all]")) {
+    all.hidden = false;
+    all.addEventListener("change", () => {
+        for (const box of document.querySelectorAll(`input[name="${all.dataset.all}"]`)) box.checked = all.checked;
+    });
+}
+
+// Filters apply when a choice is made.
+for (const select of document.querySelectorAll("form.filters select")) {
+    select.addEventListener("change", () => select.form.requestSubmit());
+}
+
+// Search while typing: the list is replaced by that of the page with the new text.
+for (const input of document.querySelectorAll("input[data-instant]")) {
+    let timer, latest = 0;
+    input.addEventListener("input", () => {
+        clearTimeout(timer);
+        timer = setTimeout(async () => {
+            const turn = ++latest;
+            const query = new URLSearchParams(new FormData(input.form));
+            const address = `${input.form.action.split("?")[0]}?${query}`;
+            const next = await load(address);
+            if (next && turn === latest) {
+                replace(next, input.dataset.instant);
+                history.replaceState(null, "", address);
+            }
+        }, 150);
+    });
+}
+async function load(address) {
+    const response = await fetch(address, { headers: { Accept: "text/html" } });
+    if (!response.ok || response.redirected) return null;
+    return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+function replace(next, selector) {
+    for (const old of document.querySelectorAll(selector)) {
+        const fresh = old.id ? next.getElementById(old.id) : next.querySelector(selector);
+        if (!fresh || old.contains(document.activeElement) && document.activeElement !== document.body) continue;
+        old.replaceWith(document.adoptNode(fresh));
+        showTimes(fresh);
+        document.dispatchEvent(new CustomEvent("fresh", { detail: fresh }));
+    }
+}
+
+// What lives: the server says when something has changed, and the parts marked so are loaded again.
+const living = document.querySelectorAll("[data-live]");
+if (living.length) {
+    const topics = [...new Set([...living].map((element) => element.dataset.live))].join(",");
+    const source = new EventSource(`${base}/live?topics=${encodeURIComponent(topics)}`);
+    let isLoading = false, isDue = false;
+    async function refresh() {
+        if (isLoading || document.hidden) { isDue = true; return; }
+        isLoading = true;
+        isDue = false;
+        const next = await load(location.href);
+        if (next) replace(next, "[data-live]");
+        setTimeout(() => { isLoading = false; if (isDue) refresh(); }, 2000);
+    }
+    source.addEventListener("change", refresh);
+    document.addEventListener("visibilitychange", () => { if (isDue) refresh(); });
+    addEventListener("pagehide", () => source.close());
+}

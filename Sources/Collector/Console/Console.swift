@@ -1,0 +1,195 @@
+import Foundation
+import JSON
+import Mustache
+import TelemetryBasics
+import WireModel
+
+/// The web console: pages that the collector serves to administrators and support engineers.
+///
+/// A page asks the collector's HTTP API, in the same process and with the rights of the person who is signed in, and
+/// fills a template with the answers. The HTTP server around it keeps sessions and checks forms (`ConsoleRouter`).
+///
+/// Safe from any thread.
+package struct Console: Sendable {
+    /// What the browser gets.
+    package struct Response: Sendable {
+        package var status = 200
+        package var contentType = "text/html; charset=utf-8"
+        /// Further fields.
+        package var headers: [(name: String, value: String)] = []
+        package var body: Data
+    }
+
+    package let assets: Assets
+    private let version: String
+    private let table: [String: any Page]
+
+    /// - Parameter version: of the collector; browsers keep assets of one version.
+    package init(assets: Assets, version: String) {
+        self.assets = assets
+        self.version = version
+        table = Dictionary(uniqueKeysWithValues: Self.pages.map { ($0.path, $0) })
+    }
+
+    /// The patterns of all pages' paths.
+    package var paths: [String] { Self.pages.map(\.path) }
+
+    /// Answers GET of a page.
+    /// - Parameter pattern: one of `paths`.
+    package func answer(_ pattern: String, _ visit: Visit) async throws -> Response {
+        guard let page = table[pattern] else { return problem(.noPage, visit) }
+        return try await refusing(visit) {
+            try Self.require(page.role, visit)
+            return response(try await page.view(visit), visit, done: visit.query.text("done"))
+        }
+    }
+
+    /// Answers a form that was sent to a page.
+    package func answerForm(_ pattern: String, _ visit: Visit) async throws -> Response {
+        guard let page = table[pattern] else { return problem(.noPage, visit) }
+        return try await refusing(visit) {
+            try Self.require(page.role, visit)
+            let outcome: Outcome?
+            do { outcome = try await page.perform(visit.form["action"] ?? "", visit) } catch let refusal as APIProblem {
+                guard refusal.status != 401 else { throw refusal }
+                return response(try await page.view(visit), visit, refusal: refusal)
+            }
+            switch outcome {
+            case .done(let note, let address):
+                return redirect(Self.address(address ?? visit.query.address(visit.path), noting: note), visit)
+            case .view(let view): return response(.view(view), visit)
+            case nil:
+                throw APIProblem(
+                    status: 400, code: "invalid-field", title: "No such form",
+                    detail: "The page has no form with the action that was sent. Load it again.")
+            }
+        }
+    }
+
+    /// The page that asks for a token.
+    /// - Parameters:
+    ///   - next: the address to go to afterwards.
+    ///   - problem: why an attempt failed.
+    package func signIn(next: String, problem: APIProblem?, base: String) -> Response {
+        let values: [String: JSONValue] = [
+            "base": .text(base), "version": .text(version), "next": .text(next),
+            "problem": problem.map(Self.values) ?? .null,
+        ]
+        return html(status: problem?.status ?? 200, "sign-in", .object(values))
+    }
+
+    /// A page about a refusal. The visitor may be unknown.
+    package func problem(_ problem: APIProblem, _ visit: Visit?, base: String = "") -> Response {
+        let view = View("problem", title: problem.title, ["problem": Self.values(of: problem)])
+        guard let visit else {
+            let values = view.values.merging(["base": .text(base), "version": .text(version)]) { $1 }
+            return html(status: problem.status, "problem-signed-out", .object(values))
+        }
+        return html(status: problem.status, view.template, layout(view, visit))
+    }
+
+    // MARK: -
+
+    private static func require(_ role: Visitor.Role, _ visit: Visit) throws(APIProblem) {
+        guard visit.visitor.role >= role else {
+            throw APIProblem(
+                status: 403, code: "forbidden", title: "Not for your role",
+                detail: "This page needs the role \(role); your token has the role \(visit.visitor.role).")
+        }
+    }
+
+    private func refusing(_ visit: Visit, _ operation: () async throws -> Response) async throws -> Response {
+        do { return try await operation() } catch let refusal as APIProblem { return problem(refusal, visit) }
+    }
+
+    private func response(
+        _ answer: Answer, _ visit: Visit, done: String? = nil, refusal: APIProblem? = nil
+    ) -> Response {
+        switch answer {
+        case .view(var view):
+            view.values["done"] = JSONValue(done)
+            if let refusal { view.values["refusal"] = Self.values(of: refusal) }
+            return html(status: refusal?.status ?? 200, view.template, layout(view, visit))
+        case .csv(let name, let rows):
+            return Response(
+                contentType: "text/csv; charset=utf-8",
+                headers: [("Content-Disposition", "attachment; filename=\"\(name)\"")], body: CSV.text(rows))
+        case .redirect(let address): return redirect(address, visit)
+        }
+    }
+
+    private func redirect(_ address: String, _ visit: Visit) -> Response {
+        Response(status: 303, headers: [("Location", visit.base + address)], body: Data())
+    }
+
+    /// An address that makes the next page say what was done.
+    private static func address(_ address: String, noting note: String) -> String {
+        let parts = address.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let query = FormFields(encoded: parts.count > 1 ? parts[1] : "").with("done", note)
+        return query.address(String(parts[0]))
+    }
+
+    private func html(status: Int, _ template: String, _ values: JSONValue) -> Response {
+        let text = assets.templates.render(values, withTemplate: template) ?? ""
+        return Response(status: status, body: Data(text.utf8))
+    }
+
+    private static func values(of problem: APIProblem) -> JSONValue {
+        [
+            "status": JSONValue(problem.status), "code": .text(problem.code), "title": .text(problem.title),
+            "detail": .text(problem.detail),
+        ]
+    }
+
+    /// A page's values with those of the frame around it.
+    private func layout(_ view: View, _ visit: Visit) -> JSONValue {
+        let visitor = visit.visitor
+        let requests = visit.api.requests.filter { $0.method == "GET" }
+        let frame: [String: JSONValue] = [
+            "base": .text(visit.base),
+            "version": .text(version),
+            "title": .text(view.title),
+            "formToken": .text(visit.formToken),
+            "now": .text(Timestamp.text(visit.now)),
+            "visitor": [
+                "name": .text(visitor.name), "role": .text("\(visitor.role)"),
+                "organization": JSONValue(visitor.organization),
+                "isOperator": .boolean(visitor.role >= .operator),
+                "isAdministrator": .boolean(visitor.role >= .administrator),
+                "isCollectorAdministrator": .boolean(visitor.isCollectorAdministrator),
+            ],
+            "navigation": .array(Self.navigation(visit)),
+            "commands": .array(requests.map { .text($0.curl(origin: visit.origin, base: visit.base)) }),
+            "query": .object(Dictionary(visit.query.fields.map { ($0.name, .text($0.value)) }) { first, _ in first }),
+            "form": .object(Dictionary(visit.form.fields.map { ($0.name, .text($0.value)) }) { first, _ in first }),
+            "path": .text(visit.path),
+        ]
+        return .object(frame.merging(view.values) { $1 })
+    }
+
+    private static func navigation(_ visit: Visit) -> [JSONValue] {
+        sections.compactMap { section in
+            let links = section.links.filter { visit.visitor.role >= $0.role }.map { link -> JSONValue in
+                let isHere = visit.path == link.path || (link.path != "/" && visit.path.hasPrefix(link.path + "/"))
+                return ["path": .text(link.path), "label": .text(link.label), "isHere": .boolean(isHere)]
+            }
+            return links.isEmpty ? nil : ["label": .text(section.label), "links": .array(links)]
+        }
+    }
+}
+
+extension APIProblem {
+    package static let noPage = APIProblem(
+        status: 404, code: "not-found", title: "No such page",
+        detail: "The console has no page at this address.")
+}
+
+extension Visitor.Role: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .viewer: "viewer"
+        case .operator: "operator"
+        case .administrator: "administrator"
+        }
+    }
+}

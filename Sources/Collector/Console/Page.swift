@@ -1,0 +1,54 @@
+import JSON
+
+/// A page of the console: one address, one template, and the forms on it.
+protocol Page: Sendable {
+    /// Segments in braces are parameters: `/devices/{device}`.
+    var path: String { get }
+    /// The role that a visitor needs to see it. The API decides on everything on it.
+    var role: Visitor.Role { get }
+
+    /// - Throws: `APIProblem`.
+    func view(_ visit: Visit) async throws -> Answer
+
+    /// Performs what a form asks for.
+    /// - Parameter action: the form's field `action`.
+    /// - Returns: `nil` if the page has no such form.
+    /// - Throws: `APIProblem`. The page is then shown again with the reason, and with what was filled in.
+    func perform(_ action: String, _ visit: Visit) async throws -> Outcome?
+}
+
+extension Page {
+    var role: Visitor.Role { .viewer }
+    func perform(_: String, _: Visit) async throws -> Outcome? { nil }
+}
+
+/// What a page answers with.
+enum Answer: Sendable {
+    case view(View)
+    /// A table to download, with its column names first.
+    case csv(name: String, rows: [[String]])
+    /// The address of a page, without the proxy's prefix.
+    case redirect(String)
+}
+
+/// A template and its values.
+struct View: Sendable {
+    /// The name of a file in `Assets/templates`, without its extension.
+    var template: String
+    var title: String
+    var values: [String: JSONValue]
+
+    init(_ template: String, title: String, _ values: [String: JSONValue] = [:]) {
+        self.template = template
+        self.title = title
+        self.values = values
+    }
+}
+
+/// What became of a form.
+enum Outcome: Sendable {
+    /// Done. The browser goes to this address, which says what was done; without an address, to the same page.
+    case done(String, at: String? = nil)
+    /// A page that exists only as this answer, such as a new token's secret or a question before a deletion.
+    case view(View)
+}
