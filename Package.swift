@@ -247,7 +247,7 @@ let package = Package(
                 "WireModel", "Gzip", "ws1log", crypto, argumentParser,
             ]),
         tests("JSON", ["WireModel"]),
-        tests("Console", ["WireModel", "JSON"]),
+        tests("Console", ["JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests(
             "CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging], exclude: ["Fixtures"]
@@ -255,7 +255,7 @@ let package = Package(
         tests(
             "Collector",
             [
-                "TelemetryBasics", "WireModel", "SQLite", "MetricCatalog", "CollectorStore", "CommandKit",
+                "TelemetryBasics", "WireModel", "JSON", "SQLite", "MetricCatalog", "CollectorStore", "CommandKit",
                 "CollectorCommands",
                 "FleetSimulator",
                 "ws1collector",

@@ -1,0 +1,85 @@
+import Foundation
+import JSON
+import Testing
+
+@testable import Console
+
+@Suite("The console's pages and what is around them") struct ConsoleTests {
+    private static func list(_ items: JSONValue...) -> JSONValue {
+        ["items": .array(items), "next": .null, "total": 1]
+    }
+
+    @Test func aPageShowsTextsAsTextsWhateverTheyAre() async throws {
+        let hostile = #"<script>alert(1)</script>"'&{{x}}"# + "\u{202E}"
+        let harness = try ConsoleHarness([
+            "GET /api/v1/devices": Self.list(["id": "d1", "name": .text(hostile), "state": "reporting"])
+        ])
+        let page = try await harness.page("/devices", harness.visit("/devices", query: [("q", hostile)]))
+        #expect(page.status == 200)
+        #expect(!page.html.contains("<script>alert"))
+        #expect(page.html.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;{{x}}\\u{202E}"))
+    }
+
+    @Test func aPageNamesTheRequestsItShows() async throws {
+        let harness = try ConsoleHarness(["GET /api/v1/devices": Self.list()])
+        let visit = harness.visit("/devices", query: [("q", "it's")])
+        let page = try await harness.page("/devices", visit)
+        let command = visit.api.requests[0].curl(origin: "https://collector.example", base: "/t")
+        #expect(
+            command
+                == #"curl -H "Authorization: Bearer $WS1_TOKEN" 'https://collector.example/t/api/v1/devices?q=it%27s'"#)
+        #expect(page.html.contains("api/v1/devices?q=it%27s"))
+    }
+
+    @Test func linksStartWithTheProxysPrefix() async throws {
+        let harness = try ConsoleHarness(["GET /api/v1/devices": Self.list(["id": "d1"])])
+        let page = try await harness.page("/devices", harness.visit("/devices", base: "/telemetry"))
+        let links = page.html.matches(of: #/(?:href|src|action)="(?<to>[^"]*)"/#).map { String($0.output.to) }
+        #expect(links.count > 10)
+        #expect(links.allSatisfy { $0.hasPrefix("/telemetry/") || $0.hasPrefix("#") }, "\(links)")
+    }
+
+    @Test func aRoleSeesThePagesItMayUse() async throws {
+        let harness = try ConsoleHarness(["GET /api/v1/audit": Self.list()])
+        let viewer = try await harness.page("/audit", harness.visit("/audit", role: .viewer))
+        #expect(viewer.status == 403)
+        #expect(viewer.html.contains("needs the role administrator"))
+        #expect(!viewer.html.contains(#"href="/audit""#))
+        #expect(harness.requests.isEmpty)
+        let administrator = try await harness.page("/audit", harness.visit("/audit"))
+        #expect(administrator.status == 200)
+        #expect(administrator.html.contains(#"href="/audit" aria-current="page""#))
+    }
+
+    @Test func aRefusalOfTheAPIIsThePagesStatusAndText() async throws {
+        let harness = try ConsoleHarness([
+            "GET /api/v1/devices": .refusal(503, "store-unavailable", "The disk is <full>.")
+        ])
+        let page = try await harness.page("/devices", harness.visit("/devices"))
+        #expect(page.status == 503)
+        #expect(page.html.contains("The disk is &lt;full&gt;."))
+    }
+
+    @Test func anUnknownFormIsRefused() async throws {
+        let harness = try ConsoleHarness(["GET /api/v1/devices": Self.list()])
+        let visit = harness.visit("/devices", form: [("action", "explode")])
+        let response = try await harness.console.answerForm("/devices", visit)
+        #expect(response.status == 400)
+    }
+
+    @Test func theSignInFormKeepsTheWay() throws {
+        let harness = try ConsoleHarness([String: JSONValue]())
+        let page = harness.console.signIn(next: "/devices?q=\"x\"", problem: nil, base: "/t")
+        let html = String(decoding: page.body, as: UTF8.self)
+        #expect(html.contains(#"action="/t/sign-in""#))
+        #expect(html.contains(#"value="/devices?q=&quot;x&quot;""#))
+    }
+
+    @Test func missingAssetsAreAClearError() {
+        #expect {
+            try Assets(directory: "/nowhere")
+        } throws: { error in
+            "\(error)".contains("/nowhere/static is missing") && "\(error)".contains("--assets")
+        }
+    }
+}
