@@ -255,7 +255,8 @@ let package = Package(
         tests(
             "Collector",
             [
-                "TelemetryBasics", "WireModel", "JSON", "SQLite", "MetricCatalog", "CollectorStore", "CommandKit",
+                "TelemetryBasics", "WireModel", "JSON", "Console", "SQLite", "MetricCatalog", "CollectorStore",
+                "CommandKit",
                 "CollectorCommands",
                 "FleetSimulator",
                 "ws1collector",

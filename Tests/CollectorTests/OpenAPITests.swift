@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import HTTPTypes
+import JSON
 import Testing
 import WireModel
 import Yams

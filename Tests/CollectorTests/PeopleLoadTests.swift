@@ -59,7 +59,7 @@ struct PeopleLoadTests {
     /// A collector with the routes that `add` gives it.
     private func application(
         perToken: Int = 16, people: PeopleExecutor = .shared, _ add: (CollectorRouter) -> Void
-    ) -> Application<CollectorResponder> {
+    ) -> Application<RouterResponder<CollectorRequestContext>> {
         let metadata = directory.service
         let router = CollectorRouter(
             metadata: metadata, certificates: .off,

@@ -24,7 +24,7 @@ struct ProfileRevisionRoutesTests {
     }
 
     @Test func aDiffNamesEveryPlaceThatChanged() throws {
-        func value(_ text: String) throws -> JSONValue { try JSONValue(parsing: Data(text.utf8)) }
+        func value(_ text: String) throws -> JSONValue { try JSONValue(parsing: Data(text.utf8), limits: .request) }
         let table: [(from: String, to: String, changes: [String])] = [
             ("{}", "{}", []), (#"{"a": 1}"#, #"{"a": 1}"#, []), (#"{"a": 1}"#, #"{"a": 2}"#, ["/a"]),
             ("{}", #"{"a": {"b": 1}}"#, ["/a"]),

@@ -1,5 +1,6 @@
 import Collector
 import CollectorStore
+import Console
 import Foundation
 import Gzip
 import HTTPTypes
@@ -22,12 +23,12 @@ struct Harness: Sendable {
 
     static let now: Int64 = 1_750_000_000_000_000
 
-    init(_ adjust: (inout CollectorServer.Settings) -> Void = { _ in }) {
-        self.init(clock: { Self.now }, adjust)
+    init(console: Console? = nil, _ adjust: (inout CollectorServer.Settings) -> Void = { _ in }) {
+        self.init(clock: { Self.now }, console: console, adjust)
     }
 
     init(
-        clock: @escaping @Sendable () -> Int64, in directory: TestMetadata = TestMetadata(),
+        clock: @escaping @Sendable () -> Int64, in directory: TestMetadata = TestMetadata(), console: Console? = nil,
         _ adjust: (inout CollectorServer.Settings) -> Void
     ) {
         self.directory = directory
@@ -43,7 +44,8 @@ struct Harness: Sendable {
         logger.logLevel = .critical
         server = CollectorServer(
             store: store, metadata: directory.service, archive: directory.archive,
-            notices: NoticeService(metadata: directory.service), settings: settings, logger: logger, clock: clock)
+            notices: NoticeService(metadata: directory.service), settings: settings, console: console, logger: logger,
+            clock: clock)
     }
 
     /// Runs against the responder alone, without a socket.

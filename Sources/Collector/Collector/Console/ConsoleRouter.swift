@@ -41,10 +41,11 @@ struct ConsoleRouter {
         let open = AccessGroup(access: .anyone, group: anyone, table: table)
         open.get("/assets/{file}", use: asset).get("/sign-in", use: askForToken).post("/sign-in", use: signIn)
         let signedIn = AccessGroup(
-            access: .session,
+            access: .person(.viewer),
             group: anyone.group().add(middleware: Authentication { request, _ in try await session(request) }).group(
                 context: PersonContext.self), table: table)
         signedIn.post("/sign-out", use: signOut).get("/data/**", use: data)
+            .get("/live", use: LiveRoutes(metadata: metadata).stream)
         for pattern in console.paths {
             let path = RouterPath(pattern)
             signedIn.get(path) { request, context in

@@ -12,8 +12,6 @@ package struct Route: Sendable {
         case enrollmentToken
         case device
         case person(PersonRole)
-        /// A person who is signed in to the console.
-        case session
     }
 
     package let method: HTTPRequest.Method

@@ -1,0 +1,141 @@
+import CollectorStore
+import Console
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import ServiceLifecycle
+import Synchronization
+import WireModel
+
+/// Tells browsers when something that a page shows has changed, as server-sent events. The page then loads its live
+/// parts again, so an event has no content.
+struct LiveRoutes: Sendable {
+    /// Seconds between two events of one page, so that a busy fleet does not make pages load all the time.
+    static let pauseSeconds = 2
+    /// The same for topics of the whole fleet.
+    static let fleetPauseSeconds = 10
+    let metadata: MetadataService
+    let digests: LiveDigests
+    let streams: RequestShares
+
+    init(metadata: MetadataService, streams: RequestShares = RequestShares(256, perToken: 64)) {
+        self.metadata = metadata
+        self.streams = streams
+        digests = LiveDigests(metadata: metadata)
+    }
+
+    func stream(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let topics = try await topics(FormFields(encoded: request.uri.query ?? "")["topics"] ?? "", context)
+        let place = try context.takePlace(in: streams, for: "live pages")
+        let events = LiveEvents(
+            topics: topics, organization: context.person.organization, digests: digests,
+            pauseSeconds: topics.contains(.logs) ? Self.fleetPauseSeconds : Self.pauseSeconds, place: place)
+        // A stream does not hold up the end of the collector.
+        return Response(
+            status: .ok, headers: [.contentType: "text/event-stream"],
+            body: ResponseBody(asyncSequence: events.cancelOnGracefulShutdown()))
+    }
+
+    /// - Throws: `Problem` for an unknown topic, or a device that the person may not see.
+    private func topics(_ text: String, _ context: PersonContext) async throws -> [LiveTopic] {
+        var topics: [LiveTopic] = []
+        for word in text.split(separator: ",") {
+            let parts = word.split(separator: ":", maxSplits: 1)
+            var device: DeviceID?
+            if parts.count == 2 {
+                guard let id = DeviceID(String(parts[1])),
+                    try await metadata.device(id, organization: context.person.organization) != nil
+                else { throw Problem.noDevice }
+                device = id
+            }
+            switch (parts[0], device) {
+            case ("devices", nil): topics.append(.devices)
+            case ("notices", nil): topics.append(.notices)
+            case ("logs", nil): topics.append(.logs)
+            case ("logs", let device?): topics.append(.logsOf(device))
+            case ("commands", let device?): topics.append(.commandsOf(device))
+            default: throw Problem.invalidParameter("topics", "holds \(word), which is unknown.")
+            }
+        }
+        guard (1...8).contains(topics.count) else { throw Problem.invalidParameter("topics", "needs 1 to 8 topics.") }
+        return topics
+    }
+}
+
+/// The events of one page, until its browser goes.
+private struct LiveEvents: AsyncSequence, Sendable {
+    /// Seconds of silence after which a comment keeps the connection.
+    private static let idleSeconds = 20
+
+    let topics: [LiveTopic]
+    let organization: String?
+    let digests: LiveDigests
+    let pauseSeconds: Int
+    /// Given back when the stream is released.
+    let place: RequestShares.Place
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let events: LiveEvents
+        private var known: [String]?
+        private var silence = 0
+
+        fileprivate init(_ events: LiveEvents) { self.events = events }
+
+        mutating func next() async throws -> ByteBuffer? {
+            guard let known else {
+                known = try await events.digests.now(events.topics, organization: events.organization)
+                // The browser connects again after this many milliseconds.
+                return ByteBuffer(string: "retry: 5000\n\n")
+            }
+            while true {
+                try await Task.sleep(for: .seconds(1))
+                silence += 1
+                if silence >= events.pauseSeconds {
+                    let current = try await events.digests.now(events.topics, organization: events.organization)
+                    if current != known {
+                        (self.known, silence) = (current, 0)
+                        return ByteBuffer(string: "event: change\ndata:\n\n")
+                    }
+                }
+                if silence % LiveEvents.idleSeconds == 0 { return ByteBuffer(string: ":\n\n") }
+            }
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+}
+
+/// Digests of topics, shared by all streams: each is read at most once a second.
+final class LiveDigests: Sendable {
+    private struct Key: Hashable {
+        var topic: LiveTopic
+        var organization: String?
+    }
+
+    private static let freshMicroseconds: Int64 = 900_000
+    /// More are forgotten and read again.
+    private static let maximum = 4096
+
+    private let metadata: MetadataService
+    private let known = Mutex<[Key: (text: String, at: Int64)]>([:])
+
+    init(metadata: MetadataService) { self.metadata = metadata }
+
+    func now(_ topics: [LiveTopic], organization: String?) async throws -> [String] {
+        var texts: [String] = []
+        for topic in topics {
+            let (key, now) = (Key(topic: topic, organization: organization), Uptime.microseconds())
+            if let fresh = known.withLock({ $0[key] }), now - fresh.at < Self.freshMicroseconds {
+                texts.append(fresh.text)
+                continue
+            }
+            let text = try await metadata.digest(of: topic, organization: organization)
+            known.withLock { known in
+                if known.count >= Self.maximum { known = [:] }
+                known[key] = (text, now)
+            }
+            texts.append(text)
+        }
+        return texts
+    }
+}

@@ -1,0 +1,50 @@
+import SQLite
+import WireModel
+
+/// What a page shows that may change while somebody looks at it.
+package enum LiveTopic: Hashable, Sendable {
+    /// Enrollments, and what people change about devices.
+    case devices
+    case notices
+    /// Log text of all devices.
+    case logs
+    case logsOf(DeviceID)
+    case commandsOf(DeviceID)
+}
+
+extension MetadataService {
+    /// A text that differs after each change of the topic. It costs one look-up in an index, whatever the number of
+    /// devices, so it can be asked for every second.
+    /// - Parameter organization: `nil` for all.
+    package nonisolated func digest(
+        of topic: LiveTopic, organization: String?
+    ) async throws(StoreError) -> String {
+        try await readers.read { connection throws(SQLiteError) in
+            let statement =
+                switch topic {
+                // Each of those changes has an entry in the audit trail.
+                case .devices where organization == nil: try connection.bound("SELECT max(id), 0 FROM audit", [])
+                case .devices:
+                    try connection.bound("SELECT max(id), 0 FROM audit WHERE organization = ?", [organization])
+                case .notices:
+                    try connection.bound(
+                        """
+                        SELECT max(id), count(*) FILTER (WHERE ended IS NULL) FROM notice
+                        WHERE ?1 IS NULL OR organization = ?1
+                        """, [organization])
+                case .logs:
+                    try connection.bound(
+                        "SELECT sum(raw_bytes), sum(chunks) FROM log_usage WHERE ?1 IS NULL OR organization = ?1",
+                        [organization])
+                case .logsOf(let device):
+                    try connection.bound(
+                        "SELECT sum(raw_bytes), 0 FROM device_log_usage WHERE device = ?", [device.data])
+                case .commandsOf(let device):
+                    try connection.bound(
+                        "SELECT max(coalesce(updated, created)), count(*) FROM command WHERE device = ?", [device.data])
+                }
+            defer { statement.reset() }
+            return try statement.step() ? "\(statement.int64(0)) \(statement.int64(1))" : ""
+        }
+    }
+}

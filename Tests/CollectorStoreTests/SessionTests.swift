@@ -1,0 +1,118 @@
+import SQLite
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite("Sessions of people in the console") struct SessionTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+    private let metadata: MetadataService
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+    }
+
+    private func token(_ role: PersonRole = .viewer, expiresInSeconds: Int64? = nil) async throws
+        -> (id: String, token: String)
+    {
+        try await metadata.createPersonToken(
+            name: "Ada", role: role, organization: "default", expiresInSeconds: expiresInSeconds)
+    }
+
+    private func session(_ token: String) async throws -> String {
+        try #require(try await metadata.signIn(token: token)).secret
+    }
+
+    @Test func aSessionHasTheRightsOfItsTokenUntilItEnds() async throws {
+        let token = try await token(.operator)
+        let secret = try await session(token.token)
+        let person = Person(name: "Ada", role: .operator, organization: "default", tokenID: token.id)
+        #expect(try await metadata.authenticateSession(secret) == person)
+        #expect(try await metadata.authenticateSession(token.token) == nil)
+        #expect(try await metadata.authenticatePerson(token: secret) == nil)
+        clock.advance(seconds: MetadataService.sessionSeconds - 1)
+        #expect(try await metadata.authenticateSession(secret) == person)
+        clock.advance(seconds: 1)
+        #expect(try await metadata.authenticateSession(secret) == nil)
+    }
+
+    @Test func itEndsWithItsToken() async throws {
+        let short = try await token(expiresInSeconds: 60)
+        let revoked = try await token()
+        let secrets = (try await session(short.token), try await session(revoked.token))
+        clock.advance(seconds: 60)
+        try await metadata.revokeToken(revoked.id)
+        #expect(try await metadata.authenticateSession(secrets.0) == nil)
+        #expect(try await metadata.authenticateSession(secrets.1) == nil)
+        #expect(try await metadata.signIn(token: short.token) == nil)
+    }
+
+    @Test func signingOutEndsOneOrAllOfTheToken() async throws {
+        let (mine, other) = (try await token(), try await token())
+        let (first, second, third) = (
+            try await session(mine.token), try await session(mine.token), try await session(mine.token)
+        )
+        let others = try await session(other.token)
+        try await metadata.signOut(first, everywhere: false)
+        #expect(try await metadata.authenticateSession(first) == nil)
+        #expect(try await metadata.authenticateSession(second) != nil)
+        try await metadata.signOut(second, everywhere: true)
+        #expect(try await metadata.authenticateSession(second) == nil)
+        #expect(try await metadata.authenticateSession(third) == nil)
+        #expect(try await metadata.authenticateSession(others) != nil)
+        let rows = try await metadata.audit(AuditQuery(action: .signOut), below: nil, limit: 10).rows
+        #expect(rows.map(\.entry.detail) == [["sessions": "2"], ["sessions": "1"]])
+    }
+
+    @Test func aTokenKeepsItsNewestSessions() async throws {
+        let token = try await token()
+        var secrets: [String] = []
+        for _ in 0..<MetadataService.sessionsPerToken + 2 {
+            clock.advance(seconds: 1)
+            secrets.append(try await session(token.token))
+        }
+        #expect(try await metadata.authenticateSession(secrets[1]) == nil)
+        #expect(try await metadata.authenticateSession(secrets[2]) != nil)
+    }
+
+    @Test func noSecretIsOnDisk() async throws {
+        let secret = try await session(try await token().token)
+        await metadata.close()
+        let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readOnly))
+        let dump = try connection.rows("SELECT hex(hash) || token FROM session") { $0.string(0) }
+        #expect(dump.count == 1)
+        #expect(!dump[0].contains(secret))
+    }
+
+    @Test func refusedAttemptsAreInTheTrailOnceAMinute() async throws {
+        for _ in 0..<5 { try await metadata.noteRefusedSignIn(from: "192.0.2.1") }
+        clock.advance(seconds: 60)
+        try await metadata.noteRefusedSignIn(from: "192.0.2.2")
+        let rows = try await metadata.audit(AuditQuery(action: .signIn), below: nil, limit: 10).rows
+        #expect(rows.map(\.entry.outcome) == [.refused, .refused])
+        #expect(
+            rows.map(\.entry.detail) == [["address": "192.0.2.2", "leftOut": "4"], ["address": "192.0.2.1"]])
+    }
+
+    @Test func aDigestChangesWithItsTopicOnly() async throws {
+        let created = try await metadata.createEnrollmentToken(organization: "default")
+        let device = try await metadata.enroll(token: created.token, request: WireEnrollRequest()).deviceID
+        try await metadata.createOrganization("west")
+        let topics: [LiveTopic] = [.devices, .notices, .logs, .logsOf(device), .commandsOf(device)]
+        func digests(_ organization: String?) async throws -> [String] {
+            var texts: [String] = []
+            for topic in topics { texts.append(try await metadata.digest(of: topic, organization: organization)) }
+            return texts
+        }
+        let (before, west) = (try await digests("default"), try await digests("west"))
+        #expect(try await digests("default") == before)
+        try await metadata.unenroll(device: device)
+        let after = try await digests("default")
+        #expect(after[0] != before[0])
+        #expect(after[1...] == before[1...])
+        #expect(try await digests("west") == west)
+    }
+}

@@ -1,0 +1,198 @@
+import Collector
+import CollectorStore
+import Console
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import Testing
+import WireModel
+
+@Suite("The web console over HTTP") struct ConsoleRouterTests {
+    private let harness: Harness
+
+    init() throws {
+        let assets = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
+            path: "../../Sources/Collector/Console/Assets"
+        ).standardized.path
+        harness = Harness(console: Console(assets: try Assets(directory: assets), version: "1.2.3"))
+    }
+
+    private static let form: HTTPFields = [.contentType: WireNames.form]
+
+    private static func cookie(_ response: TestResponse) throws -> HTTPFields {
+        let field = try #require(response.headers[.setCookie])
+        return [.cookie: String(field.prefix { $0 != ";" })]
+    }
+
+    private static func signIn(
+        _ client: any TestClientProtocol, _ token: String, _ headers: HTTPFields = [:]
+    ) async throws -> TestResponse {
+        let headers = Self.form + headers
+        return try await client.send(
+            .post, "/sign-in", headers: headers, body: Data("token=\(token)&next=/devices".utf8))
+    }
+
+    private static func formToken(_ page: TestResponse) throws -> String {
+        let html = String(buffer: page.body)
+        return String(try #require(try #/name="formToken" value="([^"]+)"/#.firstMatch(in: html)).output.1)
+    }
+
+    @Test func aTokenOpensASessionAndTheSessionPages() async throws {
+        try await harness.route { client in
+            let asked = try await client.send(.get, "/devices?q=a%20b")
+            #expect(asked.status == .seeOther)
+            #expect(asked.headers[.location] == "/sign-in?next=%2Fdevices%3Fq%3Da%2520b")
+            let form = try await client.send(.get, "/sign-in?next=%2Fdevices%3Fq%3Da%2520b")
+            #expect(String(buffer: form.body).contains(#"name="next" value="/devices?q=a%20b""#))
+            let signedIn = try await Self.signIn(client, "viewer-default")
+            #expect(signedIn.status == .seeOther)
+            #expect(signedIn.headers[.location] == "/devices")
+            let field = try #require(signedIn.headers[.setCookie])
+            #expect(field.contains("; HttpOnly; SameSite=Lax"))
+            #expect(!field.contains("viewer-default") && !field.contains("Secure"))
+            let page = try await client.send(.get, "/devices", headers: try Self.cookie(signedIn))
+            #expect(page.status == .ok)
+            #expect(page.headers[.cacheControl] == "no-store")
+            #expect(page.headers[.init("Content-Security-Policy")!]?.contains("default-src 'none'") == true)
+        }
+    }
+
+    @Test func aWrongTokenOpensNothingAndIsInTheTrail() async throws {
+        try await harness.route { client in
+            for token in ["wrong", "", "enroll-default", String(repeating: "x", count: 600)] {
+                let refused = try await Self.signIn(client, token)
+                #expect(refused.status == .unauthorized, "\(token)")
+                #expect(refused.headers[.setCookie] == nil)
+            }
+        }
+        let rows = try await harness.metadata.audit(AuditQuery(action: .signIn), below: nil, limit: 10).rows
+        #expect(rows.map(\.entry.outcome) == [.refused])
+    }
+
+    @Test(arguments: ["//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example", "x", ""])
+    func theWayAfterTheSignInStaysHere(next: String) async throws {
+        try await harness.route { client in
+            let body = "token=viewer-default&next=\(next.percentEncoded)"
+            let response = try await client.send(.post, "/sign-in", headers: Self.form, body: Data(body.utf8))
+            #expect(response.headers[.location] == "/")
+        }
+    }
+
+    @Test func behindAProxyAddressesAndCookieFollowIt() async throws {
+        try await harness.route { client in
+            let proxy: HTTPFields = [
+                .init("X-Forwarded-Prefix")!: "/telemetry/", .init("X-Forwarded-Proto")!: "https",
+                .init("X-Forwarded-Host")!: "fleet.example",
+            ]
+            let signedIn = try await Self.signIn(client, "viewer-default", proxy)
+            #expect(signedIn.headers[.location] == "/telemetry/devices")
+            let field = try #require(signedIn.headers[.setCookie])
+            #expect(field.contains("; Path=/telemetry; ") && field.hasSuffix("; Secure"))
+            let headers = proxy + (try Self.cookie(signedIn))
+            let page = String(buffer: try await client.send(.get, "/devices", headers: headers).body)
+            #expect(page.contains("https://fleet.example/telemetry/api/v1/devices"))
+            #expect(page.contains(#"href="/telemetry/assets/console.css?1.2.3""#))
+            for prefix in ["/a\"b", "/../x", "javascript:", "/a b"] {
+                let odd = try await client.send(.get, "/sign-in", headers: [.init("X-Forwarded-Prefix")!: prefix])
+                #expect(String(buffer: odd.body).contains(#"action="/sign-in""#), "\(prefix)")
+            }
+        }
+    }
+
+    @Test func aFormWithoutTheSessionsTokenOrFromElsewhereIsRefused() async throws {
+        try await harness.route { client in
+            let mine = try Self.cookie(try await Self.signIn(client, "viewer-default"))
+            let other = try Self.cookie(try await Self.signIn(client, "viewer-default"))
+            let token = try Self.formToken(try await client.send(.get, "/", headers: mine)).percentEncoded
+            let foreign = try Self.formToken(try await client.send(.get, "/", headers: other)).percentEncoded
+            let site = HTTPField.Name("Sec-Fetch-Site")!
+            let attempts: [(HTTPFields, String)] = [
+                ([:], ""), ([:], "formToken="), ([:], "formToken=AAAA"), ([:], "formToken=\(foreign)"),
+                ([site: "cross-site"], "formToken=\(token)"), ([site: "same-site"], "formToken=\(token)"),
+            ]
+            for (headers, body) in attempts {
+                let headers = Self.form + mine + headers
+                let response = try await client.send(.post, "/sign-out", headers: headers, body: Data(body.utf8))
+                #expect(response.status == .forbidden, "\(body)")
+            }
+            #expect(try await client.send(.get, "/", headers: mine).status == .ok)
+            let headers = Self.form + mine + [site: "same-origin"]
+            let out = try await client.send(
+                .post, "/sign-out", headers: headers, body: Data("formToken=\(token)".utf8))
+            #expect(out.status == .seeOther)
+            #expect(try await client.send(.get, "/", headers: mine).status == .seeOther)
+            #expect(try await client.send(.get, "/", headers: other).status == .ok)
+        }
+    }
+
+    @Test func dataIsTheAPIWithTheSessionsRightsAndOnlyReads() async throws {
+        _ = try await harness.enrolledDevice("default")
+        let west = try await harness.enrolledDevice("other")
+        try await harness.route { client in
+            let cookie = try Self.cookie(try await Self.signIn(client, "viewer-default"))
+            let devices = try await client.send(.get, "/data/api/v1/devices", headers: cookie)
+            #expect(try devices.json.number("total") == 1)
+            let hidden = try await client.send(.get, "/data/api/v1/devices/\(west.id)", headers: cookie)
+            #expect(hidden.status == .notFound)
+            #expect(try hidden.problem.code == "not-found")
+            #expect(try await client.send(.get, "/data/api/v1/audit", headers: cookie).status == .forbidden)
+            #expect(try await client.send(.get, "/data/api/v1/devices").status == .unauthorized)
+            #expect(try await client.send(.get, "/data/metrics", headers: cookie).status == .notFound)
+            let change = try await client.send(.delete, "/data/api/v1/devices/\(west.id)", headers: cookie)
+            #expect(change.status == .notFound)
+            // A cookie is no credential of the API itself.
+            #expect(try await client.send(.get, "/api/v1/devices", headers: cookie).status == .unauthorized)
+        }
+    }
+
+    @Test func assetsAreCachedByVersionAndPagesNeverCachedOrFound() async throws {
+        try await harness.route { client in
+            let plain = try await client.send(.get, "/assets/console.css")
+            #expect(plain.headers[.contentType] == "text/css; charset=utf-8")
+            #expect(plain.headers[.cacheControl] == "no-store")
+            let versioned = try await client.send(
+                .get, "/assets/console.css?1.2.3", headers: [.acceptEncoding: "gzip"])
+            #expect(versioned.headers[.cacheControl]?.contains("immutable") == true)
+            #expect(versioned.body.readableBytes < plain.body.readableBytes)
+            for path in ["/assets/..%2Ftemplates%2Flayout.mustache", "/assets/nothing.js", "/nowhere", "/devices/"] {
+                let response = try await client.send(.get, path)
+                #expect(response.status == .notFound, "\(path)")
+                #expect(response.headers[.contentType] == "text/html; charset=utf-8")
+            }
+        }
+    }
+
+    @Test func somebodyWhoTriesTokensHasToWait() async throws {
+        try await harness.live { client in
+            var statuses: [Int] = []
+            for _ in 0..<65 {
+                let response = try await client.send(
+                    .post, "/sign-in", bearer: nil, headers: Self.form, body: Data("token=guess".utf8))
+                statuses.append(response.status.code)
+            }
+            #expect(statuses.first == 401)
+            #expect(statuses.last == 429)
+        }
+    }
+
+    @Test func aLivePageIsToldOfAChangeAndTheStreamKnowsItsTopics() async throws {
+        let west = try await harness.enrolledDevice("other")
+        try await harness.route { client in
+            let cookie = try Self.cookie(try await Self.signIn(client, "viewer-default"))
+            for topics in ["", "weather", "devices:x", "commands:\(west.id)", "devices,devices:\(west.id)"] {
+                let refused = try await client.send(.get, "/live?topics=\(topics)", headers: cookie)
+                #expect([400, 404].contains(refused.status.code), "\(topics)")
+            }
+        }
+    }
+}
+
+extension HTTPFields {
+    fileprivate static func + (left: Self, right: Self) -> Self {
+        var fields = left
+        fields.append(contentsOf: right)
+        return fields
+    }
+}
