@@ -36,7 +36,7 @@ struct PackagingTests {
                 let unset = [
                     "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
                     "device-ca-key",
-                    "maximum-connections-per-address", "notice-webhook", "log-organization-bytes",
+                    "maximum-connections-per-address", "notice-webhook", "assets", "log-organization-bytes",
                     "log-device-bytes",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
