@@ -213,6 +213,9 @@ let package = Package(
         .target(
             name: "HTTPTestKit", dependencies: ["TelemetryTestKit", nioCore, nioPosix, nioSSL],
             path: "Tests/Support/HTTPTestKit", swiftSettings: settings),
+        .target(
+            name: "BrowserTestKit", dependencies: ["TelemetryTestKit", "Transmitter", "JSON"],
+            path: "Tests/Support/BrowserTestKit", swiftSettings: settings),
         tests("TelemetryBasics", []),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
         tests("Gzip", []),
@@ -269,6 +272,7 @@ let package = Package(
             ]),
         tests(
             "FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
+        tests("BrowserTestKit", ["JSON", nioCore, nioPosix, nioHTTP1]),
         .testTarget(
             name: "ExactlyOnceTests",
             dependencies: ["WireModel", "RecordQueue", "Transmitter", "CollectorStore", "TelemetryTestKit", logging],

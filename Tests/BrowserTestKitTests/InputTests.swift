@@ -1,0 +1,127 @@
+@testable import BrowserTestKit
+import JSON
+import Testing
+
+extension BrowserKitTests {
+    @Suite struct InputTests {
+        private static let form = Planted.page(
+            """
+            <form action="/answer">
+            <label>First <input id=first name=first></label>
+            <label>Second <textarea id=second name=second></textarea></label>
+            <label>Day <input id=day name=day type=date></label>
+            <label>State <select id=state name=state><option value=a>Active</option><option value=s>Silent</option></select></label>
+            <label><input id=box type=checkbox name=box> Box</label>
+            <button type=button id=other>Other</button>
+            <button id=go>Go</button>
+            </form>
+            """,
+            script: """
+                keys = []; addEventListener('keydown', event => keys.push(event.code + ':' + event.key + (event.isTrusted ? '' : '!')));
+                """)
+        private static let others = ["/answer": Planted.page(title: "Answer")]
+
+        @Test func typedTextArrivesKeyByKey() async throws {
+            try await Planted.show(Self.form) { page, _ in
+                try await page.click("#first")
+                #expect(try await page.isFocused("#first"))
+                try await page.type("Az 9?/é")
+                #expect(try await page.value(of: "#first") == "Az 9?/é")
+                let keys = try await page.evaluate("keys")
+                #expect(
+                    keys == ["KeyA:A", "KeyZ:z", "Space: ", "Digit9:9", "Slash:?", "Slash:/"])
+                try await page.press(.backspace)
+                try await page.press("a", .control)
+                try await page.type("new")
+                #expect(try await page.value(of: "#first") == "new")
+            }
+        }
+
+        @Test func theKeyboardMovesTheFocus() async throws {
+            try await Planted.show(Self.form, others: Self.others) { page, server in
+                try await page.press(.tab)
+                #expect(try await page.isFocused("#first"))
+                #expect(try await page.isFocused("#second") == false)
+                try await page.press(.tab)
+                #expect(try await page.isFocused("#second"))
+                #expect(try await page.focus == "#second")
+                try await page.press(.tab, .shift)
+                #expect(try await page.isFocused("#first"))
+                try await page.type("by key")
+                let response = try await page.navigating { try await page.press(.enter) }
+                #expect(response.url.hasPrefix("\(server.origin)/answer?first=by+key&"))
+                #expect(try await page.text(of: "h1") == "Answer")
+            }
+        }
+
+        @Test func fieldsOfEveryKindAreFilled() async throws {
+            try await Planted.show(Self.form, others: Self.others) { page, _ in
+                try await page.fill("#first", "old")
+                try await page.fill("#first", "<b>\u{202E}新</b>")
+                try await page.fill("#second", "two\nlines")
+                try await page.fill("#day", "2026-01-31")
+                try await page.choose("Silent", in: "#state")
+                try await page.click("#box")
+                #expect(try await page.value(of: "#first") == "<b>\u{202E}新</b>")
+                #expect(try await page.value(of: "#second") == "two\nlines")
+                #expect(try await page.value(of: "#day") == "2026-01-31")
+                #expect(try await page.value(of: "#state") == "s")
+                #expect(try await page.evaluate("document.querySelector('#box').checked") == true)
+                try await page.fill("#second", "")
+                let response = try await page.submit("form")
+                #expect(response.status == 200 && response.url.hasSuffix("&second=&day=2026-01-31&state=s&box=on"))
+            }
+        }
+
+        @Test func aFieldThatTakesNoTextIsAnError() async throws {
+            try await Planted.show(Self.form) { page, _ in
+                let error = await #expect(throws: BrowserError.self) { try await page.fill("#go", "x") }
+                #expect(error?.code == .script && error?.description.contains("#go is no field for text") == true)
+                let day = await #expect(throws: BrowserError.self) { try await page.fill("#day", "tomorrow") }
+                #expect(day?.description.contains("takes no \"tomorrow\"") == true)
+                let choice = await #expect(throws: BrowserError.self) { try await page.choose("Gone", in: "#state") }
+                #expect(choice?.description.contains("has no option Gone, but a, s") == true)
+            }
+        }
+
+        @Test func clicksAndDragsAreThoseOfAMouse() async throws {
+            let page = Planted.page(
+                "<button id=one>One</button><button id=two>Two</button><div id=area style=\"height: 100px\"></div>",
+                script: """
+                    seen = [];
+                    for (const kind of ['click', 'mouseover'])
+                        addEventListener(kind, event => { if (event.target.id === 'two') seen.push(kind + event.isTrusted) }, true);
+                    moves = [];
+                    for (const kind of ['pointerdown', 'pointermove', 'pointerup'])
+                        addEventListener(kind, event => {
+                            if (event.target.id === 'area') moves.push([kind, Math.round(event.offsetX / event.target.offsetWidth * 100), event.buttons]);
+                        });
+                    """)
+            try await Planted.show(page) { page, _ in
+                try await page.hover("button", containing: "Two")
+                try await page.click("button", containing: "Two")
+                #expect(try await page.evaluate("seen") == ["mouseovertrue", "clicktrue"])
+                try await page.drag(in: "#area", from: 0.25, to: 0.75)
+                let moves = try await page.evaluate(
+                    "moves.filter(([kind, , buttons]) => kind !== 'pointermove' || buttons)")
+                #expect(moves.items.first == ["pointerdown", 25, 1])
+                #expect(moves.items.last == ["pointerup", 75, 0])
+                #expect(moves.items.count == 10)
+            }
+        }
+
+        @Test func aClickWaitsUntilItsElementIsReady() async throws {
+            let page = Planted.page(
+                "<button id=late disabled>Late</button><div id=cover style=\"position: fixed; inset: 0\"></div>",
+                script: """
+                    clicks = 0; addEventListener('click', event => { if (event.target.id === 'late') clicks += 1 });
+                    setTimeout(() => { late.disabled = false }, 100);
+                    setTimeout(() => { cover.remove() }, 200);
+                    """)
+            try await Planted.show(page) { page, _ in
+                try await page.click("#late")
+                #expect(try await page.evaluate("clicks") == 1)
+            }
+        }
+    }
+}

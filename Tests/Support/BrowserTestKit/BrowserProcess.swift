@@ -1,0 +1,178 @@
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+
+/// A Chromium without a window. It speaks the DevTools protocol over one socket, which it has as descriptors 3
+/// (commands) and 4 (answers).
+///
+/// It ends by itself when the socket closes, so it never outlives the test process, however that ends. A shell waits
+/// for it and then removes its files.
+final class BrowserProcess: Sendable {
+    /// Our end of the socket. The connection closes it.
+    let socket: Int32
+    /// Profile, downloads and everything else that it writes.
+    let directory: URL
+
+    private let shell: pid_t
+    private let log: FileHandle
+    private let ended = DispatchGroup()
+    private let status = Mutex<Int32?>(nil)
+
+    /// Debian's script beside it would add settings of the system.
+    private static let programs = ["/usr/lib/chromium/chromium", "/usr/bin/chromium"]
+
+    /// The shell must not hold the socket: its end tells us that the browser has ended.
+    private static let script = """
+        directory=$1; shift
+        "$@" & browser=$!
+        exec 3>&- 4>&-
+        wait "$browser"; status=$?
+        rm -rf -- "$directory" || { sleep 1; rm -rf -- "$directory"; }
+        exit "$status"
+        """
+
+    init() throws {
+        guard let program = Self.programs.first(where: { access($0, X_OK) == 0 }) else {
+            throw BrowserError(
+                .missing, "Chromium is missing (Tools/test installs it): apt-get install chromium fonts-dejavu-core")
+        }
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "ws1-browser-\(UUID().uuidString)")
+        let downloads = directory.appendingPathComponent("downloads")
+        try FileManager.default.createDirectory(
+            at: downloads, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        do {
+            let log = directory.appendingPathComponent("log")
+            try Data().write(to: log)
+            self.log = try FileHandle(forUpdating: log)
+            (socket, shell) = try Self.start(program, in: directory, log: self.log)
+        } catch {
+            try? FileManager.default.removeItem(at: directory)
+            throw error
+        }
+        self.directory = directory
+
+        ended.enter()
+        Thread.detachNewThread { [self] in
+            var status: Int32 = 0
+            while waitpid(shell, &status, 0) < 0, errno == EINTR {}
+            self.status.withLock { $0 = status }
+            // If the shell was killed as well.
+            try? FileManager.default.removeItem(at: directory)
+            ended.leave()
+        }
+    }
+
+    private static func start(_ program: String, in directory: URL, log: FileHandle) throws -> (Int32, pid_t) {
+        var ends: [Int32] = [-1, -1]
+        // A socket, because writing to a pipe that nobody reads raises a signal.
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+            throw failure("no socket", errno)
+        }
+        defer { close(ends[1]) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, log.fileDescriptor, 1)
+        posix_spawn_file_actions_adddup2(&actions, log.fileDescriptor, 2)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 3)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 4)
+        for descriptor in 5..<Int32(min(getdtablesize(), 1024)) {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
+
+        // Threads of the test runner may block or ignore signals. In a group of its own, so that a Ctrl-C at the
+        // terminal leaves the shell alive to remove the files.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        var all = sigset_t()
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+
+        let profile = directory.appendingPathComponent("profile").path
+        let words = ["sh", "-c", script, "sh", directory.path, program] + flags + ["--user-data-dir=\(profile)"]
+        let variables = [
+            "PATH=/usr/bin:/bin", "HOME=\(directory.path)", "TMPDIR=\(directory.path)", "LANG=C.UTF-8", "TZ=UTC",
+        ]
+        var arguments = words.map { strdup($0) as UnsafeMutablePointer<CChar>? } + [nil]
+        var environment = variables.map { strdup($0) as UnsafeMutablePointer<CChar>? } + [nil]
+        defer { (arguments + environment).compactMap { $0 }.forEach { free($0) } }
+        var shell: pid_t = 0
+        let result = posix_spawn(&shell, "/bin/sh", &actions, &attributes, &arguments, &environment)
+        guard result == 0 else {
+            close(ends[0])
+            throw failure("cannot start /bin/sh", result)
+        }
+        return (ends[0], shell)
+    }
+
+    private static func failure(_ what: String, _ code: Int32) -> BrowserError {
+        BrowserError(.missing, "\(what): \(String(cString: strerror(code)))")
+    }
+
+    /// Whether it is gone, with its files, within the limit. Blocks.
+    func isGone(within limit: DispatchTimeInterval) -> Bool { ended.wait(timeout: .now() + limit) == .success }
+
+    /// Ends it the hard way, with its shell.
+    func kill() {
+        status.withLock { if $0 == nil { _ = Glibc.kill(-shell, SIGKILL) } }
+    }
+
+    /// How it ended, with the last lines that it wrote. Blocks for a moment if it is just about to end.
+    func explanation() -> String {
+        _ = isGone(within: .seconds(5))
+        let ending =
+            switch status.withLock({ $0 }) {
+            case nil: "it closed its end of the connection"
+            case let status? where status & 0x7f != 0: "killed by signal \(status & 0x7f)"
+            case let status? where status >> 8 > 128: "killed by signal \(status >> 8 - 128)"
+            case let status?: "exit status \(status >> 8)"
+            }
+        let lines = lastLines()
+        return lines.isEmpty ? ending : "\(ending); its last lines:\n\(lines.joined(separator: "\n"))"
+    }
+
+    private func lastLines() -> [String] {
+        // Readable after its removal, too.
+        try? log.seek(toOffset: 0)
+        let text = String(decoding: (try? log.readToEnd()) ?? Data(), as: UTF8.self)
+        // It complains about the missing D-Bus of a container at every start.
+        return text.split(separator: "\n").filter { !$0.contains(":ERROR:dbus/") }.suffix(8).map(String.init)
+    }
+}
+
+extension BrowserProcess {
+    private static let flags = [
+        "--headless=new", "--remote-debugging-pipe", "--no-startup-window",
+        // Tests run as root in containers, where its sandbox cannot start. It shows only our own pages.
+        "--no-sandbox", "--disable-gpu",
+        // A container's /dev/shm may be small.
+        "--disable-dev-shm-usage",
+        // Nothing leaves this machine, whatever a page asks for.
+        "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-domain-reliability",
+        "--disable-client-side-phishing-detection", "--disable-field-trial-config", "--metrics-recording-only",
+        "--no-pings", "--disable-search-engine-choice-screen",
+        // Nothing of a person's first start.
+        "--no-first-run", "--no-default-browser-check", "--disable-default-apps", "--disable-extensions",
+        "--disable-component-extensions-with-background-pages", "--password-store=basic", "--disable-breakpad",
+        // All pages are as if in front.
+        "--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows",
+        "--disable-background-timer-throttling", "--disable-hang-monitor", "--disable-ipc-flooding-protection",
+        // A page left and returned to is loaded anew.
+        "--disable-features=BackForwardCache,Translate,MediaRouter,OptimizationHints,AutofillServerCommunication",
+        "--disable-popup-blocking", "--disable-prompt-on-repost", "--allow-pre-commit-input",
+        // Pictures do not depend on the machine.
+        "--force-color-profile=srgb", "--font-render-hinting=none", "--hide-scrollbars", "--lang=en-US", "--mute-audio",
+    ]
+}
