@@ -6,8 +6,9 @@ import Testing
 @testable import BrowserTestKit
 
 extension BrowserKitTests {
-    /// Whatever happens to a browser, a test that uses it ends, and the next has one.
-    @Suite struct BrowserLifeTests {
+    /// Whatever happens to a browser, a test that uses it ends, and the next has one. The trait is there a second time,
+    /// as it may be.
+    @Suite(.browser) struct BrowserLifeTests {
         @Test func allPagesShareOneBrowser() async throws {
             let first = try Browser.current
             #expect(try await first.version.hasPrefix("Chrome/"))

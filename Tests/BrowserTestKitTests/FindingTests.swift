@@ -112,6 +112,7 @@ extension BrowserKitTests {
         @Test(arguments: [
             ("<img src=\"http://console.example/dot.png\" alt=\"\">", "GET http://console.example/dot.png (Image)"),
             ("<link rel=\"stylesheet\" href=\"https://192.0.2.1/a.css\">", "GET https://192.0.2.1/a.css (Stylesheet)"),
+            ("<img src=\"/away\" alt=\"\">", "GET http://192.0.2.1/redirected (Image)"),
             ("<script>fetch('http://192.0.2.1/f').catch(() => {})</script>", "GET http://192.0.2.1/f (Fetch)"),
             ("<script>navigator.sendBeacon('http://192.0.2.1/b', '')</script>", "POST http://192.0.2.1/b (Ping)"),
             ("<script>new WebSocket('ws://192.0.2.1/w')</script>", "GET ws://192.0.2.1/w (WebSocket)"),
@@ -123,7 +124,8 @@ extension BrowserKitTests {
             ),
         ]) func requestsToOtherOrigins(body: String, expected: String) async throws {
             let others = [
-                "/worker.js": PageServer.Answer.script("fetch('http://192.0.2.1/from-worker').catch(() => {})")
+                "/worker.js": PageServer.Answer.script("fetch('http://192.0.2.1/from-worker').catch(() => {})"),
+                "/away": PageServer.Answer(status: 302, headers: ["Location": "http://192.0.2.1/redirected"]),
             ]
             try await Planted.show(Planted.page(body), others: others) { page, server in
                 let deadline = ContinuousClock.now + .seconds(30)

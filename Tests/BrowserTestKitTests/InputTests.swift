@@ -110,6 +110,23 @@ extension BrowserKitTests {
             }
         }
 
+        @Test func copiedTextCanBeRead() async throws {
+            let page = Planted.page(
+                "<button>Copy</button>",
+                script: """
+                    addEventListener('click', async () => {
+                        await navigator.clipboard.writeText('curl http://127.0.0.1/');
+                        document.title = 'copied';
+                    });
+                    """)
+            try await Planted.show(page) { page, server in
+                try await page.click("button")
+                try await page.waitUntil("document.title === 'copied'")
+                #expect(try await page.clipboard() == "curl http://127.0.0.1/")
+                #expect(try await page.findings(allowedOrigin: server.origin) == [])
+            }
+        }
+
         @Test func aClickWaitsUntilItsElementIsReady() async throws {
             let page = Planted.page(
                 "<button id=late disabled>Late</button><div id=cover style=\"position: fixed; inset: 0\"></div>",

@@ -11,13 +11,16 @@ package struct BrowserTrait: SuiteTrait, TestTrait, TestScoping {
     package var isRecursive: Bool { true }
 
     private static let turn = AsyncMutex()
+    /// A suite within another with this trait has its turn already.
+    @TaskLocal private static var hasTurn = false
 
     package func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
+        if Self.hasTurn { return try await Self.run(within: limit, function) }
         guard await Self.turn.enter() else { throw CancellationError() }
         defer { Self.turn.leave() }
-        try await Self.run(within: limit, function)
+        try await Self.$hasTurn.withValue(true) { try await Self.run(within: limit, function) }
     }
 
     static func run(within limit: Duration, _ body: @Sendable () async throws -> Void) async throws {

@@ -66,7 +66,10 @@ final class DevToolsConnection: Sendable {
     var ending: BrowserError? { state.withLock { $0.ending } }
 
     /// The browser sees the end of its commands, and ends.
-    func hangUp() { shutdown(socket, Int32(SHUT_RDWR)) }
+    func hangUp() {
+        // After the end the number may belong to another file.
+        state.withLock { if $0.ending == nil { shutdown(socket, Int32(SHUT_RDWR)) } }
+    }
 
     /// - Parameter session: the page, frame or worker; `nil`: the browser itself.
     /// - Returns: the result. It is an empty object for most commands.

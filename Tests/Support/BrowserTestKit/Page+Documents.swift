@@ -101,6 +101,13 @@ extension Page {
         changeScripting(isOn)
     }
 
+    /// The text that the page's scripts have copied for the person to paste.
+    package func clipboard() async throws -> String {
+        _ = try await browser.connection.call(
+            "Browser.grantPermissions", ["permissions": ["clipboardReadWrite"], "browserContextId": .text(context)])
+        return try await evaluate("navigator.clipboard.readText()").text ?? ""
+    }
+
     package struct Cookie: Sendable, Hashable {
         package let name: String
         package let value: String

@@ -35,7 +35,7 @@ package final class Page: Sendable {
     }
 
     let browser: Browser
-    private let context: String
+    let context: String
     private let target: String
     private let session: String
     private let timeZone: String
@@ -93,7 +93,8 @@ package final class Page: Sendable {
         for session in children.union([session]) { browser.connection.unsubscribe(session) }
     }
 
-    /// Opens a second page with the same cookies, as a link in a new tab does, and closes it after `body`.
+    /// Opens a second page with the same cookies, as a person does for a second tab, and closes it after `body`. What a
+    /// link or script opens by itself (`target="_blank"`, `window.open`) is not heard.
     package func withTab<Value: Sendable>(_ body: (Page) async throws -> Value) async throws -> Value {
         let page = try await Page.open(in: browser, context: context, appearance: appearance, timeZone: timeZone)
         defer { page.close() }
