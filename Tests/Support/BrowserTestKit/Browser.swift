@@ -5,6 +5,19 @@ import Synchronization
 import TelemetryTestKit
 
 /// A headless Chromium, shared by all tests of a process. Thread-safe.
+///
+///     @Suite(.serialized, .browser) struct SignInTests {
+///         @Test func aTokenSignsIn() async throws {
+///             try await Browser.current.withPage(viewport: .phone) { page in
+///                 try await page.navigate(to: "\(origin)/sign-in")
+///                 try await page.fill("#token", token)
+///                 #expect(try await page.submit("#sign-in").status == 200)
+///                 #expect(try await page.findings(allowedOrigin: origin) == [])
+///                 #expect(try await page.accessibilityViolations() == [])
+///                 #expect(try await page.overflowingElements() == [])
+///             }
+///         }
+///     }
 package final class Browser: Sendable {
     private let process: BrowserProcess
     let connection: DevToolsConnection
