@@ -49,6 +49,16 @@ extension BrowserKitTests {
             #expect(browser.hasEnded)
         }
 
+        @Test func aBrowserThatDoesNotEndIsKilled() async throws {
+            let browser = try Browser()
+            let processID = try await browser.processID
+            kill(processID, SIGSTOP)
+            let error = await #expect(throws: BrowserError.self) { try await browser.end(within: .milliseconds(200)) }
+            #expect(error?.description == "waited 200 ms in vain for the browser to end by itself")
+            #expect(kill(processID, 0) != 0)
+            #expect(!FileManager.default.fileExists(atPath: browser.directory.path))
+        }
+
         @Test func aCrashedPageIsAnErrorAndTheBrowserGoesOn() async throws {
             let browser = try Browser.current
             try await browser.withPage { page in

@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import JSON
 import Synchronization
@@ -71,15 +70,16 @@ package final class Browser: Sendable {
     }
 
     /// Hangs up, as the death of the test process does, and waits until the browser and its files are gone.
-    package func end() async throws {
+    /// - Throws: `BrowserError` if it did not end by itself within the limit; it was ended the hard way then.
+    package func end(within limit: Duration = .seconds(30)) async throws {
         connection.hangUp()
         let isGone = await BlockingCall.run { [process] in
-            if process.isGone(within: .seconds(30)) { return true }
+            if process.isGone(within: limit) { return true }
             process.kill()
             _ = process.isGone(within: .seconds(30))
             return false
         }
-        if !isGone { throw BrowserError.timedOut(.seconds(30), waitingFor: "the browser to end by itself") }
+        if !isGone { throw BrowserError.timedOut(limit, waitingFor: "the browser to end by itself") }
     }
 
     /// The first command waits for the start, which may take long on a busy machine.

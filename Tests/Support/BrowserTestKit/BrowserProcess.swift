@@ -22,13 +22,22 @@ final class BrowserProcess: Sendable {
     /// Debian's script beside it would add settings of the system.
     private static let programs = ["/usr/lib/chromium/chromium", "/usr/bin/chromium"]
 
-    /// The shell must not hold the socket: its end tells us that the browser has ended.
+    /// The shell must not hold the socket: its end tells us that the browser has ended. The browser's other processes
+    /// have their own way to notice that, and may write files until then.
     private static let script = """
         directory=$1; shift
+        set -m
         "$@" & browser=$!
         exec 3>&- 4>&-
-        wait "$browser"; status=$?
-        rm -rf -- "$directory" || { sleep 1; rm -rf -- "$directory"; }
+        trap 'kill -KILL -- "-$browser"' TERM
+        wait -f "$browser"
+        kill -KILL -- "-$browser" 2>/dev/null
+        wait -f "$browser"; status=$?
+        for _ in {1..50}; do
+            rm -rf -- "$directory"
+            [ -e "$directory" ] || break
+            sleep 0.1
+        done
         exit "$status"
         """
 
@@ -58,8 +67,6 @@ final class BrowserProcess: Sendable {
             var status: Int32 = 0
             while waitpid(shell, &status, 0) < 0, errno == EINTR {}
             self.status.withLock { $0 = status }
-            // If the shell was killed as well.
-            try? FileManager.default.removeItem(at: directory)
             ended.leave()
         }
     }
@@ -99,7 +106,7 @@ final class BrowserProcess: Sendable {
             &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
 
         let profile = directory.appendingPathComponent("profile").path
-        let words = ["sh", "-c", script, "sh", directory.path, program] + flags + ["--user-data-dir=\(profile)"]
+        let words = ["bash", "-c", script, "bash", directory.path, program] + flags + ["--user-data-dir=\(profile)"]
         let variables = [
             "PATH=/usr/bin:/bin", "HOME=\(directory.path)", "TMPDIR=\(directory.path)", "LANG=C.UTF-8", "TZ=UTC",
         ]
@@ -107,10 +114,10 @@ final class BrowserProcess: Sendable {
         var environment = variables.map { strdup($0) as UnsafeMutablePointer<CChar>? } + [nil]
         defer { (arguments + environment).compactMap { $0 }.forEach { free($0) } }
         var shell: pid_t = 0
-        let result = posix_spawn(&shell, "/bin/sh", &actions, &attributes, &arguments, &environment)
+        let result = posix_spawn(&shell, "/bin/bash", &actions, &attributes, &arguments, &environment)
         guard result == 0 else {
             close(ends[0])
-            throw failure("cannot start /bin/sh", result)
+            throw failure("cannot start /bin/bash", result)
         }
         return (ends[0], shell)
     }
@@ -120,11 +127,15 @@ final class BrowserProcess: Sendable {
     }
 
     /// Whether it is gone, with its files, within the limit. Blocks.
-    func isGone(within limit: DispatchTimeInterval) -> Bool { ended.wait(timeout: .now() + limit) == .success }
+    func isGone(within limit: Duration) -> Bool {
+        let (seconds, attoseconds) = limit.components
+        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
+        return ended.wait(timeout: .now() + .nanoseconds(nanoseconds)) == .success
+    }
 
-    /// Ends it the hard way, with its shell.
+    /// Ends it the hard way. Its files go all the same.
     func kill() {
-        status.withLock { if $0 == nil { _ = Glibc.kill(-shell, SIGKILL) } }
+        status.withLock { if $0 == nil { _ = Glibc.kill(shell, SIGTERM) } }
     }
 
     /// How it ended, with the last lines that it wrote. Blocks for a moment if it is just about to end.
