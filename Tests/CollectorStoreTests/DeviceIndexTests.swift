@@ -132,4 +132,125 @@ import WireModel
             adoption.map { "\($0.key.application) \($0.key.revision.map(String.init) ?? "-") \($0.devices)" }
                 == [" - 3", " 5 3", "com.example.shop - 2"])
     }
+
+    // MARK: Facets
+
+    /// Devices that differ in everything that has a facet.
+    private static func variousDevices(_ count: Int) -> [DeviceRow] {
+        (1...count).map { number in
+            device(number) { row in
+                row.enrolled = 0
+                if number.isMultiple(of: 9) { row.revoked = 1 }
+                if number.isMultiple(of: 5) { row.profileRevision = UInt64(number % 4) }
+                guard !number.isMultiple(of: 4) else { return }
+                var beacon = WireBeacon()
+                beacon.applicationVersion = number.isMultiple(of: 6) ? "" : "7.\(number % 5)"
+                beacon.deviceCompliance = number.isMultiple(of: 2) ? .compliant : .nonCompliant
+                beacon.compromised = number.isMultiple(of: 10) ? .yes : .no
+                row.beacon = beacon
+                row.verdicts = DeviceVerdicts(
+                    of: beacon, at: 9, made: RecordStamp(wallTime: 9, bootID: nil, timeSinceBoot: 0))
+                row.expectedBeaconSeconds = 60
+                row.lastBeacon = now - Int64(number % 8) * 60_000_000
+                if number.isMultiple(of: 13) { row.operatingSystem = WireOperatingSystem() }
+            }
+        }
+    }
+
+    /// A query with one filter of each facet that the number chooses.
+    private static func query(_ number: Int) -> DeviceQuery {
+        var query = DeviceQuery(organization: number.isMultiple(of: 3) ? nil : "default")
+        if number & 1 != 0 { query.states = [.reporting, .revoked] }
+        if number & 2 != 0 { query.operatingSystem = "debian 12" }
+        if number & 4 != 0 { query.agentVersion = "1.1.0" }
+        if number & 8 != 0 { query.application = number.isMultiple(of: 5) ? "com.example.shop" : "" }
+        if number & 16 != 0 { query.applicationVersion = "7.1" }
+        if number & 32 != 0 { query.compliance = .nonCompliant }
+        if number & 64 != 0 { query.compromised = .no }
+        if number & 128 != 0 {
+            query.profileRevision = number.isMultiple(of: 5) ? DeviceQuery.Revision.none : .number(1)
+        }
+        if number.isMultiple(of: 7) { query.text = "kiosk 1" }
+        query.withTest = number.isMultiple(of: 11)
+        return query
+    }
+
+    @Test func everyCountOfAFacetIsTheLengthOfTheListThatItsValueSelects() {
+        let devices = Self.variousDevices(180)
+        let index = Self.index(devices)
+        /// As many values as the list of all devices has, each counted by the list with that filter.
+        func expect<Value: Hashable>(
+            _ facet: DeviceFacet<Value>, _ query: DeviceQuery, _ name: String, all: Set<Value>,
+            _ choose: (inout DeviceQuery, Value) -> Void
+        ) {
+            let counts = Dictionary(uniqueKeysWithValues: facet.values.map { ($0.value, $0.devices) })
+            for value in all.union(counts.keys) {
+                var chosen = query
+                choose(&chosen, value)
+                let total = index.page(chosen, after: nil, limit: 1, at: Self.now).total
+                #expect(counts[value, default: 0] == total, "\(name) \(value) of \(query)")
+            }
+            let frequencies = facet.values.map(\.devices)
+            #expect(frequencies == frequencies.sorted(by: >) && facet.furtherValues == 0)
+        }
+        for number in 0..<256 {
+            let query = Self.query(number)
+            let facets = index.facets(query, at: Self.now)
+            #expect(facets.total == index.page(query, after: nil, limit: 1, at: Self.now).total)
+            expect(facets.state, query, "state", all: Set(ReportingState.allCases)) { $0.states = [$1] }
+            expect(facets.operatingSystem, query, "os", all: [nil, "debian 12", "ubuntu 12"]) {
+                $0.operatingSystem = $1 ?? ""
+            }
+            expect(facets.agentVersion, query, "agentVersion", all: ["1.0.0", "1.1.0", "1.2.0"]) {
+                $0.agentVersion = $1 ?? ""
+            }
+            expect(facets.application, query, "app", all: [nil, "com.example.shop"]) { $0.application = $1 ?? "" }
+            expect(facets.applicationVersion, query, "applicationVersion", all: [nil, "7.1", "7.4"]) {
+                $0.applicationVersion = $1 ?? ""
+            }
+            expect(facets.compliance, query, "compliance", all: Set(WireCompliance.allCases)) { $0.compliance = $1 }
+            expect(facets.compromised, query, "compromised", all: Set(WireVerdict.allCases)) { $0.compromised = $1 }
+            expect(facets.profileRevision, query, "profileRevision", all: [nil, 0, 1, 2, 3]) {
+                $0.profileRevision = .init($1)
+            }
+        }
+        #expect(index.facets(DeviceQuery(), at: Self.now).state.values.count > 3, "the devices differ")
+    }
+
+    @Test func aFacetOfVeryManyValuesTellsTheMostFrequentAndCountsTheOthers() {
+        let index = Self.index(
+            (0..<500).map { number in
+                Self.device(number + 1) { row in
+                    row.test = false
+                    // Version 0 is on 251 devices, the other 249 versions on one each.
+                    row.agentVersion = "\(max(0, number - 250))"
+                }
+            })
+        let facet = index.facets(DeviceQuery(), at: Self.now).agentVersion
+        #expect(facet.values.count == 100 && facet.values.first == .init(value: "0", devices: 251))
+        #expect(facet.values.dropFirst().allSatisfy { $0.devices == 1 })
+        #expect(facet.furtherValues == 150 && facet.furtherDevices == 150)
+    }
+
+    @Test func whatNoDeviceHasAnyMoreIsForgotten() {
+        let index = Self.index(Self.variousDevices(50))
+        for round in 1...20 {
+            for device in Self.variousDevices(50) {
+                var row = device
+                row.agentVersion = "made up \(device.id) in \(round)"
+                row.beacon?.profileFindings = ["finding \(device.id) in \(round)"]
+                index.insert(row)
+            }
+        }
+        let facet = index.facets(DeviceQuery(), at: Self.now).agentVersion
+        #expect(facet.values.allSatisfy { $0.value?.hasSuffix("in 20") == true })
+        #expect(index.sharedValues < 50 * 4, "those of two rounds at most are kept at a time")
+        Self.variousDevices(50).forEach { index.remove($0.id) }
+        var values = DeviceIndexEntry.Values()
+        let entry = DeviceIndexEntry(Self.variousDevices(3)[0], sharing: &values)
+        #expect(values.texts.number(of: "default") != nil)
+        entry.giveBack(to: &values)
+        #expect(values.texts.number(of: "default") == nil && values.texts.number(of: "1.1.0") == nil)
+        #expect(index.facets(DeviceQuery(), at: Self.now) == DeviceFacets())
+    }
 }

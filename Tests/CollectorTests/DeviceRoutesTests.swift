@@ -86,6 +86,63 @@ struct DeviceRoutesTests {
         }
     }
 
+    @Test func facetsCountWhatTheListWouldHave() async throws {
+        let harness = try MetadataHarness()
+        try await harness.route { client in
+            for number in 0..<12 {
+                let device = try await Self.enroll(harness, "Kiosk \(number)") { request in
+                    request.application = number.isMultiple(of: 2) ? "com.example.shop" : ""
+                    request.operatingSystem.distribution = "debian"
+                    request.operatingSystem.version = "\(11 + number % 3)"
+                    request.test = number == 11
+                }
+                guard number < 4 else { continue }
+                var status = ChainBuilder(stream: .status)
+                var beacon = WireBeacon()
+                beacon.applicationVersion = "2.\(number % 2)"
+                beacon.deviceCompliance = number == 3 ? .nonCompliant : .compliant
+                beacon.compromised = .no
+                beacon.operatingSystem.distribution = "Debian"
+                beacon.operatingSystem.version = "13"
+                var batch = try WireBatchRequest.decode([status.part(kind: .beacon, bodies: [beacon.encoded])].request)
+                batch.profileRevision = 1
+                let sent = try await client.post(WireNames.batchesPath, bearer: device.credential, batch.encoded)
+                #expect(sent.status == .ok)
+            }
+            func list(_ query: String) async throws -> Int? {
+                try await client.json("/api/v1/devices?limit=1&" + query, bearer: harness.administrator).number("total")
+            }
+            for query in [
+                "", "test=true", "app=com.example.shop", "app=none", "applicationVersion=2.1",
+                "applicationVersion=none",
+                "profileRevision=1", "profileRevision=none&os=debian%2013", "compliance=compliant&compromised=no",
+                "q=none",
+            ] {
+                let answer = try await client.json("/api/v1/devices/facets?" + query, bearer: harness.administrator)
+                #expect(answer.number("total") == (try await list(query)), "\(query)")
+                for (facet, values) in answer.object("facets")?.fields ?? [:] {
+                    let counts = JSONObject(fields: values as? [String: Any] ?? [:]).objects("values")
+                    #expect(!counts.isEmpty || query == "q=none", "\(facet) of \(query)")
+                    let others = query.split(separator: "&").filter { !$0.hasPrefix(facet + "=") }
+                    for count in counts {
+                        let chosen = (count.text("value") ?? "none").replacing(" ", with: "%20")
+                        let filtered = (others + ["\(facet)=\(chosen)"]).joined(separator: "&")
+                        #expect(count.number("devices") == (try await list(filtered)), "\(filtered)")
+                    }
+                }
+            }
+            for query in ["sort=name", "limit=1", "profileRevision=newest", "state=asleep", "app="] {
+                #expect(
+                    try await client.send(.get, "/api/v1/devices/facets?\(query)", bearer: harness.administrator).status
+                        == .badRequest, "\(query)")
+            }
+            let viewer = try await harness.person(.viewer)
+            #expect(try await client.json("/api/v1/devices/facets", bearer: viewer).number("total") == 11)
+            #expect(
+                try await client.json("/api/v1/devices/facets?organization=other", bearer: viewer).number("total") == 0)
+        }
+    }
+
     @Test func aRevokedDeviceIsRefusedAndShownAsRevoked() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in

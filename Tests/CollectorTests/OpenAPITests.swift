@@ -122,12 +122,26 @@ struct OpenAPITests {
         #expect(try Self.properties("Token")["kind"]?["enum"] as? [String] == TokenRow.Kind.allCases.map(\.name))
         #expect(try Self.properties("Token")["role"]?["enum"] as? [String] == PersonRole.allCases.map { "\($0)" })
         let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
-        let parameters = try #require(paths["/api/v1/devices"]?["get"]?["parameters"] as? [[String: Any]])
-        let named = parameters.filter { $0["in"] as? String == "query" }
+        let shared = try #require(components["parameters"] as? [String: [String: Any]])
+        func named(_ path: String) throws -> [[String: Any]] {
+            let parameters = try #require(paths[path]?["get"]?["parameters"] as? [[String: Any]])
+            let resolved = try parameters.map { parameter in
+                guard let reference = parameter["$ref"] as? String else { return parameter }
+                return try #require(shared[String(reference.split(separator: "/").last ?? "")])
+            }
+            return resolved.filter { $0["in"] as? String == "query" }
+        }
+        let listed = try named("/api/v1/devices")
         #expect(
-            Set(named.compactMap { $0["name"] as? String })
-                == DeviceQuery.parameters.subtracting(["test"]).union(["organization"]))
-        let sort = named.first { $0["name"] as? String == "sort" }?["schema"] as? [String: Any]
+            Set(listed.compactMap { $0["name"] as? String })
+                == DeviceQuery.filters.union(["sort", "limit", "cursor"]))
+        #expect(
+            Set(try named("/api/v1/devices/facets").compactMap { $0["name"] as? String }) == DeviceQuery.filters)
+        let facets = try Self.properties("DeviceFacets")["facets"]?["properties"] as? [String: Any] ?? [:]
+        #expect(
+            Set(facets.keys) == DeviceQuery.filters.subtracting(["q", "test", "organization"]),
+            "a facet for each filter that has values")
+        let sort = listed.first { $0["name"] as? String == "sort" }?["schema"] as? [String: Any]
         let orders = DeviceQuery.Sort.allCases.map(\.rawValue)
         #expect(sort?["enum"] as? [String] == orders + orders.map { "-" + $0 })
         // A token with every property that is described is read, but those that exclude each other.

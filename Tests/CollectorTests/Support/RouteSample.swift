@@ -82,6 +82,7 @@ struct RouteSample: Sendable {
 
         // Devices.
         "GET /api/v1/devices": get("/api/v1/devices?q=\(RouteScene.marker)&test=true"),
+        "GET /api/v1/devices/facets": get("/api/v1/devices/facets?q=\(RouteScene.marker)&test=true"),
         "GET /api/v1/devices/{device}": device(""),
         "GET /api/v1/devices/{device}/beacons": device("/beacons?test=true"),
         "GET /api/v1/devices/{device}/samples": device("/samples?metrics=true"),

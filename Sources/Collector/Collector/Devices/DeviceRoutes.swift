@@ -17,6 +17,7 @@ struct DeviceRoutes: Sendable {
     func add(to router: CollectorRouter) {
         router.people(.viewer)
             .get("/api/v1/devices", use: list)
+            .get("/api/v1/devices/facets", use: facets)
             .get("/api/v1/devices/{device}", use: get)
         router.people(.administrator)
             .delete("/api/v1/devices/{device}", use: delete)
@@ -26,15 +27,9 @@ struct DeviceRoutes: Sendable {
     }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
-        let parameters = try QueryParameters(
-            request, known: DeviceQuery.parameters.union(["limit", "cursor", "organization"]))
-        // Another organization has no devices that this person may see.
-        var query = try DeviceQuery(parameters, organization: context.person.organization)
-        if let named = parameters.text("organization") {
-            guard query.organization ?? named == named else {
-                return try Page<DeviceView>(items: [], next: nil, total: 0).response()
-            }
-            query.organization = named
+        let parameters = try QueryParameters(request, known: DeviceQuery.filters.union(["sort", "limit", "cursor"]))
+        guard let query = try DeviceQuery(parameters, of: context.person) else {
+            return try Page<DeviceView>(items: [], next: nil, total: 0).response()
         }
         var position: DevicePosition?
         if let text = parameters.text("cursor") {
@@ -50,6 +45,14 @@ struct DeviceRoutes: Sendable {
             items: try list.devices.map { try DeviceView($0, for: role, now: context.now) },
             next: list.next.map { DeviceCursor($0, of: query).text }, total: list.total
         ).response()
+    }
+
+    private func facets(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let parameters = try QueryParameters(request, known: DeviceQuery.filters)
+        guard let query = try DeviceQuery(parameters, of: context.person) else {
+            return try DeviceFacetsView(DeviceFacets()).response()
+        }
+        return try DeviceFacetsView(try await metadata.deviceFacets(query)).response()
     }
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -193,58 +196,6 @@ extension MetadataService {
             let device = try await device(id, organization: context.person.organization)
         else { throw Problem.noDevice }
         return device
-    }
-}
-
-extension DeviceQuery {
-    static let parameters: Set<String> = [
-        "state", "os", "agentVersion", "app", "compliance", "compromised", "q", "sort", "test",
-    ]
-    static let textBytes = 256
-
-    /// - Parameter organization: the caller's; `nil` for all.
-    init(_ query: QueryParameters, organization: String?) throws {
-        self.init(organization: organization)
-        for word in (query.text("state") ?? "").split(separator: ",") {
-            guard let state = ReportingState(rawValue: String(word)) else {
-                throw Problem.invalidParameter(
-                    "state", "holds \(word); known: \(ReportingState.allCases.map(\.rawValue).joined(separator: ", "))."
-                )
-            }
-            states.insert(state)
-        }
-        operatingSystem = query.text("os")
-        agentVersion = query.text("agentVersion")
-        application = query.text("app")
-        compliance = try query.choice(
-            "compliance", [("unknown", .unknown), ("compliant", .compliant), ("non-compliant", .nonCompliant)])
-        compromised = try query.choice("compromised", [("unknown", .unknown), ("no", .no), ("yes", .yes)])
-        withTest = try query.flag("test")
-        text = query.text("q") ?? ""
-        guard text.utf8.count <= Self.textBytes else {
-            throw Problem.invalidParameter("q", "has more than \(Self.textBytes) bytes.")
-        }
-        if let order = query.text("sort") {
-            isDescending = order.hasPrefix("-")
-            guard let known = Sort(rawValue: String(order.drop { $0 == "-" })) else {
-                throw Problem.invalidParameter(
-                    "sort",
-                    "is \(order); known: \(Sort.allCases.map(\.rawValue).joined(separator: ", ")), each with - for the reverse order."
-                )
-            }
-            sort = known
-        }
-    }
-}
-
-extension QueryParameters {
-    /// Reads one of a few words; `nil` if the parameter is absent.
-    func choice<Value>(_ name: String, _ values: [(word: String, value: Value)]) throws -> Value? {
-        guard let text = text(name) else { return nil }
-        guard let found = values.first(where: { $0.word == text }) else {
-            throw Problem.invalidParameter(name, "must be one of \(values.map(\.word).joined(separator: ", ")).")
-        }
-        return found.value
     }
 }
 

@@ -93,6 +93,15 @@ struct QueryParameters {
         return time
     }
 
+    /// Reads one of a few words; `nil` if the parameter is absent.
+    func choice<Value>(_ name: String, _ values: [(word: String, value: Value)]) throws -> Value? {
+        guard let text = text(name) else { return nil }
+        guard let found = values.first(where: { $0.word == text }) else {
+            throw Problem.invalidParameter(name, "must be one of \(values.map(\.word).joined(separator: ", ")).")
+        }
+        return found.value
+    }
+
     func cursor() throws -> PageCursor? {
         guard let text = text("cursor") else { return nil }
         guard let cursor = PageCursor(text) else {

@@ -12,18 +12,32 @@ package struct DeviceQuery: Equatable, Sendable {
         case state
     }
 
+    /// The profile revision that a device applies.
+    package enum Revision: Equatable, Sendable {
+        /// It never told one.
+        case none
+        case number(UInt64)
+
+        package init(_ number: UInt64?) { self = number.map(Revision.number) ?? .none }
+    }
+
     /// `nil` for all.
     package var organization: String?
     /// Empty for all.
     package var states: Set<ReportingState> = []
-    /// The name of a system or distribution, or a distribution with its version ("debian 12"); in either case.
+    /// The name of a system or distribution, or a distribution with its version ("debian 12"); in either case. Empty
+    /// for devices that told none.
     package var operatingSystem: String?
+    /// Empty for devices that told none, as in the next two.
     package var agentVersion: String?
     /// Bundle id.
     package var application: String?
+    /// Of the newest beacon.
+    package var applicationVersion: String?
     /// The compliance of device and application together.
     package var compliance: WireCompliance?
     package var compromised: WireVerdict?
+    package var profileRevision: Revision?
     /// Include test devices.
     package var withTest = false
     /// Words that must each occur in a device's name, id, user, operating system, model or application; in either case.

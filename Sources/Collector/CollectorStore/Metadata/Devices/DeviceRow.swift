@@ -141,6 +141,18 @@ package enum ReportingState: String, Sendable, CaseIterable {
     /// An administrator revoked it.
     case revoked
 
+    /// Its place among all cases.
+    var place: Int {
+        switch self {
+        case .enrolled: 0
+        case .reporting: 1
+        case .late: 2
+        case .silent: 3
+        case .left: 4
+        case .revoked: 5
+        }
+    }
+
     /// The number of missing beacons.
     package static let lateAfter: Int64 = 2
     package static let silentAfter: Int64 = 5

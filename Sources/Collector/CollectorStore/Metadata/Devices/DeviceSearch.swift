@@ -42,6 +42,10 @@ actor DeviceSearch {
         }
     }
 
+    func facets(_ query: DeviceQuery, at now: Int64) throws(StoreError) -> DeviceFacets {
+        try currentIndex().facets(query, at: now)
+    }
+
     func adoption(organization: String) throws(StoreError) -> [ProfileAdoption] {
         try currentIndex().adoption(organization: organization)
     }

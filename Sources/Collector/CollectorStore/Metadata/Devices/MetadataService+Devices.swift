@@ -123,6 +123,12 @@ extension MetadataService {
         return try await search.page(query, after: position, limit: limit, at: clock.now())
     }
 
+    /// How many devices have each value of what lists are filtered by, from memory and up to date.
+    package nonisolated func deviceFacets(_ query: DeviceQuery) async throws(StoreError) -> DeviceFacets {
+        await writeSeen()
+        return try await search.facets(query, at: clock.now())
+    }
+
     /// The number of an organization's devices that apply each profile revision, without unenrolled and revoked ones.
     package nonisolated func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] {
         await writeSeen()
