@@ -15,35 +15,44 @@ extension MetadataService {
         _ new: NewCommand, organization: String?
     ) throws(IssueError) -> (row: CommandRow, isNew: Bool) {
         let now = clock.now()
-        let requestHash = Data(SHA256.hash(data: new.request))
         writeResults()
         let issued = try change { () throws(SQLiteError) -> Result<(row: CommandRow, isNew: Bool), IssueError> in
-            guard let device = try enrollment(of: new.device, organization: organization) else {
-                return .failure(.unknownDevice)
-            }
-            if let key = new.idempotencyKey, let (row, hash) = try former(new.device, key: key) {
-                return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
-            }
-            guard device.isWelcome else { return .failure(.deviceLeft) }
-            if case .cancel(let cancel) = new.action,
-                try CommandRow.one(cancel.commandID, of: new.device, in: connection) == nil
-            {
-                return .failure(.unknownCommand)
-            }
-            guard hasRoomForCommand(of: new.device, at: now) else {
-                return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
-            }
-            let row = try insert(
-                new, organization: device.organization, enrollmentID: device.enrollmentID, requestHash: requestHash,
-                at: now)
-            return .success((row, true))
+            try self.issued(new, organization: organization, at: now)
         }
         if issued.isNew { _ = openCommands.add(issued.row.command, of: new.device) }
         return issued
     }
 
-    func hasRoomForCommand(of device: DeviceID, at now: Int64) -> Bool {
-        openCommands.count(of: device, at: now) < OpenCommands.limitPerDevice && !openCommands.isFull
+    /// Issues a command. Call it inside a transaction; give a new command to `openCommands` once that is committed.
+    /// - Parameter uncommitted: the commands that the same transaction has issued to other devices.
+    func issued(
+        _ new: NewCommand, organization: String?, uncommitted: Int = 0, at now: Int64
+    ) throws(SQLiteError) -> Result<(row: CommandRow, isNew: Bool), IssueError> {
+        let requestHash = Data(SHA256.hash(data: new.request))
+        guard let device = try enrollment(of: new.device, organization: organization) else {
+            return .failure(.unknownDevice)
+        }
+        if let key = new.idempotencyKey, let (row, hash) = try former(new.device, key: key) {
+            return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
+        }
+        guard device.isWelcome else { return .failure(.deviceLeft) }
+        if case .cancel(let cancel) = new.action,
+            try CommandRow.one(cancel.commandID, of: new.device, in: connection) == nil
+        {
+            return .failure(.unknownCommand)
+        }
+        guard hasRoomForCommand(of: new.device, uncommitted: uncommitted, at: now) else {
+            return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
+        }
+        let row = try insert(
+            new, organization: device.organization, enrollmentID: device.enrollmentID, requestHash: requestHash,
+            at: now)
+        return .success((row, true))
+    }
+
+    func hasRoomForCommand(of device: DeviceID, uncommitted: Int = 0, at now: Int64) -> Bool {
+        openCommands.count(of: device, at: now) < OpenCommands.limitPerDevice
+            && openCommands.room(below: OpenCommands.limit, at: now) > uncommitted
     }
 
     /// Writes a command with its audit entry. Call it inside a transaction; give the command to `openCommands` once

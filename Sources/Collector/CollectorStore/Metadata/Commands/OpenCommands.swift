@@ -8,11 +8,28 @@ import WireModel
 final class OpenCommands: Sendable {
     /// The most open commands of one device. All of them fit into one answer.
     static let limitPerDevice = 32
-    private static let limit = 100_000
+    /// The most of all devices.
+    static let limit = 150_000
+    /// The most with those of jobs over many devices, so that single commands have room beside them.
+    static let limitOfJobs = 125_000
+    /// How often expired commands are searched while there is no room, in microseconds.
+    private static let sweepMicroseconds: Int64 = 10_000_000
 
     private struct State {
         var commands: [DeviceID: [WireCommand]] = [:]
         var count = 0
+        var lastSweep: Int64 = .min
+
+        /// Devices that stay away do not ask for their commands, so nothing else removes those that have expired.
+        mutating func sweep(at now: Int64) {
+            let (elapsed, isOver) = now.subtractingReportingOverflow(lastSweep)
+            guard isOver || !(0..<OpenCommands.sweepMicroseconds).contains(elapsed) else { return }
+            lastSweep = now
+            for (device, open) in commands {
+                let left = open.filter { $0.expires > now }
+                if left.count < open.count { replace(device, by: left) }
+            }
+        }
 
         mutating func replace(_ device: DeviceID, by commands: [WireCommand]) {
             count -= (self.commands[device]?.count ?? 0) - commands.count
@@ -50,7 +67,14 @@ final class OpenCommands: Sendable {
         state.withLock { $0.commands[device]?.count { $0.expires > now } ?? 0 }
     }
 
-    var isFull: Bool { state.withLock { $0.count >= Self.limit } }
+    /// How many more there may be.
+    /// - Parameter limit: of all devices.
+    func room(below limit: Int, at now: Int64) -> Int {
+        state.withLock { state in
+            if state.count >= limit { state.sweep(at: now) }
+            return max(0, limit - state.count)
+        }
+    }
 
     /// - Returns: whether there was room.
     func add(_ command: WireCommand, of device: DeviceID) -> Bool {

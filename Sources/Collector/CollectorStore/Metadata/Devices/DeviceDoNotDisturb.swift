@@ -54,42 +54,49 @@ extension MetadataService {
     ) throws(DoNotDisturbError) -> DeviceDoNotDisturb {
         let now = clock.now()
         let decided = try change { () throws(SQLiteError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> in
-            guard let device = try DeviceRow.one(id, organization: organization, in: connection) else {
-                return .failure(.unknownDevice)
-            }
-            guard device.revoked == nil, device.left == nil else { return .failure(.deviceLeft) }
-            var (next, request) = (device.doNotDisturb, Data?.none)
-            next.person = nil
-            switch decider {
-            case .device(let minted):
-                let last = try connection.first("SELECT dnd_request FROM device WHERE id = ?", id.data) {
-                    $0.optionalData(0)
-                }
-                guard last != minted else { return .success(device.doNotDisturb) }
-                request = minted
-            case .person(let actor):
-                next.person = actor.name
-                guard next != device.doNotDisturb || next.isOn != isOn else { return .success(device.doNotDisturb) }
-            }
-            if isOn, try !allowsDoNotDisturb(device) { return .failure(.notAllowed) }
-            next.revision += 1
-            next.isOn = isOn
-            next.at = now
-            try connection.run(
-                """
-                UPDATE device SET dnd_revision = ?, dnd_on = ?, dnd_at = ?, dnd_person = ?, dnd_request = coalesce(?, dnd_request)
-                WHERE id = ?
-                """, Int64(clamping: next.revision), next.isOn, next.at, next.person, request, id.data)
-            if case .person(let actor) = decider {
-                try audit.append(
-                    AuditEntry(
-                        .deviceDoNotDisturb, by: actor, organization: device.organization, subject: id.description,
-                        detail: ["on": "\(isOn)"]), at: now)
-            }
-            return .success(next)
+            try self.decided(isOn, device: id, organization: organization, by: decider, at: now)
         }
         devicesByCredential.remove(id)
         return decided
+    }
+
+    /// Decides. Call it inside a transaction; once that is committed, the device in memory is outdated.
+    func decided(
+        _ isOn: Bool, device id: DeviceID, organization: String?, by decider: DoNotDisturbDecider, at now: Int64
+    ) throws(SQLiteError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> {
+        guard let device = try DeviceRow.one(id, organization: organization, in: connection) else {
+            return .failure(.unknownDevice)
+        }
+        guard device.revoked == nil, device.left == nil else { return .failure(.deviceLeft) }
+        var (next, request) = (device.doNotDisturb, Data?.none)
+        next.person = nil
+        switch decider {
+        case .device(let minted):
+            let last = try connection.first("SELECT dnd_request FROM device WHERE id = ?", id.data) {
+                $0.optionalData(0)
+            }
+            guard last != minted else { return .success(device.doNotDisturb) }
+            request = minted
+        case .person(let actor):
+            next.person = actor.name
+            guard next != device.doNotDisturb || next.isOn != isOn else { return .success(device.doNotDisturb) }
+        }
+        if isOn, try !allowsDoNotDisturb(device) { return .failure(.notAllowed) }
+        next.revision += 1
+        next.isOn = isOn
+        next.at = now
+        try connection.run(
+            """
+            UPDATE device SET dnd_revision = ?, dnd_on = ?, dnd_at = ?, dnd_person = ?, dnd_request = coalesce(?, dnd_request)
+            WHERE id = ?
+            """, Int64(clamping: next.revision), next.isOn, next.at, next.person, request, id.data)
+        if case .person(let actor) = decider {
+            try audit.append(
+                AuditEntry(
+                    .deviceDoNotDisturb, by: actor, organization: device.organization, subject: id.description,
+                    detail: ["on": "\(isOn)"]), at: now)
+        }
+        return .success(next)
     }
 
     /// Whether the newest profile of the device allows do-not-disturb. To be called in a transaction.

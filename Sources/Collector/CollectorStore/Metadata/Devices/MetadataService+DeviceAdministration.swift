@@ -15,28 +15,36 @@ extension MetadataService {
     package func revokeDevice(
         _ id: DeviceID, organization: String?, closingToken: Bool = false, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRevocation {
-        let revocation: DeviceRevocation = try changeDevice(id, organization) { device, now throws(SQLiteError) in
-            var token: TokenRow?
-            if let enrolled = device.enrollmentToken { token = try TokenRow.one(enrolled, in: connection) }
-            if closingToken {
-                guard let known = token else { return .failure(.noEnrollmentToken) }
-                try close(known, by: actor, at: now)
-                token?.revoked = known.revoked ?? now
-            }
-            guard device.revoked == nil else { return .success(DeviceRevocation(device: device, token: token)) }
-            device.revoked = now
-            try connection.run("UPDATE device SET revoked = ? WHERE id = ?", now, id.data)
-            // A reinstated device goes on in the same enrollment, and may have been wiped before.
-            try withholdWipes(of: id, organization: device.organization, at: now)
-            var detail = ["name": device.name]
-            if let enrolled = device.enrollmentToken { detail["enrollmentToken"] = enrolled }
-            try tell(.deviceRevoke, device, by: actor, detail, at: now)
-            return .success(DeviceRevocation(device: device, token: token))
+        let revocation = try changeNow { now throws(SQLiteError) in
+            try revoked(id, organization: organization, closingToken: closingToken, by: actor, at: now)
         }
-        devicesByCredential.remove(id)
-        openCommands.forget(id)
-        search.noteChange(id)
+        noteChange(of: [id], endingCommands: true)
         return revocation
+    }
+
+    /// Revokes a device. Call it inside a transaction, and `noteChange` once that is committed.
+    func revoked(
+        _ id: DeviceID, organization: String?, closingToken: Bool, by actor: AuditActor, at now: Int64
+    ) throws(SQLiteError) -> Result<DeviceRevocation, AdministrationError> {
+        guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
+            return .failure(.noDevice)
+        }
+        var token: TokenRow?
+        if let enrolled = device.enrollmentToken { token = try TokenRow.one(enrolled, in: connection) }
+        if closingToken {
+            guard let known = token else { return .failure(.noEnrollmentToken) }
+            try close(known, by: actor, at: now)
+            token?.revoked = known.revoked ?? now
+        }
+        guard device.revoked == nil else { return .success(DeviceRevocation(device: device, token: token)) }
+        device.revoked = now
+        try connection.run("UPDATE device SET revoked = ? WHERE id = ?", now, id.data)
+        // A reinstated device goes on in the same enrollment, and may have been wiped before.
+        try withholdWipes(of: id, organization: device.organization, at: now)
+        var detail = ["name": device.name]
+        if let enrolled = device.enrollmentToken { detail["enrollmentToken"] = enrolled }
+        try tell(.deviceRevoke, device, by: actor, detail, at: now)
+        return .success(DeviceRevocation(device: device, token: token))
     }
 
     /// Ends a revocation: the credential that was valid then is valid again. Nothing can have replaced it, because a
@@ -46,19 +54,28 @@ extension MetadataService {
     package func reinstateDevice(
         _ id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
-        let device: DeviceRow = try changeDevice(id, organization) { device, now throws(SQLiteError) in
-            guard device.revoked != nil else { return .success(device) }
-            device.revoked = nil
-            try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
-            try endCommands(
-                of: id, at: now, because: "The device was revoked and reinstated after the command was issued.")
-            try tell(.deviceReinstate, device, by: actor, ["name": device.name], at: now)
-            return .success(device)
+        let device = try changeNow { now throws(SQLiteError) in
+            try reinstated(id, organization: organization, by: actor, at: now)
         }
-        // Commands that a start loaded while the device was revoked.
-        openCommands.forget(id)
-        search.noteChange(id)
+        // Its commands are those that a start loaded while the device was revoked.
+        noteChange(of: [id], endingCommands: true)
         return device
+    }
+
+    /// Reinstates a device. Call it inside a transaction, and `noteChange` once that is committed.
+    func reinstated(
+        _ id: DeviceID, organization: String?, by actor: AuditActor, at now: Int64
+    ) throws(SQLiteError) -> Result<DeviceRow, AdministrationError> {
+        guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
+            return .failure(.noDevice)
+        }
+        guard device.revoked != nil else { return .success(device) }
+        device.revoked = nil
+        try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
+        try endCommands(
+            of: id, at: now, because: "The device was revoked and reinstated after the command was issued.")
+        try tell(.deviceReinstate, device, by: actor, ["name": device.name], at: now)
+        return .success(device)
     }
 
     /// Removes the device from all lists, with its commands and state, and refuses its credential for good. Its records
@@ -69,40 +86,51 @@ extension MetadataService {
     package func deleteDevice(
         _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) {
-        try changeDevice(id, organization) { device, now throws(SQLiteError) -> Result<Void, AdministrationError> in
-            guard device.enrollmentID == enrollment else { return .failure(.noDevice) }
-            try connection.run(
-                """
-                INSERT OR REPLACE INTO deleted_device (id, organization, credential_hash, next_credential_hash, deleted)
-                SELECT id, organization, credential_hash, next_credential_hash, ? FROM device WHERE id = ?
-                """, now, id.data)
-            try endIncidents(of: id, organization: device.organization, at: now)
-            for table in ["device_state", "command", "enrollment_request", "device_certificate"] {
-                try connection.run("DELETE FROM \(table) WHERE device = ?", id.data)
+        try changeNow { now throws(SQLiteError) in
+            let device = try DeviceRow.one(id, organization: organization, in: connection)
+            guard let device, device.enrollmentID == enrollment else {
+                return Result<Void, AdministrationError>.failure(.noDevice)
             }
-            try connection.run("DELETE FROM device WHERE id = ?", id.data)
+            try delete(device, by: actor, at: now)
             try forgetDeletedDevices(at: now)
-            try tell(.deviceDelete, device, by: actor, ["name": device.name], at: now)
             return .success(())
         }
-        devicesByCredential.remove(id)
-        openCommands.forget(id)
-        search.noteChange(id)
+        noteChange(of: [id], endingCommands: true)
     }
 
-    /// - Parameter body: gets the device and the time, in a transaction.
-    private func changeDevice<Value>(
-        _ id: DeviceID, _ organization: String?,
-        _ body: (inout DeviceRow, Int64) throws(SQLiteError) -> Result<Value, AdministrationError>
+    /// Call it inside a transaction, and `noteChange` once that is committed.
+    func delete(_ device: DeviceRow, by actor: AuditActor, at now: Int64) throws(SQLiteError) {
+        let id = device.id
+        try connection.run(
+            """
+            INSERT OR REPLACE INTO deleted_device (id, organization, credential_hash, next_credential_hash, deleted)
+            SELECT id, organization, credential_hash, next_credential_hash, ? FROM device WHERE id = ?
+            """, now, id.data)
+        try endIncidents(of: id, organization: device.organization, at: now)
+        for table in ["device_state", "command", "enrollment_request", "device_certificate"] {
+            try connection.run("DELETE FROM \(table) WHERE device = ?", id.data)
+        }
+        try connection.run("DELETE FROM device WHERE id = ?", id.data)
+        try tell(.deviceDelete, device, by: actor, ["name": device.name], at: now)
+    }
+
+    /// What follows in memory from changed devices, once that is committed.
+    /// - Parameter endingCommands: nothing reaches them, or not in the enrollment that their commands are for.
+    func noteChange(of devices: Set<DeviceID>, endingCommands: Bool) {
+        devicesByCredential.remove { _, device in devices.contains(device.id) }
+        for id in devices {
+            if endingCommands { openCommands.forget(id) }
+            search.noteChange(id)
+        }
+    }
+
+    /// - Parameter body: gets the time, in a transaction.
+    private func changeNow<Value>(
+        _ body: (Int64) throws(SQLiteError) -> Result<Value, AdministrationError>
     ) throws(AdministrationError) -> Value {
         writeSeen()
         let now = clock.now()
-        return try change { () throws(SQLiteError) -> Result<Value, AdministrationError> in
-            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
-                return .failure(.noDevice)
-            }
-            return try body(&device, now)
-        }
+        return try change { () throws(SQLiteError) in try body(now) }
     }
 
     private func tell(
@@ -119,7 +147,7 @@ extension MetadataService {
     /// its return could reveal nothing. Its credential is then unknown: it is refused, and with an enrollment token the
     /// device becomes a new one. Marks stay in the baseline for good, so nothing would be stored twice even under the
     /// old id.
-    private func forgetDeletedDevices(at now: Int64) throws(SQLiteError) {
+    func forgetDeletedDevices(at now: Int64) throws(SQLiteError) {
         try connection.run(
             """
             DELETE FROM deleted_device WHERE deleted <= ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE device = deleted_device.id)
@@ -133,7 +161,10 @@ extension MetadataService {
     package func setPredecessor(
         _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
-        let device: DeviceRow = try changeDevice(id, organization) { device, now throws(SQLiteError) in
+        let device = try changeNow { now throws(SQLiteError) -> Result<DeviceRow, AdministrationError> in
+            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
+                return .failure(.noDevice)
+            }
             if let predecessor {
                 guard try self.organization(ofDevice: predecessor) == device.organization else {
                     return .failure(

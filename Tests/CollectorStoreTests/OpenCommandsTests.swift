@@ -1,0 +1,30 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct OpenCommandsTests {
+    private static func command(expires: Int64) -> WireCommand {
+        var command = WireCommand()
+        command.id = Data([1])
+        command.expires = expires
+        return command
+    }
+
+    @Test func expiredCommandsOfDevicesThatStayAwayTakeNoRoom() {
+        let commands = OpenCommands()
+        for number in 0..<OpenCommands.limit {
+            let isAdded = commands.add(
+                Self.command(expires: number < 10 ? 2_000 : 1_000_000_000), of: DeviceID(high: 1, low: UInt64(number)))
+            #expect(isAdded)
+        }
+        #expect(commands.room(below: OpenCommands.limit, at: 1_000) == 0)
+        #expect(!commands.add(Self.command(expires: 9_000), of: DeviceID(high: 2, low: 1)))
+        // It was searched a moment ago.
+        #expect(commands.room(below: OpenCommands.limit, at: 3_000) == 0)
+        #expect(commands.room(below: OpenCommands.limit, at: 20_000_000) == 10)
+        #expect(commands.add(Self.command(expires: 30_000_000), of: DeviceID(high: 2, low: 1)))
+        #expect(commands.room(below: OpenCommands.limitOfJobs, at: 60_000_000) == 0, "jobs leave room for single ones")
+    }
+}
