@@ -333,6 +333,16 @@ import WireModel
         await archive.close()
     }
 
+    @Test func reinstatingADeviceThatIsNotRevokedLeavesItsCommands() async throws {
+        let device = try await device()
+        let issued = try await metadata.issue(
+            NewCommand(
+                device: device.deviceID, action: .sendBeacon(WireSendBeacon()), expires: clock.now() + 60_000_000,
+                issuer: .commandLine, idempotencyKey: nil, request: Data()), organization: nil)
+        let row = try await metadata.reinstateDevice(device.deviceID, organization: nil, by: .commandLine)
+        #expect(metadata.openCommands(of: row, at: clock.now()).map(\.id) == [issued.row.command.id])
+    }
+
     @Test func aPredecessorIsWhatAnAdministratorSaysAndASuccessorIsOnlyPossible() async throws {
         let (old, new, other) = (try await device(), try await device(), try await device(machine: "x"))
         func lineage(_ device: EnrollResult) async throws -> DeviceLineage {

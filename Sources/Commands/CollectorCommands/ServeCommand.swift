@@ -97,6 +97,7 @@ struct ServeCommand: ServiceCommand {
             application,
             beside: [
                 housekeeping,
+                DeviceJobService(worker: DeviceJobWorker(metadata: metadata, logger: logger)),
                 ReloadService(hangups: hangups) {
                     tls?.reload()
                     await running.reload()
@@ -219,6 +220,15 @@ struct HousekeepingService: Service {
                 if let courier { group.addTask { await courier.run(on: .continuous) } }
             }
         }
+    }
+}
+
+/// Works actions on many devices off beside the server, until the process is told to stop.
+struct DeviceJobService: Service {
+    let worker: DeviceJobWorker
+
+    func run() async {
+        await cancelWhenGracefulShutdown { await worker.run(on: .continuous) }
     }
 }
 

@@ -117,6 +117,19 @@ struct RouteSample: Sendable {
             RouteRequest(.put, "/api/v1/devices/\($0.device.deviceID)/do-not-disturb", json: #"{"on": false}"#)
         },
         "GET /api/v1/devices/{device}/samples/series": device("/samples/series?metric=till.sales"),
+        "GET /api/v1/device-jobs": get("/api/v1/device-jobs"),
+        "POST /api/v1/device-jobs": RouteSample(strangers: [422]) {
+            RouteRequest(
+                .post, "/api/v1/device-jobs",
+                json: #"{"action": "command", "kind": "send-beacon", "devices": ["\#($0.device.deviceID)"]}"#)
+        },
+        "GET /api/v1/device-jobs/{job}": RouteSample { RouteRequest(.get, "/api/v1/device-jobs/\($0.job)") },
+        "GET /api/v1/device-jobs/{job}/devices": RouteSample {
+            RouteRequest(.get, "/api/v1/device-jobs/\($0.job)/devices")
+        },
+        "POST /api/v1/device-jobs/{job}/cancel": RouteSample {
+            RouteRequest(.post, "/api/v1/device-jobs/\($0.job)/cancel")
+        },
         "GET /api/v1/events": get("/api/v1/events?test=true"),
         "GET /api/v1/events/summary": get("/api/v1/events/summary?by=name"),
 

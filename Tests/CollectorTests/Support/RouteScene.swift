@@ -21,6 +21,8 @@ struct RouteScene: Sendable {
     /// A second device of the application.
     let second: EnrollResult
     let command: String
+    /// A command for both devices, which nobody works off.
+    let job: String
     let upload: UploadID
     /// The id of a viewer's token of `default`.
     let token: String
@@ -102,6 +104,14 @@ struct RouteScene: Sendable {
             .post, "/api/v1/devices/\(device.deviceID)/commands", bearer: administrator, headers: Self.json,
             body: Data(#"{"kind": "request-logs", "arguments": {"text": "\#(Self.marker)"}}"#.utf8))
         command = try #require(try issued.json.text("id"))
+
+        let asked = #""action": "command", "kind": "send-beacon", "filter": {"q": "\#(Self.marker)"}"#
+        let proposal = try await client.send(
+            .post, "/api/v1/device-jobs", bearer: administrator, headers: Self.json, body: Data("{\(asked)}".utf8))
+        let begun = try await client.send(
+            .post, "/api/v1/device-jobs", bearer: administrator, headers: Self.json,
+            body: Data(#"{\#(asked), "confirm": "\#(try proposal.json.text("confirm") ?? "")"}"#.utf8))
+        job = try #require(try begun.json.text("id"))
 
         var book = LogBook()
         book.application = Self.application

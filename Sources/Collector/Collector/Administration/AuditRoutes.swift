@@ -31,6 +31,8 @@ struct AuditView: Encodable {
     /// The id of the token that was used; absent for commands on the collector's machine.
     var token: String?
     var role: String?
+    /// The id of the job over many devices that it belongs to; absent for what was done at once.
+    var job: String?
     /// Absent if it concerns the whole collector.
     var organization: String?
     var action: String
@@ -45,6 +47,7 @@ struct AuditView: Encodable {
         actor = entry.actor.name
         token = entry.actor.token
         role = entry.actor.role.map { "\($0)" }
+        job = entry.actor.job
         organization = entry.organization.isEmpty ? nil : entry.organization
         action = entry.action.rawValue
         subject = entry.subject

@@ -18,13 +18,18 @@ struct CommandDocument {
 
     init(_ body: Data, now: Int64) throws(Problem) {
         var fields = try FieldReader(body: body)
+        try self.init(&fields, now: now)
+        try fields.finish()
+    }
+
+    /// Reads its fields among others.
+    init(_ fields: inout FieldReader, now: Int64) throws(Problem) {
         guard let kind = try fields.text("kind") else {
             throw .invalidField("kind", "is missing. Known: \(Self.kinds).")
         }
         let given = try fields.object("arguments")
         let expiresAt = try fields.time("expiresAt")
         let lasting = try fields.integer("expiresInSeconds", Self.seconds)
-        try fields.finish()
         guard expiresAt == nil || lasting == nil else {
             throw .invalidField("expiresInSeconds", "does not go with `expiresAt`.")
         }
@@ -57,13 +62,7 @@ struct CommandDocument {
         "request-logs, cancel, send-beacon, query-device-information, reload-profile, change-log-level, wipe, "
         + "enterprise-wipe"
 
-    /// Erasing a device's data requires an administrator. Operators may request everything else.
-    var role: PersonRole {
-        switch action {
-        case .wipe, .enterpriseWipe: .administrator
-        case .requestLogs, .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .changeLogLevel: .operator
-        }
-    }
+    var role: PersonRole { action.role }
 
     private static func requestLogs(_ fields: inout FieldReader?) throws(Problem) -> WireRequestLogs {
         var request = WireRequestLogs()
@@ -141,5 +140,15 @@ struct CommandDocument {
             throw .invalidField("arguments.\(name)", "has more than \(textBytes) bytes.")
         }
         return text
+    }
+}
+
+extension WireCommand.OneOf_Action {
+    /// Erasing a device's data requires an administrator. Operators may request everything else.
+    var role: PersonRole {
+        switch self {
+        case .wipe, .enterpriseWipe: .administrator
+        case .requestLogs, .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .changeLogLevel: .operator
+        }
     }
 }

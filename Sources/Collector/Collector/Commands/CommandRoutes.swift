@@ -70,11 +70,7 @@ struct CommandRoutes: Sendable {
         _ = try QueryParameters(request, known: [])
         let device = try await metadata.known(context)
         let person = context.person
-        let key = request.headers[.idempotencyKey]
-        if let key, !Self.keyBytes.contains(key.utf8.count) {
-            throw Problem.malformed(
-                "Idempotency-Key has \(key.utf8.count) bytes; expected 1 to \(Self.keyBytes.upperBound).")
-        }
+        let key = try Self.idempotencyKey(of: request)
         return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             let document = try CommandDocument(body, now: context.now)
             guard person.role >= document.role else {
@@ -98,6 +94,16 @@ struct CommandRoutes: Sendable {
             response.headers[.location] = "/api/v1/devices/\(device.id)/commands/\(view.command.id)"
             return response
         }
+    }
+}
+
+extension CommandRoutes {
+    static func idempotencyKey(of request: Request) throws(Problem) -> String? {
+        guard let key = request.headers[.idempotencyKey] else { return nil }
+        guard keyBytes.contains(key.utf8.count) else {
+            throw .malformed("Idempotency-Key has \(key.utf8.count) bytes; expected 1 to \(keyBytes.upperBound).")
+        }
+        return key
     }
 }
 
@@ -135,13 +141,19 @@ extension Problem {
                 detail:
                     "The limit of waiting commands is reached, for this device (\(limit)) or for all devices. Wait until some end or expire.",
                 retryable: true, scope: .device, limit: limit)
-        case .keyUsed:
-            Problem(
-                status: 422, code: .idempotencyKeyUsed, title: "Idempotency key used",
-                detail: "This Idempotency-Key was used for another command. Use a new key for each command.",
-                scope: .record)
+        case .keyUsed: idempotencyKeyUsed("command")
         case .store(let error): ofStore(error)
         }
+    }
+}
+
+extension Problem {
+    /// - Parameter what: is made once for each key.
+    static func idempotencyKeyUsed(_ what: String) -> Problem {
+        Problem(
+            status: 422, code: .idempotencyKeyUsed, title: "Idempotency key used",
+            detail: "This Idempotency-Key was used for another \(what). Use a new key for each \(what).", scope: .record
+        )
     }
 }
 
@@ -175,7 +187,7 @@ struct CommandAnswer: Encodable {
 }
 
 extension CommandArguments {
-    fileprivate init(_ action: WireCommand.OneOf_Action?) {
+    init(_ action: WireCommand.OneOf_Action?) {
         self.init()
         switch action {
         case .requestLogs(let request):

@@ -23,7 +23,7 @@ extension DeviceQuery {
         self.init(organization: person.organization ?? named)
         for word in (parameters.text("state") ?? "").split(separator: ",") {
             guard let state = ReportingState(rawValue: String(word)) else {
-                throw Problem.invalidParameter(
+                throw parameters.invalid(
                     "state", "holds \(word); known: \(ReportingState.allCases.map(\.rawValue).joined(separator: ", "))."
                 )
             }
@@ -39,19 +39,19 @@ extension DeviceQuery {
         if let revision = parameters.text("profileRevision") {
             let number = UInt64(revision)
             guard number != nil || revision == Self.none else {
-                throw Problem.invalidParameter("profileRevision", "is neither a whole number nor `\(Self.none)`.")
+                throw parameters.invalid("profileRevision", "is neither a whole number nor `\(Self.none)`.")
             }
             profileRevision = Revision(number)
         }
         withTest = try parameters.flag("test")
         text = parameters.text("q") ?? ""
         guard text.utf8.count <= Self.textBytes else {
-            throw Problem.invalidParameter("q", "has more than \(Self.textBytes) bytes.")
+            throw parameters.invalid("q", "has more than \(Self.textBytes) bytes.")
         }
         if let order = parameters.text("sort") {
             isDescending = order.hasPrefix("-")
             guard let known = Sort(rawValue: String(order.drop { $0 == "-" })) else {
-                throw Problem.invalidParameter(
+                throw parameters.invalid(
                     "sort",
                     "is \(order); known: \(Sort.allCases.map(\.rawValue).joined(separator: ", ")), each with - for the reverse order."
                 )

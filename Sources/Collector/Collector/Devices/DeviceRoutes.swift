@@ -87,10 +87,7 @@ struct DeviceRoutes: Sendable {
             revocation = try await metadata.revokeDevice(
                 id, organization: person.organization, closingToken: closingToken, by: AuditActor(person))
         } catch {
-            if case .forbidden(let detail) = error {
-                throw Problem.invalidField("closeEnrollmentToken", "cannot be: " + detail)
-            }
-            throw error
+            throw Problem.ofRevocation(error)
         }
         logger.notice(
             "device revoked",
@@ -163,6 +160,13 @@ struct DeviceRoutes: Sendable {
                 ])
             return try await answer(device, context)
         }
+    }
+}
+
+extension Problem {
+    static func ofRevocation(_ error: AdministrationError) -> Problem {
+        guard case .forbidden(let detail) = error else { return ofAdministration(error) }
+        return invalidField("closeEnrollmentToken", "cannot be: " + detail)
     }
 }
 

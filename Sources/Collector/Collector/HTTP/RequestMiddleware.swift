@@ -67,6 +67,7 @@ struct RefusalMiddleware: RouterMiddleware {
         case let error as EnrollError: return self.problem(of: Problem.ofEnrollment(error), request, context)
         case let error as AdministrationError: return .ofAdministration(error)
         case let error as IssueError: return .ofCommand(error)
+        case let error as DeviceJobError: return .ofDeviceJob(error)
         case let error as AssignmentError: return .ofAssignments(error)
         case let error as DoNotDisturbError: return .ofDoNotDisturb(error)
         case let error as ProfileError: return .ofProfile(error)

@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import HummingbirdCore
+import JSON
 import TelemetryBasics
 import WireModel
 
@@ -12,6 +13,8 @@ struct QueryParameters {
     static let defaultLimit = 100
 
     private let values: [String: [String]]
+    /// The field of a body that holds them; `nil` for those of the request's target.
+    private let field: String?
 
     /// - Parameter repeated: those of `known` that may occur more than once.
     /// - Throws: `Problem` `invalid-parameter` for a parameter that is unknown, has no value, or is repeated without
@@ -31,6 +34,36 @@ struct QueryParameters {
             values[name, default: []].append(value)
         }
         self.values = values
+        field = nil
+    }
+
+    /// The same parameters as an object in a body: texts, whole numbers, `true` and `false`.
+    /// - Parameter field: where the object is, for messages.
+    /// - Throws: `Problem` `invalid-field` for a member that is unknown or has another value.
+    init(_ members: [String: JSONValue], field: String, known: Set<String>) throws(Problem) {
+        var values: [String: [String]] = [:]
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+            let place = "\(field).\(name)"
+            guard known.contains(name) else {
+                throw .invalidField(place, "is unknown. Known: \(known.sorted().joined(separator: ", ")).")
+            }
+            switch value {
+            case .null: continue
+            case .boolean(let flag): values[name] = ["\(flag)"]
+            case .integer(let number): values[name] = ["\(number)"]
+            case .unsigned(let number): values[name] = ["\(number)"]
+            case .text(let text) where !text.isEmpty: values[name] = [text]
+            case .text: throw .invalidField(place, "is empty. Give a value, or leave it out.")
+            case .real, .array, .object: throw .invalidField(place, "is neither a text nor a whole number nor a flag.")
+            }
+        }
+        self.values = values
+        self.field = field
+    }
+
+    /// The refusal of a value.
+    func invalid(_ name: String, _ detail: String) -> Problem {
+        field.map { .invalidField("\($0).\(name)", detail) } ?? .invalidParameter(name, detail)
     }
 
     /// Names and values: split first, then decoded once.
@@ -63,7 +96,7 @@ struct QueryParameters {
     func limit() throws -> Int {
         guard let text = text("limit") else { return Self.defaultLimit }
         guard let limit = Int(text), Self.limits.contains(limit) else {
-            throw Problem.invalidParameter(
+            throw invalid(
                 "limit", "is \(text); expected \(Self.limits.lowerBound) to \(Self.limits.upperBound).")
         }
         return limit
@@ -73,13 +106,13 @@ struct QueryParameters {
         switch text(name) {
         case nil, "false": return false
         case "true": return true
-        case .some(let text): throw Problem.invalidParameter(name, "is \(text); expected true or false.")
+        case .some(let text): throw invalid(name, "is \(text); expected true or false.")
         }
     }
 
     func device(_ name: String) throws -> DeviceID? {
         guard let text = text(name) else { return nil }
-        guard let device = DeviceID(text) else { throw Problem.invalidParameter(name, "is not a device id (a UUID).") }
+        guard let device = DeviceID(text) else { throw invalid(name, "is not a device id (a UUID).") }
         return device
     }
 
@@ -88,7 +121,7 @@ struct QueryParameters {
         guard let text = text(name) else { return nil }
         // The unescaped "+" of an offset has become a space.
         guard let time = Timestamp.parse(text.replacing(" ", with: "+")) else {
-            throw Problem.invalidParameter(name, "is \(text); expected a time such as 2026-01-31T12:00:00.000000Z.")
+            throw invalid(name, "is \(text); expected a time such as 2026-01-31T12:00:00.000000Z.")
         }
         return time
     }
@@ -97,7 +130,7 @@ struct QueryParameters {
     func choice<Value>(_ name: String, _ values: [(word: String, value: Value)]) throws -> Value? {
         guard let text = text(name) else { return nil }
         guard let found = values.first(where: { $0.word == text }) else {
-            throw Problem.invalidParameter(name, "must be one of \(values.map(\.word).joined(separator: ", ")).")
+            throw invalid(name, "must be one of \(values.map(\.word).joined(separator: ", ")).")
         }
         return found.value
     }
@@ -105,7 +138,7 @@ struct QueryParameters {
     func cursor() throws -> PageCursor? {
         guard let text = text("cursor") else { return nil }
         guard let cursor = PageCursor(text) else {
-            throw Problem.invalidParameter("cursor", "is not one that this collector gave.")
+            throw invalid("cursor", "is not one that this collector gave.")
         }
         return cursor
     }

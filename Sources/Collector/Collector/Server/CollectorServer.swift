@@ -92,6 +92,7 @@ package struct CollectorServer: Sendable {
         RetentionRoutes(metadata: metadata, store: store, reader: reader, logger: logger).add(to: router)
         AuditRoutes(metadata: metadata).add(to: router)
         CommandRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
+        DeviceJobRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         LogQuotaRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         LogRoutes(archive: archive, metadata: metadata, streams: RequestShares(settings.logStreams), logger: logger)
             .add(to: router)

@@ -13,12 +13,12 @@ import WireModel
 ///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What
 /// is not: ids, organizations, tokens, credentials and the key that proves them, certificates, deleted devices,
-/// decisions on do-not-disturb, profiles, assigned applications, commands, incidents, uploads and their chunks,
-/// notices, the audit trail, the list of record files, and the baseline: marks and counts of removed record files,
-/// never cleared.
+/// decisions on do-not-disturb, profiles, assigned applications, commands, jobs over devices, incidents, uploads and
+/// their chunks, notices, the audit trail, the list of record files, and the baseline: marks and counts of removed
+/// record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 12
+    static let version: Int32 = 13
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -195,10 +195,29 @@ enum CollectorDatabase {
         CREATE INDEX session_token ON session (token, created);
         """
 
+    /// From version 12 to 13: actions on many devices, and which of them an audit entry belongs to. Enrollment requests
+    /// are found by their device, because many devices may be deleted at a time.
+    private static let thirteenthSchema = """
+        CREATE TABLE device_job (
+            row INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, organization TEXT, action TEXT NOT NULL,
+            flag INTEGER NOT NULL, command BLOB, expires INTEGER, filter TEXT, actor TEXT NOT NULL, token TEXT, role INTEGER,
+            created INTEGER NOT NULL, ended INTEGER, ended_because TEXT, state INTEGER NOT NULL, devices INTEGER NOT NULL,
+            done INTEGER NOT NULL DEFAULT 0, refused INTEGER NOT NULL DEFAULT 0, position BLOB NOT NULL DEFAULT x'',
+            idempotency_key TEXT, request_hash BLOB NOT NULL);
+        CREATE INDEX device_job_organization ON device_job (organization, row);
+        CREATE INDEX device_job_state ON device_job (state);
+        CREATE UNIQUE INDEX device_job_idempotency ON device_job (token, idempotency_key) WHERE idempotency_key IS NOT NULL;
+        CREATE TABLE device_job_device (
+            job INTEGER NOT NULL, device BLOB NOT NULL, enrolled INTEGER NOT NULL, outcome INTEGER NOT NULL DEFAULT 0, code TEXT,
+            detail TEXT, command BLOB, at INTEGER, PRIMARY KEY (job, device)) WITHOUT ROWID;
+        ALTER TABLE audit ADD COLUMN job TEXT;
+        CREATE INDEX enrollment_request_device ON enrollment_request (device);
+        """
+
     /// What brings a file from each version to the next; the first makes version 1.
     private static let schemas = [
         firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema, eighthSchema,
-        ninthSchema, tenthSchema, eleventhSchema, twelfthSchema,
+        ninthSchema, tenthSchema, eleventhSchema, twelfthSchema, thirteenthSchema,
     ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.

@@ -50,6 +50,8 @@ package actor MetadataService {
     nonisolated let logQuotas = CurrentLogQuotas()
     /// When `age` next searches old uploads.
     var nextForget: Int64 = 0
+    /// `false` only if no job over devices is unfinished.
+    var hasDeviceJobs = true
     private var auditLimit = DeviceAuditLimit()
     var signInRefusals = SignInRefusals()
 
@@ -76,6 +78,7 @@ package actor MetadataService {
         let lock = exclusive ? try DataDirectory.lock(directory.lockPath) : nil
         let connection = try CollectorDatabase.open(directory)
         if exclusive { try CollectorDatabase.requireWhole(connection, in: directory) }
+        if exclusive { try StoreError.mapping(discardPreparedDeviceJobs(in: connection)) }
         let created = try FirstStart.create(in: connection, at: clock.now(), deliver: deliver)
         return (try MetadataService(connection, in: directory, lock: lock, clock: clock, logger: logger), created)
     }

@@ -105,6 +105,9 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         // Administration.
         case deviceLeft = "device-left"
         case tooManyCommands = "too-many-commands"
+        case tooManyJobs = "too-many-jobs"
+        /// A job over many devices came to the device after its command had expired.
+        case commandExpired = "command-expired"
         /// The device's profile does not allow do-not-disturb.
         case doNotDisturbNotAllowed = "do-not-disturb-not-allowed"
         case idempotencyKeyUsed = "idempotency-key-used"

@@ -85,6 +85,7 @@ package struct StoreRestore {
                 if try connection.userVersion >= 11 { try connection.withholdWipes(of: nil, at: clock.now()) }
                 // Some may have been ended since.
                 if try connection.userVersion >= 12 { try connection.run("DELETE FROM session") }
+                if try connection.userVersion >= 13 { try DeviceJobRow.endAll(in: connection, at: clock.now()) }
                 guard try connection.userVersion >= 2 else { return 0 }
                 try connection.run(
                     """

@@ -17,6 +17,8 @@ package struct AuditEntry: Equatable, Sendable {
         case devicePredecessor = "device-predecessor"
         /// A person's decision. Those of devices have none: the device's row tells the last one.
         case deviceDoNotDisturb = "device-do-not-disturb"
+        /// An action on many devices began or ended. What it did with each has an entry, too.
+        case deviceJob = "device-job"
         case logsDelete = "logs-delete"
         case logQuotaChange = "log-quota-change"
         case certificateIssue = "certificate-issue"
@@ -130,11 +132,14 @@ package struct AuditActor: Equatable, Sendable, Codable {
     /// The id of the token that was used; `nil` if none was.
     package var token: String?
     package var role: PersonRole?
+    /// The id of the job over many devices that the actor began; `nil` for what the actor did at once.
+    package var job: String?
 
-    package init(name: String, token: String? = nil, role: PersonRole? = nil) {
+    package init(name: String, token: String? = nil, role: PersonRole? = nil, job: String? = nil) {
         self.name = name
         self.token = token
         self.role = role
+        self.job = job
     }
 
     package init(_ person: Person) {

@@ -6,7 +6,8 @@ import WireModel
 ///
 /// Each organization has its own limits, so none can displace another's entries: the newest 20,000 entries of the last
 /// 400 days are kept. The newest 1,000 are kept at any age, so a clock that jumps forward does not empty the trail.
-/// Entries about devices' actions have separate limits of the same size, so devices cannot displace what people did.
+/// Entries about devices' actions have separate limits of the same size, so devices cannot displace what people did. So
+/// have those of jobs over many devices, each of which writes one for each device.
 struct AuditTable {
     let connection: Connection
 
@@ -21,18 +22,22 @@ struct AuditTable {
     func append(_ entry: AuditEntry, at now: Int64) throws(SQLiteError) {
         try connection.run(
             """
-            INSERT INTO audit (at, actor, token, role, organization, action, subject, detail, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO audit (at, actor, token, role, organization, action, subject, detail, outcome, job)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init),
             entry.organization,
             entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail),
-            entry.outcome.rawValue)
+            entry.outcome.rawValue, entry.actor.job)
         if connection.lastInsertedRow % Self.pruneEvery == 0 { try prune(like: entry, at: now) }
     }
 
     private func prune(like entry: AuditEntry, at now: Int64) throws(SQLiteError) {
         let ofDevices = AuditEntry.Action.allCases.filter(\.isOfDevices).map { "'\($0.rawValue)'" }.joined(
             separator: ", ")
-        let alike = "organization = ?1 AND action \(entry.action.isOfDevices ? "IN" : "NOT IN") (\(ofDevices))"
+        let alike = """
+            organization = ?1 AND action \(entry.action.isOfDevices ? "IN" : "NOT IN") (\(ofDevices))
+            AND job IS \(entry.actor.job == nil ? "NULL" : "NOT NULL")
+            """
         for (kept, before) in [(Self.kept, Int64.max), (Self.keptOfAnyAge, now - Self.keptMicroseconds)] {
             try connection.run(
                 """
@@ -46,7 +51,7 @@ struct AuditTable {
     func page(_ query: AuditQuery, below id: Int64?, limit: Int) throws(SQLiteError) -> ListPage<AuditRow, Int64> {
         let rows = try connection.rows(
             """
-            SELECT id, at, actor, token, role, organization, action, subject, detail, outcome FROM audit
+            SELECT id, at, actor, token, role, organization, action, subject, detail, outcome, job FROM audit
             WHERE \(query.organization == nil ? "?1 IS NULL" : "organization = ?1") AND (?2 IS NULL OR id < ?2)
             AND (?3 IS NULL OR actor = ?3 OR token = ?3) AND (?4 IS NULL OR action = ?4) AND (?5 IS NULL OR at >= ?5)
             AND (?6 IS NULL OR at < ?6) ORDER BY id DESC LIMIT ?7
@@ -56,7 +61,8 @@ struct AuditTable {
                 let outcome = AuditEntry.Outcome(rawValue: row.string(9))
             else { return nil }
             let actor = AuditActor(
-                name: row.string(2), token: row.optionalString(3), role: PersonRole(rawValue: row.int(4)))
+                name: row.string(2), token: row.optionalString(3), role: PersonRole(rawValue: row.int(4)),
+                job: row.optionalString(10))
             let entry = AuditEntry(
                 action, by: actor, organization: row.string(5), subject: row.string(7),
                 detail: Self.detail(row.string(8)), outcome: outcome)

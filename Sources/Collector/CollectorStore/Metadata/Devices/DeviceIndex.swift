@@ -57,6 +57,25 @@ final class DeviceIndex {
         return counter.facets(values)
     }
 
+    /// All devices that match. The query's order is not looked at.
+    func selection(_ query: DeviceQuery, at now: Int64) -> DeviceSelection {
+        let filter = DeviceFilter(query, values, at: now)
+        return DeviceSelection(
+            entries.lazy.filter { filter.admits($0.value) }.map {
+                SelectedDevice(id: $0.key, enrolled: $0.value.enrolled)
+            })
+    }
+
+    /// - Parameter organization: `nil` for any; devices of others are left out, as are unknown ones.
+    func selection(of devices: Set<DeviceID>, organization: String?) -> DeviceSelection {
+        let number = organization.map { values.texts.number(of: $0) }
+        return DeviceSelection(
+            devices.compactMap { id in
+                guard let entry = entries[id], number.map({ $0 == entry.organization }) ?? true else { return nil }
+                return SelectedDevice(id: id, enrolled: entry.enrolled)
+            })
+    }
+
     /// - Parameter position: the position after which the page begins. Its key belongs to the query's order.
     func page(_ query: DeviceQuery, after position: DevicePosition?, limit: Int, at now: Int64) -> Found {
         let filter = DeviceFilter(query, values, at: now)

@@ -46,6 +46,14 @@ actor DeviceSearch {
         try currentIndex().facets(query, at: now)
     }
 
+    func selection(_ query: DeviceQuery, at now: Int64) throws(StoreError) -> DeviceSelection {
+        try currentIndex().selection(query, at: now)
+    }
+
+    func selection(of devices: Set<DeviceID>, organization: String?) throws(StoreError) -> DeviceSelection {
+        try currentIndex().selection(of: devices, organization: organization)
+    }
+
     func adoption(organization: String) throws(StoreError) -> [ProfileAdoption] {
         try currentIndex().adoption(organization: organization)
     }

@@ -54,28 +54,28 @@ extension MetadataService {
     package func reinstateDevice(
         _ id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
-        let device = try changeNow { now throws(SQLiteError) in
+        let (device, isChanged) = try changeNow { now throws(SQLiteError) in
             try reinstated(id, organization: organization, by: actor, at: now)
         }
         // Its commands are those that a start loaded while the device was revoked.
-        noteChange(of: [id], endingCommands: true)
+        if isChanged { noteChange(of: [id], endingCommands: true) }
         return device
     }
 
     /// Reinstates a device. Call it inside a transaction, and `noteChange` once that is committed.
     func reinstated(
         _ id: DeviceID, organization: String?, by actor: AuditActor, at now: Int64
-    ) throws(SQLiteError) -> Result<DeviceRow, AdministrationError> {
+    ) throws(SQLiteError) -> Result<(device: DeviceRow, isChanged: Bool), AdministrationError> {
         guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
             return .failure(.noDevice)
         }
-        guard device.revoked != nil else { return .success(device) }
+        guard device.revoked != nil else { return .success((device, false)) }
         device.revoked = nil
         try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
         try endCommands(
             of: id, at: now, because: "The device was revoked and reinstated after the command was issued.")
         try tell(.deviceReinstate, device, by: actor, ["name": device.name], at: now)
-        return .success(device)
+        return .success((device, true))
     }
 
     /// Removes the device from all lists, with its commands and state, and refuses its credential for good. Its records
