@@ -85,6 +85,7 @@ struct RouteMatrixTests {
             let silent = shown.filter { !$0.value.contains(RouteScene.marker) }.keys.sorted()
             #expect(
                 silent == [
+                    "GET /api/v1/balance",
                     "GET /api/v1/devices/{device}/balance", "GET /api/v1/devices/{device}/do-not-disturb",
                     "GET /api/v1/log-quotas/{organization}", "GET /api/v1/metrics-catalog", "GET /api/v1/organizations",
                     "GET /api/v1/organizations/{organization}",

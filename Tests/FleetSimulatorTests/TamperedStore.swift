@@ -73,6 +73,12 @@ final class TamperedStore: RecordStore {
     }
 
     func balances() async throws(StoreError) -> FleetBalances { try await store.balances() }
+    func followChains() async throws(StoreError) -> ChainFindings? { try await store.followChains() }
+
+    func markedBalances(of devices: Set<DeviceID>) async throws(StoreError) -> MarkedBalances {
+        try await store.markedBalances(of: devices)
+    }
+
     func verify() async throws(StoreError) -> VerifyReport { try await store.verify() }
 
     func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm] {

@@ -97,7 +97,8 @@ struct ServeCommand: ServiceCommand {
             application,
             beside: [
                 housekeeping,
-                DeviceJobService(worker: DeviceJobWorker(metadata: metadata, logger: logger)),
+                BackgroundService { await DeviceJobWorker(metadata: metadata, logger: logger).run(on: .continuous) },
+                BackgroundService { await collector.fleetBalance.run(on: .continuous) },
                 ReloadService(hangups: hangups) {
                     tls?.reload()
                     await running.reload()
@@ -223,12 +224,12 @@ struct HousekeepingService: Service {
     }
 }
 
-/// Works actions on many devices off beside the server, until the process is told to stop.
-struct DeviceJobService: Service {
-    let worker: DeviceJobWorker
+/// Works beside the server until the process is told to stop. The task is cancelled then.
+struct BackgroundService: Service {
+    let work: @Sendable () async -> Void
 
     func run() async {
-        await cancelWhenGracefulShutdown { await worker.run(on: .continuous) }
+        await cancelWhenGracefulShutdown { await work() }
     }
 }
 

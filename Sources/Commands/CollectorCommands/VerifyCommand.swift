@@ -11,7 +11,8 @@ struct VerifyCommand: AsyncParsableCommand {
         abstract: "Verify that every device's stored history is complete and unaltered.",
         discussion: """
             Recomputes the record chain over every stored record, compares it with links and marks, and compares every log chunk with its digest.
-            Works while a collector runs. Exits 1 if anything is wrong, and names file, device, epoch, stream and numbers.
+            Works while a collector runs. Exits 1 if anything is wrong, and names file, device, epoch, stream and numbers. The result is kept
+            in the data directory (verify.json), where the collector finds it for GET /api/v1/balance.
 
             Examples:
               ws1collector verify --data /var/lib/ws1collector
@@ -24,7 +25,13 @@ struct VerifyCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let report = try await StoreVerifier(directory: try data.directory()).verify()
+        let (directory, clock) = (try data.directory(), SystemStoreClock())
+        let begun = clock.now()
+        let report = try await StoreVerifier(directory: directory).verify()
+        let summary = VerifySummary(report, begun: begun, ended: clock.now())
+        do throws(StoreError) { try summary.write(directory: directory) } catch {
+            StandardError.line("The result is not kept for the collector: \(error.message)")
+        }
         if json {
             try Output.json(report)
         } else {

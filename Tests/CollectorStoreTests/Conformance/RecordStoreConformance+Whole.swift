@@ -186,7 +186,12 @@ extension RecordStoreConformance {
             let balance = try #require(try await store.balance(of: device.device).first)
             #expect(balance.storedRows == device.last && balance.balance.closes)
             #expect(try await store.balances().devices.first { $0.device == device.device }?.epochs == [balance])
+            let marked = try await store.markedBalances(of: [device.device])
+            #expect(marked.balances.map(\.balance) == [balance] && marked.balances.map(\.device) == [device.device])
         }
+        var findings: ChainFindings?
+        while findings == nil { findings = try await store.followChains() }
+        #expect(findings?.faults == [] && findings?.furtherFaults == 0 && findings?.unreadableFiles == [])
         let report = try await store.verify()
         #expect(report.isWhole, "\(report.findings)")
         #expect(report.records == devices.reduce(0) { $0 + $1.last })

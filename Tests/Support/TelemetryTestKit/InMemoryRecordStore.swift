@@ -338,6 +338,18 @@ package final class InMemoryRecordStore: RecordStore {
         FleetBalances(state.withLock { Self.balances($0.disk) })
     }
 
+    package func followChains() async throws(StoreError) -> ChainFindings? {
+        var findings = ChainFindings()
+        findings.partitions = state.withLock { $0.disk.days.values.reduce(0) { $0 + $1.count } }
+        return findings
+    }
+
+    package func markedBalances(of devices: Set<DeviceID>) async throws(StoreError) -> MarkedBalances {
+        var balances = MarkedBalances()
+        balances.balances = state.withLock { Self.balances($0.disk) }.filter { devices.contains($0.device) }
+        return balances
+    }
+
     package func verify() async throws(StoreError) -> VerifyReport {
         state.withLock { state in
             var report = VerifyReport()

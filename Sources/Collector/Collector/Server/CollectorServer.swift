@@ -54,6 +54,8 @@ package struct CollectorServer: Sendable {
 
     package let settings: Settings
     package let responder: CollectorResponder
+    /// Sums up the balances of all devices, while its `run` is called.
+    package let fleetBalance: FleetBalanceKeeper
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
     private let logger: Logger
@@ -99,6 +101,8 @@ package struct CollectorServer: Sendable {
         UploadRoutes(metadata: metadata, archive: archive, reader: reader, logger: logger).add(to: router)
         NoticeRoutes(notices: notices).add(to: router)
         QueryRoutes(store: store, metadata: metadata).add(to: router)
+        fleetBalance = FleetBalanceKeeper(store: store, metadata: metadata, logger: logger, now: clock)
+        FleetBalanceRoutes(keeper: fleetBalance, metadata: metadata).add(to: router)
         SeriesRoutes(store: store, metadata: metadata).add(to: router)
         EventRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
         FleetMetricRoutes(store: store, metadata: metadata, scans: scans).add(to: router)

@@ -8,6 +8,8 @@ import WireModel
 ///     <data>/lock               held by the metadata service of a serving collector
 ///     <data>/collector.sqlite   metadata and baseline
 ///     <data>/reserve            space for deleting when the disk is full
+///     <data>/balance.json       what was found in record files that nobody writes to any more (`ChainFollower`)
+///     <data>/verify.json        the last result of `ws1collector verify`
 ///     <data>/enrollment-token, administrator-token         of the first start; made by `ws1collector serve`
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite
@@ -22,6 +24,8 @@ package struct DataDirectory: Sendable {
 
     var lockPath: String { "\(path)/lock" }
     var databasePath: String { "\(path)/collector.sqlite" }
+    var balancePath: String { "\(path)/balance.json" }
+    var verificationPath: String { "\(path)/verify.json" }
     var recordsPath: String { "\(path)/records" }
     var recordsLockPath: String { "\(path)/records/lock" }
 

@@ -24,6 +24,8 @@ extension RecordFile {
         try chains("device = ? AND epoch = ?", key.device.data, key.epoch.data, limit: 1).first
     }
 
+    func chain(id: Int64) throws(StoreError) -> ChainRow? { try chains("id = ?", id, limit: 1).first }
+
     func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] { try chains("device = ?", device.data) }
 
     /// Over all chains, in bounded memory.

@@ -80,6 +80,18 @@ package protocol RecordStore: Sendable {
     /// The balance of every device, as far as the partitions can be read.
     func balances() async throws(StoreError) -> FleetBalances
 
+    /// Takes the next step of following every chain through the numbers of its rows, for a round over all partitions.
+    /// Each step is short. One caller at a time.
+    ///
+    /// It finds numbers that are missing or there twice, but reads no record: `verify` proves them.
+    /// - Returns: what was found, at the end of a round; `nil` before. The next step begins another round, which looks
+    ///   only at what is new.
+    func followChains() async throws(StoreError) -> ChainFindings?
+
+    /// The balances of some devices by their marks, without counting rows. For a sum over the fleet, page by page.
+    /// - Parameter devices: at most 1,000, near each other in the order of ids.
+    func markedBalances(of devices: Set<DeviceID>) async throws(StoreError) -> MarkedBalances
+
     /// Proves that every chain is whole and unaltered, and counts its records. Reads everything.
     /// - Throws: if nothing can be read at all. An error in one partition is a finding.
     func verify() async throws(StoreError) -> VerifyReport
@@ -227,6 +239,16 @@ package struct FleetBalances: Equatable, Sendable {
         }.sorted { $0.device.description < $1.device.description }
         self.unreadableFiles = unreadableFiles
     }
+}
+
+/// Balances by marks: a stored record is one that a mark counts.
+package struct MarkedBalances: Sendable {
+    /// In any order. `storedRows` differs from the mark's count only by what was counted when files were removed.
+    package var balances: [(device: DeviceID, balance: EpochBalance)] = []
+    /// Names of partitions that cannot be read and were passed over.
+    package var unreadableFiles: Set<String> = []
+
+    package init() {}
 }
 
 package enum StoreReadiness: Equatable, Sendable {

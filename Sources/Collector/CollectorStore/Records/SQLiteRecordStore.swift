@@ -31,6 +31,7 @@ package final class SQLiteRecordStore: RecordStore {
     let clock: any StoreClock
     private let reader: RecordReader
     private let inspector: RecordInspector
+    private let follower: ChainFollower
     let damaged: DamagedFiles
     /// `nil` if the store is open only for reading.
     private let held: Held?
@@ -103,6 +104,7 @@ package final class SQLiteRecordStore: RecordStore {
         self.held = held
         reader = try RecordReader(directory: directory, damaged: damaged)
         inspector = RecordInspector(directory: directory, damaged: damaged)
+        follower = ChainFollower(directory: directory, damaged: damaged, isRemembering: held != nil)
     }
 
     private func writer(of stream: StreamName) throws(StoreError) -> StreamWriter {
@@ -240,6 +242,12 @@ extension SQLiteRecordStore {
     }
 
     package func balances() async throws(StoreError) -> FleetBalances { try await inspector.balances() }
+
+    package func followChains() async throws(StoreError) -> ChainFindings? { try await follower.step() }
+
+    package func markedBalances(of devices: Set<DeviceID>) async throws(StoreError) -> MarkedBalances {
+        try await follower.markedBalances(of: devices)
+    }
 
     package func verify() async throws(StoreError) -> VerifyReport { try await inspector.verify() }
 

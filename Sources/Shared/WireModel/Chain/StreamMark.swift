@@ -115,8 +115,12 @@ package struct StreamBalance: Equatable, Sendable, Codable {
 /// Arithmetic on counts from a peer. It saturates instead of trapping.
 extension UInt64 {
     package mutating func addSaturating(_ other: UInt64) {
+        self = addingSaturating(other)
+    }
+
+    package func addingSaturating(_ other: UInt64) -> UInt64 {
         let (sum, overflow) = addingReportingOverflow(other)
-        self = overflow ? .max : sum
+        return overflow ? .max : sum
     }
 
     package mutating func subtractSaturating(_ other: UInt64) { self = subtractingSaturating(other) }

@@ -57,6 +57,14 @@ final class DeviceIndex {
         return counter.facets(values)
     }
 
+    /// All devices, ascending by id.
+    var owners: [DeviceOwner] {
+        entries.map { id, entry in
+            DeviceOwner(
+                id: id, organization: values.texts.value(Int(entry.organization)) ?? "", isTest: entry.isTest)
+        }.sorted { ($0.id.high, $0.id.low) < ($1.id.high, $1.id.low) }
+    }
+
     /// All devices that match. The query's order is not looked at.
     func selection(_ query: DeviceQuery, at now: Int64) -> DeviceSelection {
         let filter = DeviceFilter(query, values, at: now)

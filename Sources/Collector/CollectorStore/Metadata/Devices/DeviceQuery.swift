@@ -67,6 +67,13 @@ package struct DevicePosition: Equatable, Sendable {
     }
 }
 
+/// A device, and whom it belongs to.
+package struct DeviceOwner: Equatable, Sendable {
+    package var id: DeviceID
+    package var organization: String
+    package var isTest: Bool
+}
+
 package struct DeviceList: Equatable, Sendable {
     package var devices: [DeviceRow]
     /// All matching devices, not only those of the page.

@@ -54,6 +54,8 @@ actor DeviceSearch {
         try currentIndex().selection(of: devices, organization: organization)
     }
 
+    func owners() throws(StoreError) -> [DeviceOwner] { try currentIndex().owners }
+
     func adoption(organization: String) throws(StoreError) -> [ProfileAdoption] {
         try currentIndex().adoption(organization: organization)
     }

@@ -123,6 +123,9 @@ extension MetadataService {
         return try await search.page(query, after: position, limit: limit, at: clock.now())
     }
 
+    /// All devices with their organizations, ascending by id, from memory and up to date.
+    package nonisolated func deviceOwners() async throws(StoreError) -> [DeviceOwner] { try await search.owners() }
+
     /// How many devices have each value of what lists are filtered by, from memory and up to date.
     package nonisolated func deviceFacets(_ query: DeviceQuery) async throws(StoreError) -> DeviceFacets {
         await writeSeen()

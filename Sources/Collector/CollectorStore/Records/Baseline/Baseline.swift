@@ -62,6 +62,11 @@ final class Baseline {
         try entries("stream = ?", stream.rawValue)
     }
 
+    /// Of devices by their ids' bytes, both inclusive.
+    func entries(from first: Data, to last: Data, stream: StreamName) throws(StoreError) -> [Entry] {
+        try entries("device >= ? AND device <= ? AND stream = ?", first, last, stream.rawValue)
+    }
+
     private func entries(_ condition: String, _ values: (any BindableValue)?...) throws(StoreError) -> [Entry] {
         let sql = "SELECT \(Self.columns) FROM baseline WHERE \(condition)"
         let statement = try StoreError.mapping(connection.bound(sql, values))
