@@ -186,6 +186,13 @@ struct AdministrationRoutesTests {
             let next = try #require(first.text("next"))
             let rest = try await client.json(path + "?limit=1&cursor=\(next)", bearer: harness.administrator)
             #expect(rest.objects("items").map { $0.text("name") } == ["west"] && rest.text("next") == nil)
+            // Each device names its organization, so viewers see organizations too. They make none.
+            let viewer = try await harness.person(.viewer, "west")
+            #expect(
+                try await client.json(path, bearer: viewer).objects("items").map { $0.text("name") } == ["west"])
+            #expect(try await client.json(path + "/west", bearer: viewer).text("name") == "west")
+            try await client.send(.get, path + "/default", bearer: viewer).expect(404, "not-found")
+            try await client.post(path, bearer: viewer, json: #"{"name": "north"}"#).expect(403, "forbidden")
         }
     }
 

@@ -7,7 +7,7 @@ import Logging
 import TelemetryBasics
 import WireModel
 
-/// Organizations. An administrator of all organizations makes them; one of a single organization sees only that one.
+/// Organizations. An administrator of all organizations makes them; a person of one organization sees only that one.
 struct OrganizationRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
@@ -16,10 +16,10 @@ struct OrganizationRoutes: Sendable {
     let logger: Logger
 
     func add(to router: CollectorRouter) {
-        router.people(.administrator)
+        router.people(.viewer)
             .get("/api/v1/organizations", use: list)
-            .post("/api/v1/organizations", use: create)
             .get("/api/v1/organizations/{organization}", use: get)
+        router.people(.administrator).post("/api/v1/organizations", use: create)
     }
 
     private func visible(_ person: Person) async throws -> [OrganizationRow] {
@@ -72,7 +72,7 @@ struct OrganizationRoutes: Sendable {
     }
 }
 
-/// An organization, as administrators see it.
+/// An organization, as people see it.
 struct OrganizationView: Encodable {
     var name: String
     var createdAt: String
