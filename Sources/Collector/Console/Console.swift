@@ -169,7 +169,9 @@ package struct Console: Sendable {
 
     private static func navigation(_ visit: Visit) -> [JSONValue] {
         sections.compactMap { section in
-            let links = section.links.filter { visit.visitor.role >= $0.role }.map { link -> JSONValue in
+            let links = section.links.filter { link in
+                visit.visitor.role >= link.role && (visit.visitor.organization == nil || !link.isOfCollector)
+            }.map { link -> JSONValue in
                 let isHere = visit.path == link.path || (link.path != "/" && visit.path.hasPrefix(link.path + "/"))
                 return ["path": .text(link.path), "label": .text(link.label), "isHere": .boolean(isHere)]
             }

@@ -2,16 +2,27 @@
 extension Console {
     static let pages: [any Page] = [
         HomePage(), DevicesPage(), DevicePage(), NoticesPage(), AuditPage(), AboutPage(),
+        TokensPage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(), StoragePage(),
     ]
 
     struct Link: Sendable {
         var path: String
         var label: String
         var role = Visitor.Role.viewer
+        /// Only for people of all organizations.
+        var isOfCollector = false
     }
 
     static let sections: [(label: String, links: [Link])] = [
         ("Fleet", [Link(path: "/", label: "Home"), Link(path: "/devices", label: "Devices")]),
+        (
+            "Administration",
+            [
+                Link(path: "/organizations", label: "Organizations"),
+                Link(path: "/tokens", label: "Tokens", role: .administrator),
+                Link(path: "/storage", label: "Storage", role: .administrator, isOfCollector: true),
+            ]
+        ),
         (
             "Collector",
             [

@@ -132,3 +132,17 @@ if (living.length) {
     document.addEventListener("visibilitychange", () => { if (isDue) refresh(); });
     addEventListener("pagehide", () => source.close());
 }
+
+// Tables that are filled in: a button for one more row.
+for (const table of document.querySelectorAll("table[data-rows]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Add a row";
+    button.addEventListener("click", () => {
+        const row = table.tBodies[0].rows[table.tBodies[0].rows.length - 1].cloneNode(true);
+        for (const field of row.querySelectorAll("input, textarea")) field.value = "";
+        table.tBodies[0].append(row);
+        row.querySelector("input, textarea").focus();
+    });
+    table.closest(".scroll").after(button);
+}

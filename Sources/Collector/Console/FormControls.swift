@@ -1,0 +1,54 @@
+import JSON
+
+/// What a form offers to choose from.
+enum Choice {
+    /// - Parameter choices: what is sent, and what is shown.
+    static func list(_ choices: [(value: String, label: String)], chosen: String?) -> JSONValue {
+        .array(
+            choices.map { value, label in
+                ["value": .text(value), "label": .text(label), "isChosen": .boolean(value == chosen ?? "")]
+            })
+    }
+
+    /// Values that are their own names.
+    static func list(_ choices: [String], chosen: String?) -> JSONValue {
+        list(choices.map { ($0, $0) }, chosen: chosen)
+    }
+}
+
+extension FormFields {
+    /// A whole number; `nil` if nobody filled the field in.
+    func integer(_ name: String, label: String) throws(APIProblem) -> JSONValue? {
+        guard let text = text(name) else { return nil }
+        guard let value = Int64(text) else { throw .field(label, "is not a whole number.") }
+        return .integer(value)
+    }
+}
+
+extension APIProblem {
+    /// A field of a form that cannot be made part of a request.
+    static func field(_ label: String, _ text: String) -> APIProblem {
+        APIProblem(status: 422, code: "invalid-field", title: "Field not accepted", detail: "\(label) \(text)")
+    }
+}
+
+extension Visit {
+    /// The names of the organizations that the visitor sees.
+    func organizationNames() async throws -> [String] {
+        if let own = visitor.organization { return [own] }
+        return try await api.all("/api/v1/organizations").compactMap { $0["name"].text }
+    }
+}
+
+extension APIClient {
+    /// The items of all pages of a list.
+    func all(_ path: String, _ query: FormFields = FormFields()) async throws -> [JSONValue] {
+        var (items, query) = ([JSONValue](), query.with("limit", "1000"))
+        while true {
+            let page = try await get(path, query)
+            items += page.pageItems
+            guard let next = page["next"].text else { return items }
+            query = query.with("cursor", next)
+        }
+    }
+}

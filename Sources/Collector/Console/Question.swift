@@ -1,0 +1,30 @@
+import JSON
+
+/// A page that asks before something is done that cannot be undone. Its form goes to the page's own address, with the
+/// action and the fields that the person confirms.
+struct Question {
+    var title: String
+    var text: String
+    /// What it is about.
+    var facts: [(label: String, value: JSONValue)] = []
+    /// The field `action` of the answer.
+    var action: String
+    /// Further fields of the answer.
+    var fields = FormFields()
+    /// On the button: what will be done.
+    var button: String
+    /// The address of the way back, without the proxy's prefix.
+    var back: String
+
+    var view: View {
+        View(
+            "question", title: title,
+            [
+                "text": .text(text),
+                "facts": .array(facts.map { ["label": .text($0.label), "value": $0.value] }),
+                "fields": .array(
+                    fields.with("action", action).fields.map { ["name": .text($0.name), "value": .text($0.value)] }),
+                "button": .text(button), "back": .text(back),
+            ])
+    }
+}
