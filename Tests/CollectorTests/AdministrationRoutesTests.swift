@@ -3,6 +3,7 @@ import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import NIOCore
 import Testing
 import WireModel
 
@@ -100,6 +101,47 @@ struct AdministrationRoutesTests {
         }
     }
 
+    /// Keys of the collector, the address, and whether pins are wanted.
+    struct Enrollment: Sendable {
+        var (own, backup): (Data?, Data?)
+        var address = "https://c.example:8420/t"
+        var pinned: Bool?
+        var pins: [Data] = []
+    }
+
+    private static let (own, backup) = (Data(repeating: 1, count: 32), Data(repeating: 2, count: 32))
+
+    @Test(arguments: [
+        Enrollment(own: own, backup: backup, pins: [own, backup]),
+        Enrollment(own: own, backup: backup, pinned: true, pins: [own, backup]),
+        // A proxy shows a key of its own.
+        Enrollment(own: own, backup: backup, pinned: false), Enrollment(own: nil, backup: backup),
+        // One pin alone would cut off all devices when its key is lost.
+        Enrollment(own: own, backup: nil), Enrollment(own: own, backup: own),
+        Enrollment(own: own, backup: backup, address: "http://127.0.0.1:8420"),
+    ]) func anEnrollmentURLNamesTheAddressTheTokenAndBothKeysOrNone(_ enrollment: Enrollment) async throws {
+        let harness = try MetadataHarness(ownPin: enrollment.own, backupPin: enrollment.backup)
+        try await harness.route { client in
+            let pinned = enrollment.pinned.map { #", "pinned": \#($0)"# } ?? ""
+            let made = try await client.post(
+                Self.tokens, bearer: try await harness.person(.administrator),
+                json: #"{"kind": "enrollment", "address": "\#(enrollment.address)"\#(pinned)}"#)
+            let token = try made.json
+            let file = try EnrollmentFile(url: try #require(token.text("enrollmentURL")))
+            #expect(file.collector == enrollment.address)
+            #expect(file.token == token.text("token"))
+            #expect(file.expires == Harness.now + 30 * 86_400 * 1_000_000)
+            #expect(file.certificatePins == enrollment.pins)
+            #expect(token.number("enrollmentPins") == enrollment.pins.count)
+            #expect(
+                try await client.post(WireNames.enrollPath, bearer: file.token, WireEnrollRequest().encoded).status
+                    == .ok)
+            let listed = String(
+                buffer: try await client.send(.get, Self.tokens, bearer: harness.administrator).body)
+            #expect(!listed.contains(file.token) && !listed.contains("enrollmentURL"))
+        }
+    }
+
     @Test(arguments: [
         (#"{}"#, "kind"), (#"{"kind": "robot"}"#, "kind"), (#"{"kind": "person", "role": "viewer"}"#, "name"),
         (#"{"kind": "person", "name": "a"}"#, "role"), (#"{"kind": "person", "name": "a", "role": "god"}"#, "role"),
@@ -115,6 +157,16 @@ struct AdministrationRoutesTests {
             "expiresInSeconds"
         ),
         (#"{"kind": "person", "name": "a", "role": "viewer", "rights": "all"}"#, "rights"),
+        (#"{"kind": "person", "name": "a", "role": "viewer", "address": "https://c.example"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "pinned": true}"#, "pinned"),
+        (#"{"kind": "enrollment", "organization": "default", "address": ""}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "c.example"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "ftp://c.example"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "https://"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "https://a:b@c.example"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "https://c.example?a=b"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "https://c.example#a"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "https://c.example:0"}"#, "address"),
     ])
     func aTokenThatCannotBeIsRefusedByField(body: String, field: String) async throws {
         try await Self.play { harness, client in

@@ -149,6 +149,7 @@ struct OpenAPITests {
         #expect(
             described == [
                 "kind", "name", "role", "organization", "expiresAt", "expiresInSeconds", "maximumUses", "unlimited",
+                "address", "pinned",
             ])
     }
 

@@ -138,7 +138,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         if let backupKey {
             backup = try KeyPin.of(file: backupKey, flag: "--backup-key")
         } else {
-            let path = "\(settings.data)/backup-key.pem"
+            let path = KeyPin.backupKeyPath(in: settings.data)
             if !FileManager.default.fileExists(atPath: path) {
                 try OwnerFile(path: path).create(with: try KeyPin.newKey(), remedy: "Fix that, and try again.")
                 StandardError.line(

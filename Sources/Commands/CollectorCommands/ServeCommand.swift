@@ -61,6 +61,7 @@ struct ServeCommand: ServiceCommand {
             store: store, metadata: metadata, archive: archive, notices: notices, settings: server,
             certificates: certificates, telemetry: telemetry, console: console, certificateExpiry: { tls?.expiry },
             ownPin: { tls?.pin },
+            backupPin: { try? KeyPin.of(file: KeyPin.backupKeyPath(in: settings.data), flag: "the backup key") },
             logger: logger, clock: { clock.now() })
         let retention = try RecordRetention(
             store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,

@@ -38,7 +38,8 @@ struct MetadataHarness: Sendable {
     init(
         quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now,
         certificates: DeviceCertificates = .off,
-        ownPin: Data? = nil, logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        ownPin: Data? = nil, backupPin: Data? = nil,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
         clock = SteppedClock(now)
         self.directory =
@@ -54,7 +55,8 @@ struct MetadataHarness: Sendable {
         let clock = clock
         server = CollectorServer(
             store: store, metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),
-            settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin }, logger: logger,
+            settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin },
+            backupPin: { backupPin }, logger: logger,
             clock: { clock.now() })
     }
 

@@ -12,6 +12,7 @@ struct TokenRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
     let metadata: MetadataService
+    let pins: EnrollmentPins
     let reader: BodyReader
     let logger: Logger
 
@@ -41,7 +42,8 @@ struct TokenRoutes: Sendable {
         _ = try QueryParameters(request, known: [])
         let person = context.person
         return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
-            let new = try TokenDocument(body, person: person, now: context.now).token
+            let document = try TokenDocument(body, person: person, now: context.now)
+            let new = document.token
             let made: (row: TokenRow, secret: String)
             do throws(AdministrationError) {
                 made = try await metadata.createToken(new, by: AuditActor(person))
@@ -56,6 +58,14 @@ struct TokenRoutes: Sendable {
                 ])
             var view = TokenView(made.row, now: context.now)
             view.token = made.secret
+            if let address = document.address, let expires = made.row.expires {
+                let pins = pins.forDevices(at: address, wanted: document.isPinned)
+                view.enrollmentURL =
+                    EnrollmentFile(
+                        collector: address, certificatePins: pins, token: made.secret, expires: expires
+                    ).url
+                view.enrollmentPins = pins.count
+            }
             var response = try view.response(status: .created)
             response.headers[.location] = "/api/v1/tokens/\(made.row.id)"
             return response
@@ -87,9 +97,16 @@ extension TokenPosition {
     }
 }
 
-/// A request for a token: `{kind, name, role, organization, expiresAt | expiresInSeconds, maximumUses | unlimited}`.
+/// A request for a token: `{kind, name, role, organization, expiresAt | expiresInSeconds, maximumUses | unlimited,
+/// address, pinned}`.
 struct TokenDocument {
     var token: NewToken
+    /// For an enrollment URL: the collector's address as devices reach it.
+    var address: String?
+    /// Whether the enrollment URL pins the collector's keys.
+    var isPinned: Bool
+
+    private static let addressBytes = 2048
 
     static let uses: ClosedRange<Int> = 1...1_000_000_000
 
@@ -103,6 +120,9 @@ struct TokenDocument {
         let seconds = try Self.seconds(&fields, now: now)
         let uses = try fields.integer("maximumUses", Self.uses)
         let isUnlimited = try fields.flag("unlimited") ?? false
+        address = try fields.text("address")
+        let pinned = try fields.flag("pinned")
+        isPinned = pinned ?? true
         try fields.finish()
         guard name.utf8.count <= MetadataService.tokenNameBytes else {
             throw .invalidField("name", "has more than \(MetadataService.tokenNameBytes) bytes.")
@@ -117,12 +137,19 @@ struct TokenDocument {
             }
             guard uses == nil else { throw .invalidField("maximumUses", "is only for enrollment tokens.") }
             guard !isUnlimited else { throw .invalidField("unlimited", "is only for enrollment tokens.") }
+            guard address == nil else { throw .invalidField("address", "is only for enrollment tokens.") }
             token = NewToken(.person(known), name: name, organization: organization, expiresInSeconds: seconds)
         case "enrollment":
             guard role == nil else { throw .invalidField("role", "is only for access tokens.") }
             guard let organization else { throw .invalidField("organization", "is missing: devices enroll into one.") }
             guard uses == nil || !isUnlimited else {
                 throw .invalidField("unlimited", "excludes `maximumUses`.")
+            }
+            if let address, !Self.isAddress(address) {
+                throw .invalidField("address", "is not http[s]://HOST[:PORT][/PREFIX].")
+            }
+            guard pinned == nil || address != nil else {
+                throw .invalidField("pinned", "needs `address`: without it there is no enrollment URL.")
             }
             token = NewToken(
                 .device, name: name, organization: organization,
@@ -131,6 +158,15 @@ struct TokenDocument {
         case nil: throw .invalidField("kind", "is missing. Known: person, enrollment.")
         default: throw .invalidField("kind", "must be one of person, enrollment.")
         }
+    }
+
+    /// What devices take as a collector's address.
+    private static func isAddress(_ text: String) -> Bool {
+        guard text.utf8.count <= addressBytes, !text.hasControlCharacters, let parts = URLComponents(string: text),
+            ["http", "https"].contains(parts.scheme?.lowercased()), let host = parts.host, !host.isEmpty, host != "[]"
+        else { return false }
+        return parts.user == nil && parts.password == nil && parts.query == nil && parts.fragment == nil
+            && (1...65535).contains(parts.port ?? 443)
     }
 
     private static let roles = PersonRole.allCases.map { "\($0)" }.joined(separator: ", ")
@@ -166,6 +202,10 @@ struct TokenView: Encodable {
     var state: String
     /// The secret. Only in the answer that made the token.
     var token: String?
+    /// Only in the answer that made the token for an address. It contains the secret.
+    var enrollmentURL: String?
+    /// The number of keys that the URL pins.
+    var enrollmentPins: Int?
 
     init(_ row: TokenRow, now: Int64) {
         id = row.id

@@ -37,8 +37,30 @@ package enum KeyPin {
         }
     }
 
+    /// Where `ws1collector enrollment-file` keeps the backup key.
+    /// - Parameter directory: the data directory.
+    package static func backupKeyPath(in directory: String) -> String { "\(directory)/backup-key.pem" }
+
     /// A new P-256 private key in PEM.
     package static func newKey() throws -> String {
         try Certificate.PrivateKey(P256.Signing.PrivateKey()).serializeAsPEM().pemString + "\n"
+    }
+}
+
+/// The pins in an enrollment URL that this collector makes: of its own key, and of a backup key for the day when that
+/// one is lost. With one pin alone, a lost key would cut off all devices, so there are both or none.
+struct EnrollmentPins: Sendable {
+    /// Of the certificate that is served now; `nil`: this collector does not end TLS.
+    let own: @Sendable () -> Data?
+    /// `nil` as long as nobody has made one.
+    let backup: @Sendable () -> Data?
+
+    /// - Parameters:
+    ///   - address: as devices reach the collector. Over plain HTTP no key is shown.
+    ///   - wanted: `false` where a proxy shows devices a key of its own.
+    func forDevices(at address: String, wanted: Bool) -> [Data] {
+        guard wanted, address.lowercased().hasPrefix("https:"), let own = own(), let backup = backup(), own != backup
+        else { return [] }
+        return [own, backup]
     }
 }

@@ -65,7 +65,8 @@ package struct CollectorServer: Sendable {
         settings: Settings = Settings(), certificates: DeviceCertificates = .off,
         telemetry: CollectorTelemetry = CollectorTelemetry(), console: Console? = nil,
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
-        ownPin: @escaping @Sendable () -> Data? = { nil }, logger: Logger, clock: @escaping @Sendable () -> Int64
+        ownPin: @escaping @Sendable () -> Data? = { nil }, backupPin: @escaping @Sendable () -> Data? = { nil },
+        logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
         self.logger = logger
@@ -90,7 +91,9 @@ package struct CollectorServer: Sendable {
         DoNotDisturbRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         AssignmentRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         OrganizationRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        TokenRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
+        TokenRoutes(
+            metadata: metadata, pins: EnrollmentPins(own: ownPin, backup: backupPin), reader: reader, logger: logger
+        ).add(to: router)
         RetentionRoutes(metadata: metadata, store: store, reader: reader, logger: logger).add(to: router)
         AuditRoutes(metadata: metadata).add(to: router)
         CommandRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
