@@ -86,6 +86,36 @@ struct DeviceRoutesTests {
         }
     }
 
+    @Test func devicesAreListedByTheTokenWithWhichTheyLastEnrolled() async throws {
+        let harness = try MetadataHarness()
+        try await harness.route { client in
+            let (first, second) = (
+                try await harness.metadata.createEnrollmentToken(organization: "default"),
+                try await harness.metadata.createEnrollmentToken(organization: "default")
+            )
+            func list(_ token: String) async throws -> [String?] {
+                try await client.json("/api/v1/devices?enrollmentToken=\(token)", bearer: harness.administrator)
+                    .objects("items").map { $0.text("name") }
+            }
+            #expect(try await list(first.id).isEmpty, "the list is made before the first device")
+            var request = WireEnrollRequest()
+            request.deviceName = "Kiosk"
+            let device = try await harness.metadata.enroll(token: first.token, request: request)
+            request.deviceName = "Other"
+            _ = try await harness.metadata.enroll(token: harness.enrollmentToken, request: request)
+            #expect(try await list(first.id) == ["Kiosk"])
+            #expect(try await list(second.id).isEmpty)
+            #expect(try await list("nothing").isEmpty)
+            // It enrolls again.
+            request.deviceName = "Kiosk"
+            request.deviceID = device.deviceID.data
+            request.previousCredential = device.credential
+            _ = try await harness.metadata.enroll(token: second.token, request: request)
+            #expect(try await list(first.id).isEmpty)
+            #expect(try await list(second.id) == ["Kiosk"])
+        }
+    }
+
     @Test func facetsCountWhatTheListWouldHave() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in

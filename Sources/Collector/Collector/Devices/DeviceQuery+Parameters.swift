@@ -5,7 +5,7 @@ import WireModel
 extension DeviceQuery {
     static let filters: Set<String> = [
         "state", "os", "agentVersion", "app", "applicationVersion", "compliance", "compromised", "profileRevision", "q",
-        "test", "organization",
+        "enrollmentToken", "test", "organization",
     ]
     static let textBytes = 256
     /// Selects devices that told no value.
@@ -34,6 +34,7 @@ extension DeviceQuery {
         agentVersion = told("agentVersion")
         application = told("app")
         applicationVersion = told("applicationVersion")
+        enrollmentToken = parameters.text("enrollmentToken")
         compliance = try parameters.choice("compliance", Self.complianceWords)
         compromised = try parameters.choice("compromised", Self.compromisedWords)
         if let revision = parameters.text("profileRevision") {

@@ -43,6 +43,7 @@ struct DeviceFilter {
     private let application: Text
     private let agentVersion: Text
     private let applicationVersion: Text
+    private let enrollmentToken: Text
     /// By number of the system; `nil` for all.
     private let systems: [Bool]?
     private let words: [[UInt8]]
@@ -55,6 +56,7 @@ struct DeviceFilter {
         application = Text(query.application, values)
         agentVersion = Text(query.agentVersion, values)
         applicationVersion = Text(query.applicationVersion, values)
+        enrollmentToken = Text(query.enrollmentToken, values)
         systems = query.operatingSystem.map { text in
             let text = text.lowercased()
             return (0..<values.systems.end).map { values.systems.value($0)?.isMeant(by: text) ?? false }
@@ -78,7 +80,9 @@ struct DeviceFilter {
     /// - Parameter state: the device's; `nil` if the query admits every state.
     /// - Returns: `nil` for a device that fails a filter without a facet. The words are not looked for.
     private func failures(_ entry: DeviceIndexEntry, state: ReportingState?) -> Failures? {
-        guard organization.admits(entry.organization), query.withTest || !entry.isTest else { return nil }
+        guard organization.admits(entry.organization), enrollmentToken.admits(entry.enrollmentToken),
+            query.withTest || !entry.isTest
+        else { return nil }
         var failures: Failures = []
         if let state, !query.states.isEmpty, !query.states.contains(state) { failures.insert(.state) }
         if let systems, !systems[Int(entry.system)] { failures.insert(.operatingSystem) }

@@ -37,6 +37,8 @@ struct DeviceIndexEntry {
     let agentVersion: Text
     /// From its newest beacon.
     let applicationVersion: Text
+    /// Empty if it is not known.
+    let enrollmentToken: Text
     let system: SharedValues<System>.Number
     /// Names of profile settings that the device cannot apply. Limited, because devices choose them.
     let profileFindings: [Text]
@@ -65,6 +67,7 @@ struct DeviceIndexEntry {
         application = values.texts.take(row.application)
         agentVersion = values.texts.take(row.newestAgentVersion.cut(toBytes: Self.textBytes))
         applicationVersion = values.texts.take((row.beacon?.applicationVersion ?? "").cut(toBytes: Self.textBytes))
+        enrollmentToken = values.texts.take(row.enrollmentToken ?? "")
         let newest = row.newestOperatingSystem
         func name(_ text: String) -> String { text.cut(toBytes: Self.textBytes).lowercased() }
         system = values.systems.take(
@@ -91,7 +94,8 @@ struct DeviceIndexEntry {
 
     /// To be called once, when the entry is replaced or removed.
     func giveBack(to values: inout Values) {
-        for text in [organization, application, agentVersion, applicationVersion] + profileFindings {
+        let own = [organization, application, agentVersion, applicationVersion, enrollmentToken]
+        for text in own + profileFindings {
             values.texts.giveBack(text)
         }
         values.systems.giveBack(system)

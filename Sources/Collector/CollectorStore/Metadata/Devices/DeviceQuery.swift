@@ -38,6 +38,8 @@ package struct DeviceQuery: Equatable, Sendable {
     package var compliance: WireCompliance?
     package var compromised: WireVerdict?
     package var profileRevision: Revision?
+    /// Id of the token with which a device last enrolled.
+    package var enrollmentToken: String?
     /// Include test devices.
     package var withTest = false
     /// Words that must each occur in a device's name, id, user, operating system, model or application; in either case.
