@@ -167,6 +167,8 @@ struct AdministrationRoutesTests {
         (#"{"kind": "enrollment", "organization": "default", "address": "https://c.example?a=b"}"#, "address"),
         (#"{"kind": "enrollment", "organization": "default", "address": "https://c.example#a"}"#, "address"),
         (#"{"kind": "enrollment", "organization": "default", "address": "https://c.example:0"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "https://c.example/a b"}"#, "address"),
+        (#"{"kind": "enrollment", "organization": "default", "address": "https://c.example/\"\n"}"#, "address"),
     ])
     func aTokenThatCannotBeIsRefusedByField(body: String, field: String) async throws {
         try await Self.play { harness, client in

@@ -106,5 +106,5 @@ extension APIRequest {
     }
 
     /// For a POSIX shell.
-    private static func quoted(_ text: String) -> String { "'\(text.replacing("'", with: #"'\''"#))'" }
+    static func quoted(_ text: String) -> String { "'\(text.replacing("'", with: #"'\''"#))'" }
 }

@@ -2,7 +2,8 @@
 extension Console {
     static let pages: [any Page] = [
         HomePage(), DevicesPage(), DevicePage(), NoticesPage(), AuditPage(), AboutPage(),
-        TokensPage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(), StoragePage(),
+        TokensPage(), AddDevicePage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(),
+        StoragePage(),
     ]
 
     struct Link: Sendable {
@@ -18,6 +19,7 @@ extension Console {
         (
             "Administration",
             [
+                Link(path: "/add-device", label: "Add devices", role: .administrator),
                 Link(path: "/organizations", label: "Organizations"),
                 Link(path: "/tokens", label: "Tokens", role: .administrator),
                 Link(path: "/storage", label: "Storage", role: .administrator, isOfCollector: true),

@@ -19,6 +19,28 @@ enum TokenForm {
         ]
     }
 
+    /// What the form for an enrollment token offers.
+    static func enrollmentChoices(_ visit: Visit) async throws -> [String: JSONValue] {
+        [
+            "organizations": Choice.list(
+                try await visit.organizationNames(),
+                chosen: visit.form["organization"] ?? visit.query["organization"]),
+            "lifetimes": Choice.list(lifetimes, chosen: visit.form["expires"] ?? "2592000"),
+        ]
+    }
+
+    /// The body that makes an enrollment token and URL.
+    static func enrollment(_ form: FormFields) throws(APIProblem) -> JSONValue {
+        var further: [String: JSONValue] = ["address": JSONValue(form.text("address"))]
+        if !form.isChecked("pinned") { further["pinned"] = false }
+        if form.isChecked("unlimited") {
+            further["unlimited"] = true
+        } else {
+            further["maximumUses"] = try form.integer("maximumUses", label: "The number of devices")
+        }
+        return try body("enrollment", form, further)
+    }
+
     /// The body that makes an access token.
     static func access(_ form: FormFields) throws(APIProblem) -> JSONValue {
         try body("person", form, ["role": JSONValue(form.text("role"))])

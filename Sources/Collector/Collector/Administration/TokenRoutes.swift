@@ -162,7 +162,8 @@ struct TokenDocument {
 
     /// What devices take as a collector's address.
     private static func isAddress(_ text: String) -> Bool {
-        guard text.utf8.count <= addressBytes, !text.hasControlCharacters, let parts = URLComponents(string: text),
+        guard text.utf8.count <= addressBytes,
+            let parts = URLComponents(string: text, encodingInvalidCharacters: false),
             ["http", "https"].contains(parts.scheme?.lowercased()), let host = parts.host, !host.isEmpty, host != "[]"
         else { return false }
         return parts.user == nil && parts.password == nil && parts.query == nil && parts.fragment == nil

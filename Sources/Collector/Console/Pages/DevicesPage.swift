@@ -4,7 +4,9 @@ import JSON
 struct DevicesPage: Page {
     let path = "/devices"
 
-    static let filters = ["state", "os", "agentVersion", "app", "compliance", "compromised", "q", "organization"]
+    static let filters = [
+        "state", "os", "agentVersion", "app", "compliance", "compromised", "q", "organization", "enrollmentToken",
+    ]
 
     func view(_ visit: Visit) async throws -> Answer {
         let filters = visit.query.only(Self.filters)

@@ -146,3 +146,9 @@ for (const table of document.querySelectorAll("table[data-rows]")) {
     });
     table.closest(".scroll").after(button);
 }
+
+// A page that answers a form has an address of its own, to load its live parts from.
+{
+    const own = document.querySelector("[data-address]");
+    if (own) history.replaceState(null, "", own.dataset.address);
+}

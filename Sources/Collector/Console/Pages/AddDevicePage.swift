@@ -1,0 +1,88 @@
+import Foundation
+import JSON
+
+/// Makes an enrollment token and the one line that brings a device to this collector, and shows the devices that come.
+struct AddDevicePage: Page {
+    let path = "/add-device"
+    let role = Visitor.Role.administrator
+
+    /// Of a token.
+    private static let shownDevices = 100
+
+    func view(_ visit: Visit) async throws -> Answer {
+        guard let id = visit.query.text("token") else { return .view(try await form(visit)) }
+        guard
+            let token = try await visit.api.all("/api/v1/tokens", [("kind", "enrollment")]).first(where: {
+                $0["id"].text == id
+            })
+        else {
+            throw APIProblem(
+                status: 404, code: "not-found", title: "No such token",
+                detail: "You see no enrollment token with this id.")
+        }
+        return .view(try await page(of: token, lines: nil, visit))
+    }
+
+    func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
+        guard action == "create" else { return nil }
+        let token = try await visit.api.send("POST", "/api/v1/tokens", body: TokenForm.enrollment(visit.form))
+        return .view(try await page(of: token, lines: Self.lines(token, address: visit.form.text("address")), visit))
+    }
+
+    private func form(_ visit: Visit) async throws -> View {
+        let isFilled = !visit.form.isEmpty
+        var values = try await TokenForm.enrollmentChoices(visit)
+        values["address"] = .text(visit.form["address"] ?? visit.origin + visit.base)
+        values["maximumUses"] = .text(visit.form["maximumUses"] ?? "1")
+        values["isUnlimited"] = .boolean(visit.form.isChecked("unlimited"))
+        // Behind a proxy that the browser talks to, devices may see the proxy's key.
+        values["isPinned"] = .boolean(isFilled ? visit.form.isChecked("pinned") : visit.base.isEmpty)
+        return View("add-device", title: "Add devices", values)
+    }
+
+    /// - Parameter lines: what to paste; `nil` for a token that was made earlier, whose secret nobody knows.
+    private func page(of token: JSONValue, lines: JSONValue?, _ visit: Visit) async throws -> View {
+        let id = token["id"].text ?? ""
+        let devices = try await visit.api.get(
+            "/api/v1/devices",
+            [
+                ("enrollmentToken", id), ("test", "true"), ("sort", "-enrolled"),
+                ("limit", "\(Self.shownDevices)"),
+            ])
+        return View(
+            "device-token", title: "Devices that enroll with this token",
+            [
+                "token": token.with(["isGood": .boolean(token["state"].text == "good")]), "lines": lines ?? .null,
+                "devices": devices["items"], "total": devices["total"],
+                "hasDevices": .boolean(!devices.pageItems.isEmpty),
+                "hasMore": .boolean(devices["next"] != .null),
+                "address": .text("\(visit.base)\(path)?token=\(id.percentEncoded)"),
+            ])
+    }
+
+    /// What to paste on a device.
+    private static func lines(_ token: JSONValue, address: String?) -> JSONValue {
+        guard let url = token["enrollmentURL"].text else { return .null }
+        let isPlain = address?.lowercased().hasPrefix("http:") ?? false
+        let host = address.flatMap { URLComponents(string: $0)?.host } ?? ""
+        let isLoopback = ["localhost", "[::1]", "::1"].contains(host.lowercased()) || host.hasPrefix("127.")
+        // The agent sends credentials in the clear to another machine only if it is told so.
+        let isExposed = isPlain && !isLoopback
+        let word = APIRequest.quoted(url)
+        let swift = """
+            var configuration = try DataSamplerConfiguration(
+                directory: "/var/lib/kiosk/telemetry", enrollmentURL: "\(url)")
+            """
+        return [
+            "agent": .text(
+                "WS1_ENROLLMENT=\(word)\(isExposed ? " WS1_ALLOW_PLAINTEXT=true" : "")"
+                    + " ws1agent run --data /var/lib/ws1agent"),
+            "container": .text(
+                "docker run -d --restart unless-stopped -v ws1agent:/data -e WS1_ENROLLMENT=\(word)"
+                    + "\(isExposed ? " -e WS1_ALLOW_PLAINTEXT=true" : "") ws1agent"),
+            "library": .text(swift + (isExposed ? "\nconfiguration.allowsPlaintext = true" : "")),
+            "isExposed": .boolean(isExposed), "isPlain": .boolean(isPlain),
+            "isPinned": .boolean(token["enrollmentPins"].integer ?? 0 > 0), "isLoopback": .boolean(isLoopback),
+        ]
+    }
+}
