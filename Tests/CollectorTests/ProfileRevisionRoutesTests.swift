@@ -101,6 +101,43 @@ struct ProfileRevisionRoutesTests {
         }
     }
 
+    @Test func revisionsAreListedInPart() async throws {
+        let harness = try MetadataHarness()
+        try await harness.metadata.createOrganization("west")
+        try await harness.route { client in
+            let bearer = harness.administrator
+            for application in ["", "com.example.shop", "com.example.till", "com.example.shop", ""] {
+                _ = try await Self.put(client, bearer, #"{"beaconSeconds": 60}"#, application: application)
+            }
+            func list(_ query: String) async throws -> [String] {
+                var (found, cursor): ([String], String?) = ([], nil)
+                repeat {
+                    let page = try await client.json(
+                        "\(Self.base)?limit=2\(query)" + (cursor.map { "&cursor=\($0)" } ?? ""), bearer: bearer)
+                    found += page.objects("items").map {
+                        "\($0.number("revision") ?? 0) \($0.text("application") ?? "-")"
+                    }
+                    cursor = page.text("next")
+                } while cursor != nil
+                return found
+            }
+            let all = [
+                "6 -", "5 com.example.shop", "4 com.example.till", "3 com.example.shop", "2 -", "1 -",
+            ]
+            #expect(try await list("") == all)
+            #expect(try await list("&own=true") == ["6 -", "2 -", "1 -"])
+            #expect(try await list("&newest=true") == ["6 -", "5 com.example.shop", "4 com.example.till"])
+            #expect(try await list("&newest=true&own=true") == ["6 -"])
+            #expect(try await list("&newest=true&application=com.example.shop") == ["5 com.example.shop"])
+            try await client.send(.get, "\(Self.base)?own=true&application=a", bearer: bearer).expect(
+                400, "invalid-parameter")
+            let brief = try await client.json("\(Self.base)?brief=true", bearer: bearer).objects("items")
+            #expect(brief.count == 6 && brief.allSatisfy { $0["profile"] == nil && $0["createdAt"] != nil })
+            let whole = try await client.json(Self.base, bearer: bearer).objects("items")
+            #expect(whole.allSatisfy { $0["profile"] != nil })
+        }
+    }
+
     @Test func adoptionTellsWhatDevicesRun() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in

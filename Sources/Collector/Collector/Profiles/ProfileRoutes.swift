@@ -113,7 +113,11 @@ struct ProfileRoutes: Sendable {
         ).rows.first
         var view = try ProfileView(row)
         view.reset =
-            try former.map { ProfileDiff(from: try ProfileDocument.json($0.profile), to: view.profile).removals } ?? []
+            try former.map { former in
+                ProfileDiff(
+                    from: try ProfileDocument.json(former.profile), to: try ProfileDocument.json(row.profile)
+                ).removals
+            } ?? []
         var response = try view.response()
         response.headers[.eTag] = RevisionTag(row.revision).text
         return response
@@ -121,11 +125,20 @@ struct ProfileRoutes: Sendable {
 
     private func revisions(_ request: Request, _ context: PersonContext) async throws -> Response {
         let scope = try scope(context)
-        let query = try QueryParameters(request, known: ["application", "limit", "cursor"])
+        let query = try QueryParameters(request, known: ["application", "own", "newest", "brief", "limit", "cursor"])
+        let (isOwn, isBrief) = (try query.flag("own"), try query.flag("brief"))
+        guard !isOwn || query.text("application") == nil else {
+            throw Problem.invalidParameter("own", "excludes `application`.")
+        }
         let page = try await metadata.profileRevisions(
-            organization: scope.organization, application: query.text("application"),
-            below: try query.revision("cursor"), limit: try query.limit())
-        return try Page(items: try page.rows.map(ProfileView.init), next: page.next.map { String($0) }).response()
+            organization: scope.organization, application: isOwn ? "" : query.text("application"),
+            isNewestOnly: try query.flag("newest"), below: try query.revision("cursor"), limit: try query.limit())
+        let items = try page.rows.map { row in
+            var view = try ProfileView(row)
+            if isBrief { view.profile = nil }
+            return view
+        }
+        return try Page(items: items, next: page.next.map { String($0) }).response()
     }
 
     private func scope(_ context: PersonContext) throws -> ProfileScope {

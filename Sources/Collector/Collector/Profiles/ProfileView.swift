@@ -14,7 +14,8 @@ struct ProfileView: Encodable {
     var createdAt: String?
     /// Absent for the organization's initial profile, which nobody stored.
     var author: String?
-    var profile: JSONValue
+    /// Absent in a list that leaves profiles out.
+    var profile: JSONValue?
     /// Settings that returned to their defaults, because the revision before had them and this one does not. Only in
     /// the answer to the request that made the revision.
     var reset: [ProfileDiff.Change]?

@@ -80,18 +80,22 @@ extension MetadataService {
     /// Revisions, newest first.
     /// - Parameters:
     ///   - application: `nil` for the organization's and all of its applications'; empty for the organization's own.
+    ///   - isNewestOnly: only the newest revision of each profile.
     ///   - revision: revisions below this one; `nil` starts at the newest.
     ///   - limit: 1 to 1,000.
     package nonisolated func profileRevisions(
-        organization: String, application: String?, below revision: UInt64?, limit: Int
+        organization: String, application: String?, isNewestOnly: Bool = false, below revision: UInt64?, limit: Int
     ) async throws(StoreError) -> ListPage<ProfileRow, UInt64> {
         try Self.check(limit: limit)
         let rows = try await readers.read { connection throws(SQLiteError) in
             try connection.rows(
                 """
                 SELECT \(ProfileRow.columns) FROM profile WHERE organization = ?1 AND (?2 IS NULL OR application = ?2)
-                AND (?3 IS NULL OR revision < ?3) ORDER BY revision DESC LIMIT ?4
-                """, organization, application, revision.map { Int64(clamping: $0) }, limit + 1
+                AND (?3 IS NULL OR revision < ?3) AND (NOT ?4 OR revision = (
+                    SELECT max(revision) FROM profile AS other
+                    WHERE other.organization = profile.organization AND other.application = profile.application))
+                ORDER BY revision DESC LIMIT ?5
+                """, organization, application, revision.map { Int64(clamping: $0) }, isNewestOnly, limit + 1
             ) { statement throws(SQLiteError) in try ProfileRow(statement, path: connection.path) }
         }
         return ListPage(rows, limit: limit) { $0.revision }
