@@ -11,6 +11,8 @@ package struct APIRequest: Sendable, Equatable {
     package var body: JSONValue?
     /// The revision that a change is meant for (`If-Match`).
     package var ifMatch: String?
+    /// `*` for a change that is meant for nothing: only if there is none yet (`If-None-Match`).
+    package var ifNoneMatch: String?
 
     /// Path and query as in an address.
     package var target: String { query.address(path) }
@@ -34,12 +36,15 @@ package struct APIProblem: Error, Equatable {
     package var code: String
     package var title: String
     package var detail: String
+    /// The field of the request that is wrong: `sampling.modules[2]`.
+    package var field: String?
 
-    package init(status: Int, code: String, title: String, detail: String) {
+    package init(status: Int, code: String, title: String, detail: String, field: String? = nil) {
         self.status = status
         self.code = code
         self.title = title
         self.detail = detail
+        self.field = field
     }
 }
 
@@ -86,7 +91,8 @@ package final class APIClient: Sendable {
         guard (200..<300).contains(answer.status) else {
             throw APIProblem(
                 status: answer.status, code: value["code"].text ?? "internal",
-                title: value["title"].text ?? "The collector refused.", detail: value["detail"].text ?? "")
+                title: value["title"].text ?? "The collector refused.", detail: value["detail"].text ?? "",
+                field: value["field"].text)
         }
         return (value, answer.entityTag)
     }
@@ -100,6 +106,7 @@ extension APIRequest {
         if method != "GET" { words += ["-X", method] }
         words.append(#"-H "Authorization: Bearer $WS1_TOKEN""#)
         if let ifMatch { words += ["-H", Self.quoted("If-Match: \(ifMatch)")] }
+        if let ifNoneMatch { words += ["-H", Self.quoted("If-None-Match: \(ifNoneMatch)")] }
         if let body { words += ["--json", Self.quoted(body.compactText)] }
         words.append(Self.quoted(origin + base + target))
         return words.joined(separator: " ")

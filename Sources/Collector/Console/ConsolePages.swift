@@ -4,6 +4,7 @@ extension Console {
         HomePage(), DevicesPage(), DevicePage(), NoticesPage(), AuditPage(), AboutPage(),
         TokensPage(), AddDevicePage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(),
         StoragePage(),
+        ProfilesPage(), ProfilePage(), ProfileEditPage(),
     ]
 
     struct Link: Sendable {
@@ -20,6 +21,7 @@ extension Console {
             "Administration",
             [
                 Link(path: "/add-device", label: "Add devices", role: .administrator),
+                Link(path: "/profiles", label: "Profiles"),
                 Link(path: "/organizations", label: "Organizations"),
                 Link(path: "/tokens", label: "Tokens", role: .administrator),
                 Link(path: "/storage", label: "Storage", role: .administrator, isOfCollector: true),

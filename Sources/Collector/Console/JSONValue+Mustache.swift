@@ -34,6 +34,15 @@ extension JSONValue: MustacheParent, MustacheCustomRenderable, MustacheTransform
         }
     }
 
+    private var rawText: String {
+        switch self {
+        case .text(let text): text
+        case .real(let value): "\(value)"
+        case .array, .object: prettyText
+        default: renderText
+        }
+    }
+
     package var isNull: Bool { self == .null || self == .text("") }
 
     package func transform(_ name: String) -> Any? {
@@ -45,6 +54,8 @@ extension JSONValue: MustacheParent, MustacheCustomRenderable, MustacheTransform
         case "seconds": number.map(DisplayText.duration)
         case "time": text.map(DisplayText.time)
         case "words": text.map { DisplayText.visible(DisplayText.words($0)) }
+        // For values of form fields, which must come back as they are.
+        case "raw": rawText
         case "segment": renderText.percentEncoded
         case "json": DisplayText.visible(prettyText)
         // An object as a list of its members, by name.

@@ -209,6 +209,7 @@ struct ConsoleRouter {
             body = ByteBuffer(bytes: try JSONEncoder.stable().encode(json))
         }
         head.headerFields[.ifMatch] = request.ifMatch
+        head.headerFields[.ifNoneMatch] = request.ifNoneMatch
         let response = try await api.respond(
             to: Request(head: head, body: RequestBody(buffer: body)),
             context: CollectorRequestContext(of: context, signedIn: person))

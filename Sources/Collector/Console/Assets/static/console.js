@@ -139,8 +139,13 @@ for (const table of document.querySelectorAll("table[data-rows]")) {
     button.type = "button";
     button.textContent = "Add a row";
     button.addEventListener("click", () => {
-        const row = table.tBodies[0].rows[table.tBodies[0].rows.length - 1].cloneNode(true);
-        for (const field of row.querySelectorAll("input, textarea")) field.value = "";
+        const rows = table.tBodies[0].rows;
+        const row = rows[rows.length - 1].cloneNode(true);
+        for (const field of row.querySelectorAll("input, textarea, select, [id]")) {
+            if (field.type === "checkbox") field.checked = false; else if (field.tagName !== "SPAN") field.value = "";
+            // In a list that numbers its rows.
+            for (const key of ["name", "id"]) if (field[key]) field[key] = field[key].replace(/\.\d+\./, `.${rows.length}.`);
+        }
         table.tBodies[0].append(row);
         row.querySelector("input, textarea").focus();
     });

@@ -1,0 +1,175 @@
+import JSON
+
+/// The editor of a profile: a form beside the JSON that it makes, or the JSON itself.
+///
+/// What is edited stands in the browser alone until it is saved. Each button sends all of it, and the page answers with
+/// the other form, with the check, or with the changes to look at before they are saved.
+struct ProfileEditPage: Page {
+    let path = "/profiles/{organization}/edit"
+    let role = Visitor.Role.administrator
+
+    func view(_ visit: Visit) async throws -> Answer {
+        let place = ProfilePlace(visit)
+        if visit.form.isEmpty {
+            let newest = try await visit.newest(place)
+            let draft = Draft(
+                profile: newest?.value["profile"] ?? .object([:]), tag: newest?.entityTag ?? "",
+                base: newest?.value["revision"] ?? .null, json: nil, showsJSON: visit.query["as"] == "json")
+            return .view(try await editor(draft, place, visit))
+        }
+        // A refused form.
+        return .view(try await editor(Draft(sent: visit.form), place, visit))
+    }
+
+    func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
+        let place = ProfilePlace(visit)
+        var draft = Draft(sent: visit.form)
+        switch action {
+        case "validate", "edit": return .view(try await editor(draft, place, visit))
+        case "to-form", "to-json":
+            // JSON that cannot be read cannot be shown in the form.
+            draft.showsJSON = action == "to-json" || draft.fault != nil
+            return .view(try await editor(draft, place, visit))
+        case "review":
+            let profile = try draft.whole()
+            let check = try await validate(profile, place, visit)
+            return .view(
+                ProfileReview(
+                    title: "Save the profile of \(place.name)?", text: "These settings change:",
+                    changes: check["changes"], findings: check["findings"], devices: try await visit.deviceCount(place),
+                    fields: draft.fields(profile), button: "Save", back: nil, place: place
+                ).view)
+        case "save":
+            let profile = try draft.whole()
+            let answer: JSONValue
+            do {
+                answer = try await visit.api.answer(
+                    to: APIRequest(
+                        method: "PUT", path: place.profile, query: FormFields(), body: profile,
+                        ifMatch: draft.tag.isEmpty ? nil : draft.tag, ifNoneMatch: draft.tag.isEmpty ? "*" : nil)
+                ).value
+            } catch let problem as APIProblem where problem.status == 412 {
+                return .view(try await conflict(draft, profile, place, visit))
+            }
+            return .done(
+                "Revision \(answer["revision"].renderText) is saved. Devices get it with their next contact.",
+                at: place.address())
+        default: return nil
+        }
+    }
+
+    // MARK: -
+
+    /// A profile that is being edited.
+    private struct Draft {
+        var profile: JSONValue
+        /// The entity tag of the revision that was edited; empty if there was none.
+        var tag: String
+        /// The number of that revision.
+        var base: JSONValue
+        /// As it was written, if it was written as JSON.
+        var json: String?
+        var showsJSON: Bool
+        /// Why what was sent is no profile.
+        var fault: APIProblem?
+
+        init(profile: JSONValue, tag: String, base: JSONValue, json: String?, showsJSON: Bool) {
+            self.profile = profile
+            self.tag = tag
+            self.base = base
+            self.json = json
+            self.showsJSON = showsJSON
+        }
+
+        /// - Parameter form: the editor's, with the fields or with the JSON.
+        init(sent form: FormFields) {
+            let json = form["json"]
+            self.init(
+                profile: .object([:]), tag: form["tag"] ?? "", base: JSONValue(form.text("base")), json: json,
+                showsJSON: form["mode"] == "json")
+            do throws(APIProblem) {
+                if let json {
+                    profile = try ProfileJSON.value(json, what: "the JSON")
+                } else {
+                    profile = try ProfileForm.profile(from: form)
+                }
+            } catch { fault = error }
+        }
+
+        func whole() throws(APIProblem) -> JSONValue {
+            if let fault { throw fault }
+            return profile
+        }
+
+        /// The fields with which a further page sends the profile again.
+        func fields(_ profile: JSONValue) -> FormFields {
+            var fields: FormFields = [("json", profile.prettyText), ("tag", tag)]
+            fields.add("mode", showsJSON ? "json" : "form")
+            if base != .null { fields.add("base", base.renderText) }
+            return fields
+        }
+    }
+
+    private func validate(_ profile: JSONValue, _ place: ProfilePlace, _ visit: Visit) async throws -> JSONValue {
+        try await visit.api.send("POST", "\(place.revisions)/validate", place.query, body: profile)
+    }
+
+    private func editor(_ draft: Draft, _ place: ProfilePlace, _ visit: Visit) async throws -> View {
+        var (problem, check) = (draft.fault, JSONValue.null)
+        if problem == nil {
+            do { check = try await validate(draft.profile, place, visit) } catch let refusal as APIProblem {
+                guard refusal.status == 422 || refusal.status == 400 else { throw refusal }
+                problem = refusal
+            }
+        }
+        var inherited: JSONValue?
+        if place.application != nil {
+            inherited = try await visit.api.get(
+                ProfilePlace(organization: place.organization, application: nil).profile)["profile"]
+        }
+        let changes = ProfileChange.views(check["changes"])
+        var values = place.values
+        values["showsJSON"] = .boolean(draft.showsJSON)
+        values["json"] = .text(draft.showsJSON ? draft.json ?? draft.profile.prettyText : draft.profile.prettyText)
+        values["fields"] = ProfileForm.fields(draft.profile, inherited: inherited, invalid: problem?.field)
+        values["tag"] = .text(draft.tag)
+        values["editedRevision"] = draft.base
+        values["problem"] = problem.map { ["title": .text($0.title), "detail": .text($0.detail)] } ?? .null
+        values["changes"] = changes
+        values["hasChanges"] = .boolean(!changes.items.isEmpty)
+        values["findings"] = check["findings"]
+        values["effective"] = place.application == nil ? .null : check["effective"]
+        values["affected"] = try await visit.deviceCount(place)
+        values["isNew"] = .boolean(draft.tag.isEmpty)
+        return View("profile-edit", title: "Edit the profile of \(place.name)", values)
+    }
+
+    /// Somebody else has saved a revision since this one was read: both are shown, and nothing is saved.
+    private func conflict(
+        _ draft: Draft, _ profile: JSONValue, _ place: ProfilePlace, _ visit: Visit
+    ) async throws -> View {
+        guard let newest = try await visit.newest(place) else { throw APIProblem.noPage }
+        var meanwhile = JSONValue.null
+        if draft.base != .null {
+            meanwhile = try await visit.api.get(
+                "\(place.revisions)/diff",
+                place.query.with("from", draft.base.renderText).with("to", newest.value["revision"].renderText)
+            )["changes"]
+        }
+        let overNewest = try await validate(profile, place, visit)["changes"]
+        var again = draft
+        again.tag = newest.entityTag ?? ""
+        again.base = newest.value["revision"]
+        var values = place.values
+        values["newest"] = newest.value
+        values["editedRevision"] = draft.base
+        values["meanwhile"] = meanwhile == .null ? .null : ["changes": ProfileChange.views(meanwhile)]
+        values["changes"] = ProfileChange.views(overNewest)
+        values["hasChanges"] = .boolean(!overNewest.items.isEmpty)
+        values["theirs"] = .text(newest.value["profile"].prettyText)
+        values["mine"] = .text(profile.prettyText)
+        values["fields"] = .array(
+            again.fields(profile).fields.map { ["name": .text($0.name), "value": .text($0.value)] })
+        return View("profile-conflict", title: "Somebody else saved this profile", values)
+    }
+}
