@@ -351,6 +351,8 @@ import WireModel
         #expect(try await lineage(old).possibleSuccessors == [new.deviceID])
         _ = try await metadata.setPredecessor(old.deviceID, of: new.deviceID, organization: "default", by: .commandLine)
         #expect(try await lineage(new).predecessors == [old.deviceID])
+        #expect(try await lineage(old).successors == [new.deviceID])
+        #expect(try await lineage(new).successors.isEmpty)
         #expect(try await lineage(old).possibleSuccessors.isEmpty)
         _ = try await metadata.setPredecessor(new.deviceID, of: other.deviceID, organization: nil, by: .commandLine)
         #expect(try await lineage(other).predecessors == [new.deviceID, old.deviceID])

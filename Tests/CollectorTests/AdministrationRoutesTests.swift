@@ -279,6 +279,10 @@ struct AdministrationRoutesTests {
             #expect(shown[2].object("detail")?.text("chunks") == "1" && shown[2].text("organization") == "default")
             let one = try await scene.client.json("/api/v1/audit?action=logs-delete&limit=1", bearer: administrator)
             #expect(one.objects("items").count == 1 && one.text("next") == nil)
+            let ofDevice = try await scene.client.json(
+                "/api/v1/audit?subject=\(scene.device.deviceID)", bearer: administrator
+            ).objects("items")
+            #expect(ofDevice.compactMap { $0.text("action") } == ["command-issue", "device-enroll"])
             try await scene.client.send(.get, "/api/v1/audit?action=nothing", bearer: administrator).expect(
                 400, "invalid-parameter")
         }

@@ -271,6 +271,8 @@ struct DeviceRoutesTests {
             let said = try await client.post(
                 new + "/predecessor", bearer: harness.administrator, json: #"{"device": "\#(scene.device.deviceID)"}"#)
             #expect(try said.status == .ok && said.json.text("predecessor") == "\(scene.device.deviceID)")
+            let successors = try await client.json(old, bearer: harness.administrator)["successors"] as? [String]
+            #expect(successors == ["\(successor.deviceID)"])
             #expect(try await logs() == 1)
             let content = try await client.send(
                 .get, "/api/v1/logs/content?device=\(successor.deviceID)", bearer: scene.person)

@@ -24,7 +24,7 @@ struct SeriesAccumulatorTests {
     private func series(
         _ kind: MetricDefinition.Kind, _ points: [Point], filter: [String: String] = [:]
     ) throws -> [SeriesAccumulator.Series] {
-        var accumulator = SeriesAccumulator(window: Self.window, attributes: filter)
+        var accumulator = SeriesAccumulator(window: Self.window, attributes: AttributeFilter(filter))
         let definition = MetricDefinition(name: "m", unit: "1", kind: kind, description: "")
         for point in points.reversed() {
             try accumulator.add(
@@ -130,6 +130,9 @@ struct SeriesAccumulatorTests {
         #expect(try series(.gauge, points).count == 3)
         #expect(try series(.gauge, points, filter: ["state": "free"]).count == 2)
         #expect(try series(.gauge, points, filter: ["state": "none"]).isEmpty)
+        #expect(try series(.gauge, points, filter: ["node": ""]).count == 2)
+        #expect(try series(.gauge, points, filter: ["state": "free", "node": ""]).count == 1)
+        #expect(try series(.gauge, points, filter: ["state": ""]).isEmpty)
     }
 
     @Test func whatLiesOnlyBeforeTheWindowIsNoSeriesAndWhatIsNoNumberNoValue() throws {

@@ -115,6 +115,7 @@ struct SeriesRouteTests {
         ("metric=a&step=9223372036854775807m", "step"), ("metric=a&from=2025-01-01&to=2025-02-01&step=1", "step"),
         ("metric=a&from=2025-02-01&to=2025-01-01", "from"), ("metric=a&aggregate=median", "aggregate"),
         ("metric=a&aggregate=mean,mean", "aggregate"), ("metric=a&attribute=x", "attribute"),
+        ("metric=a&attribute=:x", "attribute"),
         ("metric=a&attribute=x:1&attribute=x:2", "attribute"), ("metric=a&stpe=1", "stpe"),
         ("metric=a&step=1&step=2", "step"),
         ((0..<17).map { "metric=m\($0)" }.joined(separator: "&"), "metric"),

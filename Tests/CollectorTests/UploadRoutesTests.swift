@@ -269,6 +269,10 @@ struct UploadRoutesTests {
                 notices.count == 1 && notices[0].text("code") == "upload-expired" && notices[0].number("count") == 1)
             #expect(notices[0].text("subject") == "\(scene.device.deviceID)")
             #expect(notices[0].text("detail")?.contains("1 of 2 chunks") == true)
+            for (subject, count) in [("\(scene.device.deviceID)", 1), ("\(DeviceID.random())", 0)] {
+                let ofSubject = try await scene.client.json("/api/v1/notices?subject=\(subject)", bearer: scene.person)
+                #expect(ofSubject.objects("items").count == count)
+            }
         }
     }
 

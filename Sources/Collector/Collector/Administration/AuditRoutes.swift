@@ -12,12 +12,14 @@ struct AuditRoutes: Sendable {
     func add(to router: CollectorRouter) { router.people(.administrator).get("/api/v1/audit", use: list) }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
-        let query = try QueryParameters(request, known: ["actor", "action", "from", "to", "limit", "cursor"])
+        let query = try QueryParameters(
+            request, known: ["actor", "action", "subject", "from", "to", "limit", "cursor"])
         let page = try await metadata.audit(
             AuditQuery(
                 organization: context.person.organization, actor: query.text("actor"),
                 action: try query.choice("action", AuditEntry.Action.allCases.map { ($0.rawValue, $0) }),
-                from: try query.time("from"), to: try query.time("to")), below: try query.numberCursor(),
+                subject: query.text("subject"), from: try query.time("from"), to: try query.time("to")),
+            below: try query.numberCursor(),
             limit: try query.limit())
         return try Page(items: page.rows.map(AuditView.init), next: page.next.map(NumberCursor.text)).response()
     }

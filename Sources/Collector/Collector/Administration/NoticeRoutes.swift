@@ -12,9 +12,10 @@ struct NoticeRoutes: Sendable {
     func add(to router: CollectorRouter) { router.people(.viewer).get("/api/v1/notices", use: list) }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
-        let query = try QueryParameters(request, known: ["limit", "cursor"])
+        let query = try QueryParameters(request, known: ["subject", "limit", "cursor"])
         let page = try await notices.page(
-            organization: context.person.organization, below: try query.numberCursor(), limit: try query.limit())
+            organization: context.person.organization, subject: query.text("subject"), below: try query.numberCursor(),
+            limit: try query.limit())
         return try Page(items: page.rows.map(NoticeView.init), next: page.next.map(NumberCursor.text)).response()
     }
 }

@@ -29,6 +29,8 @@ struct DeviceView: Encodable {
     var enrollmentToken: String?
     /// That token. Only in the answer that revoked the device.
     var token: TokenView?
+    /// The devices whose predecessor it is. Only if a single device is requested.
+    var successors: [String]?
     /// Devices that may be this one, enrolled again. Only if a single device is requested.
     var possibleSuccessors: [String]?
     /// Its valid client certificates in the order of issue. Only if a single device is requested.
@@ -57,6 +59,7 @@ struct DeviceView: Encodable {
         profileRevision = device.profileRevision
         predecessor = device.predecessor?.description
         enrollmentToken = device.enrollmentToken
+        successors = lineage?.successors.map(\.description)
         possibleSuccessors = lineage?.possibleSuccessors.map(\.description)
         certificates = device.certificates.isEmpty ? nil : device.certificates.map(DeviceCertificateView.init)
         operatingSystem = try MessageView.json(device.newestOperatingSystem)

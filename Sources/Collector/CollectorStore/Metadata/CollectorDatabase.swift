@@ -189,10 +189,11 @@ enum CollectorDatabase {
             organization TEXT PRIMARY KEY, revision INTEGER NOT NULL, changed INTEGER NOT NULL, list BLOB NOT NULL) WITHOUT ROWID;
         """
 
-    /// From version 11 to 12: people's sessions in the console.
+    /// From version 11 to 12: people's sessions in the console, and the way from a device to its successors.
     private static let twelfthSchema = """
         CREATE TABLE session (hash BLOB PRIMARY KEY, token TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL) WITHOUT ROWID;
         CREATE INDEX session_token ON session (token, created);
+        CREATE INDEX device_predecessor ON device (predecessor) WHERE predecessor IS NOT NULL;
         """
 
     /// From version 12 to 13: actions on many devices, and which of them an audit entry belongs to. Enrollment requests

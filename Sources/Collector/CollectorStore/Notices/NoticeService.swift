@@ -113,15 +113,17 @@ package struct NoticeService: Sendable {
     /// Newest first.
     /// - Parameters:
     ///   - organization: `nil` for all.
+    ///   - subject: the application, device, stream or directory concerned; `nil` for any.
     ///   - id: those below it; `nil` from the newest.
     ///   - limit: 1 to 1,000.
-    package func page(organization: String?, below id: Int64?, limit: Int) async throws(StoreError) -> ListPage<
-        NoticeRow, Int64
-    > {
+    package func page(
+        organization: String?, subject: String? = nil, below id: Int64?, limit: Int
+    ) async throws(StoreError) -> ListPage<NoticeRow, Int64> {
         // An upload that has just expired has its notice.
         try await metadata.age()
         return try await metadata.readers.read { connection throws(SQLiteError) in
-            try NoticeTable(connection: connection).page(organization: organization, below: id, limit: limit)
+            try NoticeTable(connection: connection).page(
+                organization: organization, subject: subject, below: id, limit: limit)
         }
     }
 

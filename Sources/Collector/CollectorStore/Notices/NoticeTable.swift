@@ -115,13 +115,18 @@ struct NoticeTable {
     }
 
     /// Newest first.
-    /// - Parameter organization: `nil` for all.
-    func page(organization: String?, below id: Int64?, limit: Int) throws(SQLiteError) -> ListPage<NoticeRow, Int64> {
+    /// - Parameters:
+    ///   - organization: `nil` for all.
+    ///   - subject: `nil` for any.
+    func page(
+        organization: String?, subject: String?, below id: Int64?, limit: Int
+    ) throws(SQLiteError) -> ListPage<NoticeRow, Int64> {
         let rows = try connection.rows(
             """
             SELECT id, code, organization, subject, detail, count, first, last, ended FROM notice
-            WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3
-            """, organization, id, limit + 1
+            WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR id < ?2) AND (?3 IS NULL OR subject = ?3)
+            ORDER BY id DESC LIMIT ?4
+            """, organization, id, subject, limit + 1
         ) { NoticeRow($0) }
         return ListPage(rows, limit: limit) { $0.id }
     }

@@ -11,8 +11,7 @@ struct LatestValues: Sendable {
     let store: any RecordStore
     let metric: String
     let selection: MetricSelection
-    /// Attributes that a value must have.
-    let attributes: [String: String]
+    let attributes: AttributeFilter
     /// The query without the device.
     let query: RecordQuery
 
@@ -62,9 +61,7 @@ struct LatestValues: Sendable {
         guard let kind = WireRecordKind(rawValue: record.header.kind),
             let found = try? selection.read(kind: kind, body: record.header.body(of: record.bytes))
         else { return [] }
-        return found.points.filter { point in
-            point.value.isFinite && attributes.allSatisfy { point.attributes[$0.key] == $0.value }
-        }
+        return found.points.filter { $0.value.isFinite && attributes.admits($0) }
     }
 }
 

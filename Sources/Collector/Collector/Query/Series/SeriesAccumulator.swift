@@ -37,22 +37,21 @@ struct SeriesAccumulator {
     }
 
     let window: SeriesWindow
-    /// Attributes that a series must have.
-    let attributes: [String: String]
+    let attributes: AttributeFilter
     private(set) var series: [Key: Series] = [:]
     private var filled = 0
 
     static let maximumSeries = 1000
     static let maximumFilled = 1_000_000
 
-    init(window: SeriesWindow, attributes: [String: String] = [:]) {
+    init(window: SeriesWindow, attributes: AttributeFilter = AttributeFilter()) {
         self.window = window
         self.attributes = attributes
     }
 
     /// Adds a point of a sample. Points before the window serve only as the base for growth.
     mutating func add(_ point: MetricPoint, at moment: SampleMoment) throws(Overflow) {
-        guard point.value.isFinite, attributes.allSatisfy({ point.attributes[$0.key] == $0.value }) else { return }
+        guard point.value.isFinite, attributes.admits(point) else { return }
         let bucket = window.bucket(of: moment.time)
         let key = Key(
             metric: point.definition.name, module: moment.module, application: moment.application,

@@ -8,7 +8,7 @@ struct SeriesQuery: Equatable, Sendable {
     var module: String?
     var application: String?
     var window: SeriesWindow
-    var attributes: [String: String]
+    var attributes: AttributeFilter
     var aggregates: [SeriesAggregate]
     var withTest: Bool
 
@@ -54,7 +54,7 @@ struct SeriesQuery: Equatable, Sendable {
     }
 
     /// Each is `name:value`. The name ends at the first colon.
-    static func attributes(_ texts: [String]) throws -> [String: String] {
+    static func attributes(_ texts: [String]) throws -> AttributeFilter {
         var attributes: [String: String] = [:]
         for text in texts {
             guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
@@ -65,7 +65,7 @@ struct SeriesQuery: Equatable, Sendable {
             guard attributes[name] == nil else { throw Problem.invalidParameter("attribute", "names \(name) twice.") }
             attributes[name] = String(text[text.index(after: colon)...])
         }
-        return attributes
+        return AttributeFilter(attributes)
     }
 
     private static func aggregates(_ text: String?) throws -> [SeriesAggregate] {
@@ -99,6 +99,18 @@ struct SeriesQuery: Equatable, Sendable {
             .one(device), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), module: module,
             application: application,
             times: RecordTimes(from: isUnder ? .min : start, to: window.to), withTest: withTest)
+    }
+}
+
+/// The attributes that values must have, and those that they must not have.
+struct AttributeFilter: Equatable, Sendable {
+    /// An empty value stands for an absent attribute.
+    private let attributes: [String: String]
+
+    init(_ attributes: [String: String] = [:]) { self.attributes = attributes }
+
+    func admits(_ point: MetricPoint) -> Bool {
+        attributes.allSatisfy { name, value in point.attributes[name] ?? "" == value }
     }
 }
 

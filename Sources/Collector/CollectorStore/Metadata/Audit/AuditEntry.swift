@@ -109,18 +109,21 @@ package struct AuditQuery: Equatable, Sendable {
     /// The actor's name, or the id of the actor's token.
     package var actor: String?
     package var action: AuditEntry.Action?
+    /// The changed object: the id of a device or token, or an application.
+    package var subject: String?
     /// Inclusive, microseconds since 1970.
     package var from: Int64?
     /// Exclusive.
     package var to: Int64?
 
     package init(
-        organization: String? = nil, actor: String? = nil, action: AuditEntry.Action? = nil, from: Int64? = nil,
-        to: Int64? = nil
+        organization: String? = nil, actor: String? = nil, action: AuditEntry.Action? = nil, subject: String? = nil,
+        from: Int64? = nil, to: Int64? = nil
     ) {
         self.organization = organization
         self.actor = actor
         self.action = action
+        self.subject = subject
         self.from = from
         self.to = to
     }

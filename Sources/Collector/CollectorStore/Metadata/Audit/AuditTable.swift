@@ -54,8 +54,9 @@ struct AuditTable {
             SELECT id, at, actor, token, role, organization, action, subject, detail, outcome, job FROM audit
             WHERE \(query.organization == nil ? "?1 IS NULL" : "organization = ?1") AND (?2 IS NULL OR id < ?2)
             AND (?3 IS NULL OR actor = ?3 OR token = ?3) AND (?4 IS NULL OR action = ?4) AND (?5 IS NULL OR at >= ?5)
-            AND (?6 IS NULL OR at < ?6) ORDER BY id DESC LIMIT ?7
-            """, query.organization, id, query.actor, query.action?.rawValue, query.from, query.to, limit + 1
+            AND (?6 IS NULL OR at < ?6) AND (?7 IS NULL OR subject = ?7) ORDER BY id DESC LIMIT ?8
+            """, query.organization, id, query.actor, query.action?.rawValue, query.from, query.to, query.subject,
+            limit + 1
         ) { row -> AuditRow? in
             guard let action = AuditEntry.Action(rawValue: row.string(6)),
                 let outcome = AuditEntry.Outcome(rawValue: row.string(9))

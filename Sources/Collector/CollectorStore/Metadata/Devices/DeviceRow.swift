@@ -121,6 +121,8 @@ package struct DeviceLineage: Equatable, Sendable {
 
     /// Predecessors stated by administrators, the nearest first. Their logs are shown with the device's own.
     package var predecessors: [DeviceID]
+    /// The devices whose predecessor it is.
+    package var successors: [DeviceID]
     /// Later enrollments of the same machine and application that have no predecessor yet. They inherit nothing by
     /// themselves.
     package var possibleSuccessors: [DeviceID] = []

@@ -190,7 +190,11 @@ extension MetadataService {
     package nonisolated func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage {
         try await readers.read { connection throws(SQLiteError) in
             var lineage = DeviceLineage(
-                predecessors: try DeviceLineage.predecessors(of: device.id, in: connection))
+                predecessors: try DeviceLineage.predecessors(of: device.id, in: connection),
+                successors: try connection.rows(
+                    "SELECT id FROM device WHERE predecessor = ? ORDER BY created, id LIMIT \(DeviceLineage.maximum)",
+                    device.id.data
+                ) { DeviceID($0.data(0)) })
             guard !device.machineHash.isEmpty else { return lineage }
             lineage.possibleSuccessors = try connection.rows(
                 """
