@@ -1,7 +1,9 @@
 /// The pages, and the way to them.
 extension Console {
     static let pages: [any Page] = [
-        HomePage(), DevicesPage(), DevicePage(), NoticesPage(), AuditPage(), AboutPage(),
+        HomePage(), DevicesPage(), NoticesPage(), AuditPage(), AboutPage(),
+        DevicePage(), DeviceTimelinePage(), DeviceSystemPage(), DeviceBalancePage(), DeviceCommandsPage(),
+        DeviceManagePage(),
         TokensPage(), AddDevicePage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(),
         StoragePage(),
         ProfilesPage(), ProfilePage(), ProfileEditPage(),

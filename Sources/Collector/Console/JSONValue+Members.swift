@@ -16,6 +16,8 @@ extension JSONValue {
 
     var isTrue: Bool { self == .boolean(true) }
 
+    var truth: Bool? { if case .boolean(let value) = self { value } else { nil } }
+
     var number: Double? {
         switch self {
         case .integer(let value): Double(value)

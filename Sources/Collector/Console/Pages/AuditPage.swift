@@ -5,7 +5,7 @@ struct AuditPage: Page {
     let path = "/audit"
     let role = Visitor.Role.administrator
 
-    static let filters = ["actor", "action", "from", "to"]
+    static let filters = ["actor", "action", "subject", "from", "to"]
 
     func view(_ visit: Visit) async throws -> Answer {
         let query = visit.query.only(Self.filters + ["cursor"])

@@ -182,7 +182,7 @@
             const address = new URL(location.href);
             address.searchParams.set(from, times[0]);
             address.searchParams.set(to, times[1]);
-            for (const name of ["cursor", "done"]) address.searchParams.delete(name);
+            for (const name of ["range", "cursor", "done"]) address.searchParams.delete(name);
             location.assign(address);
         });
     }

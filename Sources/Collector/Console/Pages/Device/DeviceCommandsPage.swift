@@ -1,0 +1,94 @@
+import JSON
+import TelemetryBasics
+
+/// A device's commands with their state, and the forms to issue further ones.
+struct DeviceCommandsPage: Page {
+    let path = "/devices/{device}/commands"
+
+    private static let final: Set = ["done", "failed", "unsupported", "expired"]
+
+    func view(_ visit: Visit) async throws -> Answer {
+        let subject = try await DeviceSubject(visit)
+        let query = visit.query.only(["cursor"]).with("limit", "50")
+        let page = try await visit.api.get("\(subject.path)/commands", query)
+        let commands = page.pageItems.map { command -> JSONValue in
+            let isOpen = !Self.final.contains(command["state"].text ?? "")
+            return command.with([
+                "canCancel": .boolean(isOpen && command["kind"].text == "request-logs"),
+                "given": .array(
+                    command["arguments"].members.sorted { $0.key < $1.key }.map { name, value in
+                        ["name": .text(DisplayText.words(name)), "value": .text(value.text ?? value.compactText)]
+                    }),
+            ])
+        }
+        func options(_ field: String, _ values: [(name: String, label: String)]) -> JSONValue {
+            .array(
+                values.map {
+                    [
+                        "name": .text($0.name), "label": .text($0.label),
+                        "isChosen": .boolean(visit.form[field] == $0.name),
+                    ]
+                })
+        }
+        return subject.answer(
+            "device-commands",
+            [
+                "commands": .array(commands), "more": page.more(at: visit),
+                "modes": options(
+                    "mode",
+                    [("snapshot", "snapshot: what is there now"), ("capture", "capture: what comes from now on")]),
+                "types": options("type", ["all", "application", "crash"].map { ($0, $0) }),
+                "levels": options("level", ["verbose", "information", "warning", "error"].map { ($0, $0) }),
+            ])
+    }
+
+    func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
+        let kinds = [
+            "send-beacon", "query-device-information", "reload-profile", "change-log-level", "request-logs", "cancel",
+        ]
+        guard kinds.contains(action) else { return nil }
+        let device = visit.segment("device")
+        let command = try await visit.api.send(
+            "POST", "/api/v1/devices/\(device)/commands",
+            body: ["kind": .text(action), "arguments": .object(try Self.arguments(of: action, visit.form))])
+        let end = command["expiresAt"].text.map { ", until \(DisplayText.time($0))" } ?? ""
+        return .done(
+            "The command \(DisplayText.words(action)) waits for the device\(end).", at: "/devices/\(device)/commands")
+    }
+
+    /// What a form says, with the names of the API. What is left empty is left out.
+    static func arguments(of kind: String, _ form: FormFields) throws(APIProblem) -> [String: JSONValue] {
+        var arguments: [String: JSONValue] = [:]
+        func takeText(_ names: String...) {
+            for name in names { if let text = form.text(name) { arguments[name] = .text(text) } }
+        }
+        /// A number as a number; anything else as it is, for the API to refuse by name.
+        func takeNumber(_ name: String, times factor: Int64 = 1) {
+            guard let text = form.text(name) else { return }
+            let number = Int64(text).flatMap { $0.multipliedReportingOverflow(by: factor).overflow ? nil : $0 * factor }
+            arguments[name] = number.map { .integer($0) } ?? .text(text)
+        }
+        switch kind {
+        case "cancel": takeText("command")
+        case "change-log-level":
+            takeText("level", "application")
+            takeNumber("durationSeconds", times: 60)
+        case "request-logs":
+            takeText("mode", "application", "type", "level", "text")
+            if arguments["mode"] == .text("capture") { takeNumber("captureSeconds", times: 60) }
+            takeNumber("maximumBytes", times: 1_000_000)
+            for name in ["since", "until"] {
+                if let time = try TimeRange.time(form, name) { arguments[name] = .text(Timestamp.text(time)) }
+            }
+            if let categories = form.text("categories") {
+                arguments["categories"] = .array(
+                    categories.split(separator: ",").map {
+                        .text(String($0.drop(while: \.isWhitespace)))
+                    })
+            }
+            if form.isChecked("includeVerboseRing") { arguments["includeVerboseRing"] = .boolean(true) }
+        default: break
+        }
+        return arguments
+    }
+}

@@ -1,0 +1,133 @@
+import JSON
+import TelemetryBasics
+
+/// One device at a glance: whether it reports and why not, what it holds back, how it is, and how it was.
+struct DevicePage: Page {
+    let path = "/devices/{device}"
+
+    private static let buckets: Int64 = 100
+    /// In the list below the charts.
+    private static let entries = 20
+
+    func view(_ visit: Visit) async throws -> Answer {
+        let subject = try await DeviceSubject(visit)
+        let api = visit.api
+        let profile = try await api.find(subject.profilePath, [("effective", "true")]) ?? .null
+        let notices = try await api.get("/api/v1/notices", [("subject", subject.id), ("limit", "20")])
+        let doNotDisturb = try await api.get("\(subject.path)/do-not-disturb")
+        let diagnosis = DeviceDiagnosis(
+            device: subject.device, doNotDisturb: doNotDisturb, profile: profile["profile"], now: visit.now)
+
+        let since = subject.device["createdAt"].text.flatMap { Timestamp.parse($0) }
+        let range = try TimeRange(visit.query, now: visit.now, since: since)
+        let notable = Set(DeviceTimeline.Kind.allCases.filter(\.isNotable))
+        let timeline = try await DeviceTimeline.load(subject, from: range.from, to: range.to, kinds: notable)
+        let entries = timeline.page(from: Timestamp.text(range.from), to: Timestamp.text(range.to), kinds: notable)
+        return subject.answer(
+            "device",
+            [
+                "contact": .array(diagnosis.contact.map { .text($0) }),
+                "held": .array(diagnosis.held.map { .text($0) }),
+                "openNotices": .array(notices.pageItems.filter { $0["endedAt"] == .null }),
+                "rules": subject.device["verdicts"]["rules"].table,
+                "findings": subject.device["verdicts"]["findings"].table,
+                "losses": .array(Self.losses(subject.device["beacon"])), "range": range.values(at: visit),
+                "entries": .array(entries.prefix(Self.entries).map { $0.values(at: visit) }),
+                "timeline": .text(visit.base + range.query.address(subject.address("/timeline"))),
+            ].merging(try await charts(subject, range)) { $1 })
+    }
+
+    /// What the device says it lost, by stream.
+    private static func losses(_ beacon: JSONValue) -> [JSONValue] {
+        beacon["queue"].items.filter { $0["dropped"].number ?? 0 > 0 || $0["rejected"].number ?? 0 > 0 }
+    }
+
+    // MARK: Charts
+
+    private func charts(_ subject: DeviceSubject, _ range: TimeRange) async throws -> [String: JSONValue] {
+        let visit = subject.visit
+        let chosen = visit.query.all("metric").filter { !$0.isEmpty }
+        let metrics = chosen.isEmpty ? MetricCharts.usual.flatMap(\.metrics) : chosen
+        let step = range.step(buckets: Self.buckets)
+        var query = subject.records(range.aligned(to: step).query)
+        for metric in metrics { query.add("metric", metric) }
+        query.add("step", "\(step)")
+        query.add("aggregate", "mean,rate")
+        // Not each core by itself.
+        query.add("attribute", "cpu.logical_number:")
+        let answer: JSONValue
+        do { answer = try await visit.api.get("\(subject.path)/samples/series", query) } catch let problem as APIProblem
+            where problem.status == 400
+        {
+            return ["chartProblem": .text(problem.detail)]
+        }
+        let charts = MetricCharts.groups(of: metrics).map { MetricCharts.chart($0, of: answer) }
+        let picker = try await picker(subject, chosen: metrics)
+        return [
+            "charts": .array(charts.filter { !$0["rows"].items.isEmpty }),
+            "withoutData": .array(chosen.isEmpty ? [] : charts.filter { $0["rows"].items.isEmpty }),
+            "picker": .array(picker), "isChosen": .boolean(!chosen.isEmpty),
+            "usual": .text(visit.base + visit.query.only(TimeRange.names).address(visit.path)),
+            "rangeFields": visit.query.only(TimeRange.names).hidden,
+            "metricFields": visit.query.only(["metric"]).hidden,
+        ]
+    }
+
+    /// The metrics of the modules that the device samples, by module. A module of a program's own has those of its
+    /// newest sample.
+    private func picker(_ subject: DeviceSubject, chosen: [String]) async throws -> [JSONValue] {
+        let catalog = try await subject.visit.api.get("/api/v1/metrics-catalog").pageItems
+        let modules = subject.device["beacon"]["modules"].items.compactMap(\.text)
+        var groups: [(module: String, metrics: [(name: String, description: String)])] = []
+        for module in modules {
+            var metrics = catalog.filter { $0["module"].text == module }.map {
+                ($0["metric"].text ?? "", $0["description"].text ?? "")
+            }
+            if metrics.isEmpty {
+                let query: FormFields = [("module", module), ("limit", "1"), ("metrics", "true")]
+                let sample = try await subject.visit.api.get("\(subject.path)/samples", subject.records(query))
+                    .pageItems.first
+                metrics = Set(sample?["metrics"].items.compactMap { $0["name"].text } ?? []).sorted().map { ($0, "") }
+            }
+            if !metrics.isEmpty { groups.append((module, metrics)) }
+        }
+        let listed = Set(groups.flatMap { $0.metrics.map(\.name) })
+        let others = chosen.filter { !listed.contains($0) }
+        if !others.isEmpty { groups.append(("others", others.map { ($0, "") })) }
+        return groups.map { group in
+            [
+                "module": .text(group.module),
+                "metrics": .array(
+                    group.metrics.map {
+                        [
+                            "name": .text($0.name), "description": .text($0.description),
+                            "isChosen": .boolean(chosen.contains($0.name)),
+                        ]
+                    }),
+            ]
+        }
+    }
+}
+
+extension JSONValue {
+    /// A list as the `rows` of a table; null for an empty one, so that a template can leave the table out.
+    var table: JSONValue { items.isEmpty ? .null : ["rows": self] }
+}
+
+extension FormFields {
+    /// For inputs that a form takes along.
+    fileprivate var hidden: JSONValue {
+        .array(fields.map { ["name": .text($0.name), "value": .text($0.value)] })
+    }
+}
+
+extension DeviceSubject {
+    /// The path of the profile that the device gets.
+    var profilePath: String {
+        let organization = (device["organization"].text ?? "").percentEncoded
+        guard let application = device["application"].text, !application.isEmpty else {
+            return "/api/v1/profiles/\(organization)"
+        }
+        return "/api/v1/profiles/\(organization)/\(application.percentEncoded)"
+    }
+}

@@ -1,0 +1,70 @@
+import JSON
+import TelemetryBasics
+
+/// What the pages of one device have in common: the device, its head with name and state, and the tabs.
+struct DeviceSubject {
+    let visit: Visit
+    let device: JSONValue
+    /// The device's path in the API.
+    let path: String
+
+    static let tabs: [(path: String, label: String)] = [
+        ("", "Overview"), ("/timeline", "Timeline"), ("/system", "System"), ("/balance", "Balance"),
+        ("/commands", "Commands"), ("/manage", "Manage"),
+    ]
+
+    /// - Throws: `APIProblem`, 404 where the visitor's organization has no such device.
+    init(_ visit: Visit) async throws {
+        self.visit = visit
+        path = "/api/v1/devices/\(visit.segment("device"))"
+        device = try await visit.api.get(path)
+    }
+
+    var id: String { device["id"].text ?? visit.parameter("device") }
+
+    /// The id of a device without a name.
+    var name: String { device["name"].text.flatMap { $0.isEmpty ? nil : $0 } ?? id }
+
+    /// Whether a person typed the name, as pages show it.
+    func isNamed(_ typed: String?) -> Bool {
+        func words(_ text: String) -> [Substring] { text.split(whereSeparator: \.isWhitespace) }
+        return typed.map { words($0) == words(DisplayText.visible(name)) } ?? false
+    }
+
+    /// The address of a page of the device, without the proxy's prefix.
+    func address(_ tab: String = "") -> String { "/devices/\(id.percentEncoded)\(tab)" }
+
+    /// A query that also gives the records of a test device.
+    func records(_ query: FormFields = FormFields()) -> FormFields {
+        device["test"].isTrue ? query.with("test", "true") : query
+    }
+
+    func answer(_ template: String, _ values: [String: JSONValue]) -> Answer { .view(view(template, values)) }
+
+    func view(_ template: String, _ values: [String: JSONValue]) -> View {
+        let here = visit.path.dropFirst("/devices/".count).drop { $0 != "/" }
+        let tab = Self.tabs.first { $0.path == here }
+        let common: [String: JSONValue] = [
+            "device": device, "deviceName": .text(name), "deviceID": .text(id),
+            "deviceAddress": .text(visit.base + address()), "nextBeaconAt": JSONValue(nextBeaconAt),
+            "tabs": .array(
+                Self.tabs.map { tab in
+                    [
+                        "label": .text(tab.label), "address": .text(visit.base + address(tab.path)),
+                        "isHere": .boolean(tab.path == here),
+                    ]
+                }),
+        ]
+        let title = tab.map { $0.path.isEmpty ? name : "\($0.label) of \(name)" } ?? name
+        return View(template, title: title, common.merging(values) { $1 })
+    }
+
+    /// When its next beacon is due; `nil` if none is expected.
+    var nextBeaconAt: String? {
+        guard !["left", "revoked"].contains(device["state"].text),
+            let seconds = device["expectedBeaconSeconds"].integer,
+            let last = (device["lastBeaconAt"].text ?? device["enrolledAt"].text).flatMap({ Timestamp.parse($0) })
+        else { return nil }
+        return Timestamp.text(last + seconds * 1_000_000)
+    }
+}

@@ -1,0 +1,406 @@
+import Foundation
+import JSON
+import Testing
+
+@testable import Console
+
+@Suite struct DevicePageTests {
+    private static let id = "4dc66c57-2130-45b0-beae-c4a50c91faf7"
+    private static let api = "/api/v1/devices/\(id)"
+    private static let hostile =
+        #"<script>alert(1)</script>"'{{x}}"# + "\u{202E}" + String(repeating: "w", count: 10_000)
+
+    private static func device(_ fields: [String: JSONValue] = [:]) -> JSONValue {
+        let device: JSONValue = [
+            "id": .text(id), "organization": "default", "name": "till 7", "state": "reporting", "agentVersion": "1.0.0",
+            "application": "com.example.app", "test": false, "createdAt": "2025-01-01T00:00:00.000000Z",
+            "enrolledAt": "2025-01-01T00:00:00.000000Z", "lastSeenAt": "2026-01-02T03:04:00.000000Z",
+            "lastBeaconAt": "2026-01-02T03:00:00.000000Z", "expectedBeaconSeconds": 900,
+            "possibleSuccessors": ["5dc66c57-2130-45b0-beae-c4a50c91faf7"],
+            "beacon": ["network": "ethernet", "modules": ["system"], "trigger": "schedule"],
+            "verdicts": [
+                "deviceCompliance": "non-compliant", "applicationCompliance": "compliant", "compromised": "yes",
+                "reportedAt": "2026-01-02T03:00:00.000000Z",
+                "rules": [["rule": "os", "state": "non-compliant", "actual": "11", "expected": ">= 12"]],
+                "findings": [["detector": "tracer-attached", "verdict": "yes", "evidence": "TracerPid 42"]],
+            ],
+        ]
+        return device.with(fields)
+    }
+
+    private static let empty: JSONValue = ["items": [], "next": .null]
+
+    private static let series: JSONValue = [
+        "from": "2026-01-01T03:00:00.000000Z", "stepSeconds": 900, "buckets": 2,
+        "series": [
+            [
+                "metric": "system.memory.limit", "unit": "By", "kind": "up-down-counter", "attributes": [:],
+                "values": ["mean": [4_000_000_000, .null], "rate": [.null, .null]],
+            ]
+        ],
+    ]
+
+    private func harness(
+        _ device: JSONValue = device(), _ replies: [String: ConsoleHarness.Reply] = [:]
+    ) throws -> ConsoleHarness {
+        var all: [String: JSONValue] = [
+            "GET \(Self.api)": device, "GET /api/v1/notices": Self.empty,
+            "GET \(Self.api)/do-not-disturb": ["on": false, "allowed": true, "revision": 0],
+            "GET \(Self.api)/samples/series": Self.series, "GET \(Self.api)/beacons": Self.empty,
+            "GET \(Self.api)/commands": Self.empty, "GET \(Self.api)/uploads": Self.empty,
+            "GET /api/v1/events": Self.empty, "GET /api/v1/audit": Self.empty,
+            "GET /api/v1/profile-revisions/default": Self.empty, "GET \(Self.api)/samples": Self.empty,
+            "GET /api/v1/metrics-catalog": [
+                "items": [["metric": "system.memory.limit", "module": "system", "description": "Memory"]]
+            ],
+            "GET \(Self.api)/balance": ["closes": true, "streams": [], "totals": [:], "findings": []],
+        ]
+        all["POST \(Self.api)/commands"] = ["expiresAt": "2026-01-03T03:04:05.000000Z"]
+        return try ConsoleHarness(all.mapValues { ConsoleHarness.Reply(body: $0) }.merging(replies) { $1 })
+    }
+
+    private func visit(
+        _ harness: ConsoleHarness, _ tab: String = "", query: FormFields = [], form: FormFields = [],
+        role: Visitor.Role = .administrator
+    ) -> Visit {
+        harness.visit(
+            "/devices/\(Self.id)\(tab)", parameters: ["device": Self.id], query: query, form: form, role: role)
+    }
+
+    private func page(
+        _ harness: ConsoleHarness, _ tab: String = "", query: FormFields = [], role: Visitor.Role = .administrator
+    ) async throws -> String {
+        let page = try await harness.page(
+            "/devices/{device}\(tab)", visit(harness, tab, query: query, role: role))
+        #expect(page.status == 200)
+        return page.html
+    }
+
+    /// Sends a form, and gives the answer with the request that changed something.
+    private func send(
+        _ harness: ConsoleHarness, _ tab: String, _ form: FormFields
+    ) async throws -> (response: Console.Response, change: APIRequest?) {
+        let response = try await harness.console.answerForm(
+            "/devices/{device}\(tab)", visit(harness, tab, form: form))
+        return (response, harness.requests.last { $0.method != "GET" })
+    }
+
+    private static let tabs = ["", "/timeline", "/system", "/balance", "/commands", "/manage"]
+
+    // MARK: Reading
+
+    @Test func theOverviewSaysHowItIsAndWhatIsKnown() async throws {
+        let html = try await page(try harness())
+        for text in [
+            "till 7", "reporting", "2026-01-02 03:15:00 UTC", "every 15 min", "compromised-yes", "TracerPid 42",
+            "&gt;= 12", #"<td class="number" data-value="4e+09">4 GB</td>"#, #"<td class="number"></td>"#,
+            #"data-chart="line" data-table="t-memory" data-unit="By""#, #"aria-current="page">Overview"#,
+        ] { #expect(html.contains(text), "\(text)") }
+    }
+
+    @Test(arguments: tabs) func everyPageHasTheHeadAndNoMarkupOfADevice(tab: String) async throws {
+        let hostile = Self.hostile
+        let text = JSONValue.text(hostile)
+        let record: JSONValue = [
+            "time": "2026-01-02T03:00:00.000000Z", "event": ["name": text, "value": text, "attributes": ["a": text]],
+            "sample": [
+                "adapters": [["name": text, "mac": text, "addresses": [["address": text]]]],
+                "fileSystems": [["mountPoint": text, "device": text, "size": 5, "used": 1]],
+                "interfaces": [["name": text, "ssid": .text(Data(hostile.utf8).base64EncodedString())]],
+                "temperatures": [["sensor": text, "millidegrees": 42_000]],
+            ],
+        ]
+        let list: JSONValue = ["items": [record], "next": .null]
+        let command: JSONValue = [
+            "kind": text, "state": text, "detail": text, "issuedBy": text, "arguments": ["text": text],
+            "deviceInformation": ["attributes": ["a": text]], "issuedAt": "2026-01-02T03:00:00.000000Z",
+        ]
+        let device = Self.device([
+            "name": text, "agentVersion": text, "application": text,
+            "beacon": ["userFullName": text, "modules": [text], "profileFindings": [text], "network": text],
+            "identity": ["hostName": text],
+            "verdicts": [
+                "findings": [["detector": text, "evidence": text]], "rules": [["rule": text, "actual": text]],
+            ],
+        ])
+        let harness = try harness(
+            device,
+            [
+                "GET \(Self.api)/samples": .init(body: list), "GET /api/v1/events": .init(body: list),
+                "GET \(Self.api)/commands": .init(body: ["items": [command], "next": .null]),
+                "GET /api/v1/notices": .init(body: ["items": [["code": "x", "detail": text]], "next": .null]),
+                "GET /api/v1/audit": .init(
+                    body: ["items": [["actor": text, "subject": text, "detail": ["a": text]]], "next": .null]),
+            ])
+        let html = try await page(harness, tab)
+        #expect(html.contains("&lt;script&gt;alert(1)"))
+        #expect(!html.contains("<script>alert") && !html.contains("\u{202E}"))
+        #expect(html.contains(#"<nav class="tabs""#) && html.contains(#"id="device-head""#))
+    }
+
+    @Test func theRecordsOfATestDeviceAreAskedFor() async throws {
+        for isTest in [true, false] {
+            for tab in ["", "/timeline", "/system"] {
+                let harness = try harness(Self.device(["test": .boolean(isTest)]))
+                _ = try await page(harness, tab)
+                let records = harness.requests.filter {
+                    ["beacons", "events", "samples", "series"].contains($0.path.split(separator: "/").last)
+                }
+                #expect(!records.isEmpty)
+                #expect(records.allSatisfy { ($0.query["test"] == "true") == isTest }, "\(tab)")
+            }
+        }
+    }
+
+    @Test func chosenMetricsAndRangeAreAskedForInWholeBuckets() async throws {
+        let harness = try harness()
+        let html = try await page(
+            harness, query: [("from", "2026-01-01T00:00:10Z"), ("to", "2026-01-01T01:00:00Z"), ("metric", "ws1.x")])
+        let asked = try #require(harness.requests.first { $0.path.hasSuffix("/series") })
+        #expect(asked.query.all("metric") == ["ws1.x"])
+        #expect(asked.query["step"] == "60" && asked.query["from"] == "2026-01-01T00:00:00.000000Z")
+        #expect(asked.query["to"] == "2026-01-01T01:00:00.000000Z" && asked.query["attribute"] == "cpu.logical_number:")
+        #expect(html.contains("ws1.x: no sample of this range has it."))
+        #expect(html.contains(#"name="metric" value="ws1.x" checked"#))
+    }
+
+    @Test func chartsThatTheAPIRefusesLeaveThePage() async throws {
+        let harness = try harness(
+            Self.device(), ["GET \(Self.api)/samples/series": .refusal(400, "invalid-parameter", "`metric` is <odd>.")])
+        let html = try await page(harness)
+        #expect(html.contains("`metric` is &lt;odd&gt;.") && html.contains("every 15 min"))
+    }
+
+    @Test func aTimeThatIsNoneIsRefused() async throws {
+        for tab in ["", "/timeline"] {
+            let harness = try harness()
+            let response = try await harness.page(
+                "/devices/{device}\(tab)", visit(harness, tab, query: [("from", "<soon>")]))
+            #expect(response.status == 400 && response.html.contains("&lt;soon&gt;"))
+        }
+    }
+
+    @Test func theTimelineAsksOnlyForWhatIsWantedAndLeadsToOlderEntries() async throws {
+        let cut: JSONValue = [
+            "items": [
+                ["time": "2026-01-02T03:00:00.000000Z", "event": ["name": "a"]],
+                ["time": "2026-01-02T02:00:00.000000Z", "event": ["name": "b"]],
+            ], "next": "more",
+        ]
+        let harness = try harness(Self.device(), ["GET /api/v1/events": .init(body: cut)])
+        let html = try await page(harness, "/timeline", query: [("kind", "event")])
+        #expect(Set(harness.requests.map(\.path)) == [Self.api, "/api/v1/events"])
+        #expect(
+            html.contains("2026-01-02T03:00:00.000000Z") && !html.contains(#"datetime="2026-01-02T02:00:00.000000Z""#))
+        #expect(html.contains("kind=event&amp;to=2026-01-02T02%3A00%3A00.000001Z"))
+    }
+
+    @Test func theAuditTrailIsForAdministrators() async throws {
+        for role in [Visitor.Role.viewer, .operator, .administrator] {
+            for tab in ["/timeline", "/manage"] {
+                let harness = try harness()
+                let html = try await page(harness, tab, role: role)
+                let asked = harness.requests.filter { $0.path == "/api/v1/audit" }
+                #expect(asked.map { $0.query["subject"] } == (role == .administrator ? [Self.id] : []))
+                #expect(html.contains("shown to administrators") == (role != .administrator && tab == "/timeline"))
+            }
+        }
+    }
+
+    @Test func theBalanceSaysWhetherItClosesAndWhyRecordsWereDropped() async throws {
+        func stream(_ closes: Bool) -> JSONValue {
+            [
+                "epoch": "e1", "stream": "sample", "produced": 10, "stored": 6, "waiting": 1, "rejected": ["policy": 1],
+                "dropped": ["age-cap": 2], "lostAtCollector": 0, "closed": false, "closes": .boolean(closes),
+            ]
+        }
+        let totals: JSONValue = [
+            "recordsProduced": 10, "recordsStored": 6, "recordsRejected": 1, "recordsDropped": 2,
+            "recordsLostAtCollector": 0, "recordsWaiting": 1, "leftOut": 0,
+        ]
+        func html(_ closes: Bool) async throws -> String {
+            let body: JSONValue = [
+                "closes": .boolean(closes), "totals": totals, "streams": [stream(closes)],
+                "findings": closes
+                    ? [] : [["epoch": "e1", "stream": "sample", "code": "device-claims", "message": "1 + 1"]],
+            ]
+            return try await page(
+                try harness(Self.device(), ["GET \(Self.api)/balance": .init(body: body)]), "/balance")
+        }
+        let good = try await html(true)
+        #expect(good.contains("The balance closes.") && good.contains("note good"))
+        #expect(good.contains("10 produced = 6 stored + 1 rejected + 2 dropped + 0 lost at the collector + 1 waiting"))
+        #expect(good.contains("It waited longer than the device keeps records."))
+        #expect(good.contains("The organization refuses this kind."))
+        let bad = try await html(false)
+        #expect(bad.contains("The balance does not close") && bad.contains("1 + 1") && !bad.contains("note good"))
+        #expect(try await page(try harness(), "/balance").contains("No record has arrived yet"))
+    }
+
+    // MARK: Commands
+
+    @Test(
+        arguments: [
+            ([("action", "send-beacon")], "{}"),
+            (
+                [("action", "change-log-level"), ("level", "verbose"), ("durationSeconds", "60"), ("application", "")],
+                #"{"durationSeconds":3600,"level":"verbose"}"#
+            ),
+            (
+                [
+                    ("action", "request-logs"), ("mode", "snapshot"), ("captureSeconds", "10"), ("type", "crash"),
+                    ("level", "error"), ("since", "2026-01-01T10:00"), ("maximumBytes", "5"), ("categories", "a, b*"),
+                    ("includeVerboseRing", "on"),
+                ],
+                #"{"categories":["a","b*"],"includeVerboseRing":true,"level":"error","maximumBytes":5000000,"#
+                    + #""mode":"snapshot","since":"2026-01-01T10:00:00.000000Z","type":"crash"}"#
+            ),
+            (
+                [("action", "request-logs"), ("mode", "capture"), ("captureSeconds", "10"), ("level", "verbose")],
+                #"{"captureSeconds":600,"level":"verbose","mode":"capture"}"#
+            ),
+            ([("action", "cancel"), ("command", "c1")], #"{"command":"c1"}"#),
+            (
+                [("action", "change-log-level"), ("level", "error"), ("durationSeconds", "soon")],
+                #"{"durationSeconds":"soon","level":"error"}"#
+            ),
+        ] as [([(String, String)], String)])
+    func aFormIssuesItsCommand(form: [(String, String)], arguments: String) async throws {
+        let (response, change) = try await send(try harness(), "/commands", FormFields(form))
+        #expect(response.status == 303)
+        #expect(change?.method == "POST" && change?.path == "\(Self.api)/commands")
+        #expect(change?.body?["kind"].text == form[0].1)
+        #expect(change?.body?["arguments"].compactText == arguments)
+    }
+
+    @Test func aRefusedCommandShowsTheFormAsItWasFilledIn() async throws {
+        let harness = try harness(
+            Self.device(), ["POST \(Self.api)/commands": .refusal(409, "too-many-commands", "32 commands wait.")])
+        let (response, _) = try await send(
+            harness, "/commands", [("action", "request-logs"), ("mode", "capture"), ("text", "needle")])
+        let html = String(decoding: response.body, as: UTF8.self)
+        #expect(response.status == 409 && html.contains("32 commands wait."))
+        #expect(html.contains(#"value="needle""#) && html.contains(#"value="capture" selected"#))
+    }
+
+    @Test func commandsAreLiveAndARequestThatHasNotEndedCanBeCancelled() async throws {
+        func html(_ state: String, _ role: Visitor.Role) async throws -> String {
+            let command: JSONValue = [
+                "id": "c1", "kind": "request-logs", "state": .text(state), "progress": .real(0.25), "arguments": [:],
+                "issuedAt": "2026-01-02T03:00:00.000000Z", "issuedBy": "Ada",
+            ]
+            let list: JSONValue = ["items": [command], "next": "n"]
+            return try await page(
+                try harness(Self.device(), ["GET \(Self.api)/commands": .init(body: list)]), "/commands", role: role)
+        }
+        let running = try await html("running", .operator)
+        #expect(running.contains(#"data-live="commands:\#(Self.id)""#) && running.contains("25 %"))
+        #expect(running.contains("Cancel this request") && running.contains("cursor=n"))
+        #expect(try await html("done", .operator).contains("Cancel this request") == false)
+        let viewer = try await html("running", .viewer)
+        #expect(!viewer.contains("Cancel this request") && !viewer.contains("Send a beacon"))
+    }
+
+    // MARK: Managing
+
+    @Test(
+        arguments: [
+            ([("action", "do-not-disturb"), ("on", "true")], "PUT", "/do-not-disturb", #"{"on":true}"#),
+            ([("action", "do-not-disturb"), ("on", "false")], "PUT", "/do-not-disturb", #"{"on":false}"#),
+            ([("action", "revoke")], "POST", "/revoke", #"{"closeEnrollmentToken":false}"#),
+            (
+                [("action", "revoke"), ("closeEnrollmentToken", "yes")], "POST", "/revoke",
+                #"{"closeEnrollmentToken":true}"#
+            ),
+            ([("action", "reinstate")], "POST", "/reinstate", ""),
+            ([("action", "predecessor"), ("predecessor", " p1 ")], "POST", "/predecessor", #"{"device":"p1"}"#),
+            ([("action", "predecessor"), ("predecessor", "")], "POST", "/predecessor", #"{"device":null}"#),
+        ] as [([(String, String)], String, String, String)])
+    func aDecisionGoesToTheAPI(form: [(String, String)], method: String, path: String, body: String) async throws {
+        let harness = try harness(Self.device(), ["\(method) \(Self.api)\(path)": .init(body: .null)])
+        let (response, change) = try await send(harness, "/manage", FormFields(form))
+        #expect(response.status == 303)
+        #expect(change?.method == method && change?.path == Self.api + path)
+        #expect(change?.body?.compactText ?? "" == body)
+    }
+
+    @Test func aSuccessorIsSetOnTheOtherDevice() async throws {
+        let other = "/api/v1/devices/5dc66c57-2130-45b0-beae-c4a50c91faf7/predecessor"
+        let harness = try harness(Self.device(), ["POST \(other)": .init(body: .null)])
+        let (response, change) = try await send(
+            harness, "/manage", [("action", "successor"), ("successor", "5dc66c57-2130-45b0-beae-c4a50c91faf7")])
+        #expect(response.status == 303 && change?.path == other)
+        #expect(change?.body?["device"].text == Self.id)
+    }
+
+    @Test(arguments: ["wipe", "enterprise-wipe"]) func aWipeNeedsTheDevicesName(kind: String) async throws {
+        for name in ["till 8", "", "TILL 7"] {
+            let (response, change) = try await send(
+                try harness(), "/manage", [("action", "wipe"), ("kind", kind), ("confirmName", name)])
+            #expect(response.status == 422 && change == nil, "\(name)")
+        }
+        let (response, change) = try await send(
+            try harness(), "/manage",
+            [("action", "wipe"), ("kind", kind), ("confirmName", " till  7 "), ("reason", "stolen")])
+        #expect(response.status == 303)
+        #expect(change?.path == "\(Self.api)/commands" && change?.body?["kind"].text == kind)
+        #expect(change?.body?["arguments"].compactText == #"{"reason":"stolen"}"#)
+    }
+
+    /// A person types what the page shows.
+    @Test func aNameWithHiddenCharactersIsTypedAsItIsShown() async throws {
+        let harness = try harness(Self.device(["name": .text("a\u{202E}b\nc")]))
+        let (response, _) = try await send(
+            harness, "/manage", [("action", "wipe"), ("kind", "wipe"), ("confirmName", #"a\u{202E}b c"#)])
+        #expect(response.status == 303)
+        let nameless = try self.harness(Self.device(["name": ""]))
+        let (other, _) = try await send(
+            nameless, "/manage", [("action", "wipe"), ("kind", "wipe"), ("confirmName", Self.id)])
+        #expect(other.status == 303)
+    }
+
+    @Test func aDeletionAsksFirstAndThenNeedsTheName() async throws {
+        let plan: JSONValue = ["deleted": false, "logChunks": 12, "logRawBytes": 5_000_000, "confirm": "c-1"]
+        let harness = try harness(Self.device(), ["DELETE \(Self.api)": .init(body: plan)])
+        let (question, first) = try await send(harness, "/manage", [("action", "delete")])
+        let html = String(decoding: question.body, as: UTF8.self)
+        #expect(question.status == 200 && first?.query.isEmpty == true)
+        #expect(html.contains("12 chunks, 5 MB") && html.contains(#"name="confirm" value="c-1""#))
+        let (refused, same) = try await send(
+            harness, "/manage", [("action", "delete"), ("confirm", "c-1"), ("confirmName", "till")])
+        #expect(refused.status == 422 && same?.query.isEmpty == true)
+        let (done, second) = try await send(
+            harness, "/manage", [("action", "delete"), ("confirm", "c-1"), ("confirmName", "till 7")])
+        #expect(done.status == 303 && second?.query["confirm"] == "c-1")
+        #expect(done.headers.first { $0.name == "Location" }?.value.hasPrefix("/devices?") == true)
+    }
+
+    @Test func aRoleSeesWhatItMayDo() async throws {
+        func shown(_ role: Visitor.Role) async throws -> [Bool] {
+            let html = try await page(try harness(), "/manage", role: role)
+            return ["Begin do-not-disturb", "Revoke", "Wipe the device", "Delete the device", "Make it the successor"]
+                .map(
+                    html.contains)
+        }
+        #expect(try await shown(.viewer) == [false, false, false, false, false])
+        #expect(try await shown(.operator) == [true, false, false, false, false])
+        #expect(try await shown(.administrator) == [true, true, true, true, true])
+        let revoked = Self.device(["revokedAt": "2026-01-02T03:00:00.000000Z", "state": "revoked"])
+        #expect(try await page(try harness(revoked), "/manage").contains(">Reinstate<"))
+    }
+
+    @Test(arguments: tabs) func aDeviceThatIsNotTheVisitorsIsNotThere(tab: String) async throws {
+        let harness = try ConsoleHarness([String: JSONValue]())
+        let response = try await harness.page("/devices/{device}\(tab)", visit(harness, tab))
+        #expect(response.status == 404)
+        #expect(harness.requests.map(\.path) == [Self.api])
+    }
+
+    @Test(arguments: tabs) func linksStartWithTheProxysPrefix(tab: String) async throws {
+        let harness = try harness()
+        let visit = harness.visit("/devices/\(Self.id)\(tab)", parameters: ["device": Self.id], base: "/t")
+        let html = try await harness.page("/devices/{device}\(tab)", visit).html
+        let links = html.matches(of: #/(?:href|src|action)="(?<to>[^"]*)"/#).map { String($0.output.to) }
+        #expect(links.allSatisfy { $0.hasPrefix("/t/") || $0.hasPrefix("#") }, "\(links)")
+    }
+}

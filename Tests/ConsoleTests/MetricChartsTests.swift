@@ -1,0 +1,88 @@
+import JSON
+import Testing
+
+@testable import Console
+
+@Suite struct MetricChartsTests {
+    private func answer(_ series: [JSONValue]) -> JSONValue {
+        ["from": "2026-01-01T00:00:00.000000Z", "stepSeconds": 600, "buckets": 3, "series": .array(series)]
+    }
+
+    private func series(
+        _ metric: String, unit: String = "By", kind: String = "gauge", _ attributes: JSONValue = [:],
+        _ values: JSONValue = [1, .null, 3]
+    ) -> JSONValue {
+        [
+            "metric": .text(metric), "unit": .text(unit), "kind": .text(kind), "attributes": attributes,
+            "values": ["mean": values, "rate": [.null, 2000, .null]],
+        ]
+    }
+
+    private func columns(_ chart: JSONValue) -> [String] { chart["columns"].items.compactMap(\.text) }
+
+    @Test func aBucketWithoutAValueIsAnEmptyCell() {
+        let chart = MetricCharts.chart(
+            .init(id: "m", title: "M", metrics: ["a.b"]),
+            of: answer([series("a.b", [:], [1500, .null, .real(0.00012)])]))
+        let cells = chart["rows"].items.map { $0["cells"].items[0] }
+        #expect(cells.map { $0["value"].text } == ["1500", nil, "0.00012"])
+        #expect(cells.map { $0["text"].text } == ["1.50 kB", nil, "0 B"])
+        #expect(chart["rows"].items.map { $0["at"].text }.last == "2026-01-01T00:20:00.000000Z")
+        #expect(columns(chart) == ["b"])
+    }
+
+    @Test func aCounterIsShownAsItsRate() {
+        let found = [series("a", kind: "delta-counter"), series("a", kind: "cumulative-counter", ["n": "1"])]
+        let chart = MetricCharts.chart(.init(id: "m", title: "M", metrics: ["a"]), of: answer(found))
+        #expect(chart["unit"].text == "By/s")
+        #expect(chart["rows"].items[1]["cells"].items.map { $0["text"].text } == ["2 kB/s", "2 kB/s"])
+    }
+
+    @Test func columnsAreNamedByWhatTellsThemApart() {
+        let network = [
+            series("io", ["if": "eth0", "dir": "in", "ws1.network.class": "ethernet", "same": "x"]),
+            series("io", ["if": "wlan0", "dir": "in", "ws1.network.class": "wifi", "same": "x"]),
+            series("io", ["if": "wlan0", "dir": "out", "ws1.network.class": "wifi", "same": "x"]),
+        ]
+        let chart = MetricCharts.chart(.init(id: "m", title: "M", metrics: ["io"]), of: answer(network))
+        #expect(columns(chart) == ["in eth0", "in wlan0", "out wlan0"])
+        let memory = MetricCharts.chart(
+            MetricCharts.usual[1], of: answer([series("system.memory.limit"), series("system.memory.linux.available")]))
+        #expect(columns(memory) == ["limit", "available"])
+    }
+
+    @Test func theRestOfAWholeAndOtherMetricsAreLeftOut() {
+        let found = [
+            series("system.cpu.utilization", unit: "1", ["cpu.mode": "idle"]),
+            series("system.cpu.utilization", unit: "1", ["cpu.mode": "user"]),
+            series("system.memory.limit"),
+        ]
+        let chart = MetricCharts.chart(MetricCharts.usual[0], of: answer(found))
+        #expect(columns(chart) == ["utilization"] && chart["unit"].text == "%")
+        let none = MetricCharts.chart(MetricCharts.usual[4], of: answer(found))
+        #expect(none["rows"].items.isEmpty)
+    }
+
+    @Test func ofManySeriesTheLargestAreShown() {
+        let many = (0..<12).map { series("m", ["n": .text("\($0)")], [.integer(Int64($0 % 6)), .null, .null]) }
+        let chart = MetricCharts.chart(.init(id: "m", title: "M", metrics: ["m"]), of: answer(many))
+        #expect(columns(chart) == ["2", "3", "4", "5", "8", "9", "10", "11"])
+        #expect(chart["leftOut"].integer == 4)
+    }
+
+    @Test func metricsOfOneChartStayTogether() {
+        let groups = MetricCharts.groups(of: ["ws1.x", "system.memory.limit", "system.memory.linux.available"])
+        #expect(groups.map(\.metrics) == [["system.memory.linux.available", "system.memory.limit"], ["ws1.x"]])
+        #expect(groups.map(\.title) == ["Memory", "ws1.x"])
+    }
+
+    @Test(
+        arguments: [
+            (1500, "By", "1.50 kB"), (0.25, "%", "25 %"), (90, "s", "90 s"), (3, "{thread}", "3 thread"),
+            (21.5, "Cel", "21.5 °C"),
+            (7, "1", "7"),
+        ] as [(Double, String, String)]) func aQuantityHasItsUnit(value: Double, unit: String, text: String)
+    {
+        #expect(DisplayText.quantity(value, unit) == text)
+    }
+}
