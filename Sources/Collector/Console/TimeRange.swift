@@ -72,18 +72,19 @@ extension TimeRange {
     var query: FormFields { [("from", Timestamp.text(from)), ("to", Timestamp.text(to))] }
 
     /// For the template `range`.
-    func values(at visit: Visit) -> JSONValue {
+    /// - Parameter fragment: the id of the element that shows the range.
+    func values(at visit: Visit, fragment: String) -> JSONValue {
         let kept = visit.query.with("from").with("to").with("cursor").with("done")
         return [
             "choices": .array(
                 Self.choices.map { choice in
                     [
                         "label": .text(choice.label), "isHere": .boolean(choice.name == self.choice),
-                        "address": .text(visit.base + kept.with("range", choice.name).address(visit.path)),
+                        "address": .text(
+                            visit.base + kept.with("range", choice.name).address(visit.path) + "#\(fragment)"),
                     ]
                 }),
-            "from": .text(Self.input(from)), "to": .text(Self.input(to)), "begin": .text(Timestamp.text(from)),
-            "end": .text(Timestamp.text(to)),
+            "from": .text(Self.input(from)), "to": .text(Self.input(to)), "fragment": .text(fragment),
         ]
     }
 

@@ -31,7 +31,8 @@ struct DevicePage: Page {
                 "openNotices": .array(notices.pageItems.filter { $0["endedAt"] == .null }),
                 "rules": subject.device["verdicts"]["rules"].table,
                 "findings": subject.device["verdicts"]["findings"].table,
-                "losses": .array(Self.losses(subject.device["beacon"])), "range": range.values(at: visit),
+                "losses": .array(Self.losses(subject.device["beacon"])),
+                "range": range.values(at: visit, fragment: "charts"),
                 "entries": .array(entries.prefix(Self.entries).map { $0.values(at: visit) }),
                 "timeline": .text(visit.base + range.query.address(subject.address("/timeline"))),
             ].merging(try await charts(subject, range)) { $1 })
