@@ -164,6 +164,19 @@ import Testing
         #expect(html.contains(#"name="metric" value="ws1.x" checked"#))
     }
 
+    @Test func metricsOfAProgramsOwnModulesCanBeChosen() async throws {
+        let sample: JSONValue = [
+            "module": "printer", "sample": ["measurements": [["name": "printer.sheets"], ["name": "printer.jams"]]],
+        ]
+        let harness = try harness(
+            Self.device(["beacon": ["modules": ["system", "custom"]]]),
+            ["GET \(Self.api)/samples": .init(body: ["items": [sample], "next": .null])])
+        let html = try await page(harness)
+        #expect(html.contains("<legend>printer</legend>") && html.contains(#"name="metric" value="printer.jams""#))
+        #expect(html.contains(#"name="metric" value="system.memory.limit" checked"#))
+        #expect(!html.contains("<legend>custom</legend>"))
+    }
+
     @Test func chartsThatTheAPIRefusesLeaveThePage() async throws {
         let harness = try harness(
             Self.device(), ["GET \(Self.api)/samples/series": .refusal(400, "invalid-parameter", "`metric` is <odd>.")])

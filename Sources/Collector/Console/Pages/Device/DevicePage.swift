@@ -74,30 +74,35 @@ struct DevicePage: Page {
         ]
     }
 
-    /// The metrics of the modules that the device samples, by module. A module of a program's own has those of its
-    /// newest sample.
+    /// The metrics of the modules that the device samples, by module. A program's own modules have those of their newest
+    /// samples.
     private func picker(_ subject: DeviceSubject, chosen: [String]) async throws -> [JSONValue] {
         let catalog = try await subject.visit.api.get("/api/v1/metrics-catalog").pageItems
         let modules = subject.device["beacon"]["modules"].items.compactMap(\.text)
-        var groups: [(module: String, metrics: [(name: String, description: String)])] = []
-        for module in modules {
-            var metrics = catalog.filter { $0["module"].text == module }.map {
-                ($0["metric"].text ?? "", $0["description"].text ?? "")
+        var groups = modules.map { module in
+            Module(
+                name: module,
+                metrics: catalog.filter { $0["module"].text == module }.map {
+                    Metric(name: $0["metric"].text ?? "", description: $0["description"].text ?? "")
+                })
+        }
+        if groups.contains(where: \.metrics.isEmpty) {
+            let newest = try await subject.visit.api.get("\(subject.path)/samples", subject.records([("limit", "50")]))
+            var own: [String: Set<String>] = [:]
+            for sample in newest.pageItems {
+                let names = sample["sample"]["measurements"].items.compactMap { $0["name"].text }
+                own[sample["module"].text ?? "", default: []].formUnion(names)
             }
-            if metrics.isEmpty {
-                let query: FormFields = [("module", module), ("limit", "1"), ("metrics", "true")]
-                let sample = try await subject.visit.api.get("\(subject.path)/samples", subject.records(query))
-                    .pageItems.first
-                metrics = Set(sample?["metrics"].items.compactMap { $0["name"].text } ?? []).sorted().map { ($0, "") }
+            groups += own.sorted { $0.key < $1.key }.map { module, names in
+                Module(name: module, metrics: names.sorted().map { Metric(name: $0) })
             }
-            if !metrics.isEmpty { groups.append((module, metrics)) }
         }
         let listed = Set(groups.flatMap { $0.metrics.map(\.name) })
-        let others = chosen.filter { !listed.contains($0) }
-        if !others.isEmpty { groups.append(("others", others.map { ($0, "") })) }
-        return groups.map { group in
+        groups.append(
+            Module(name: "others", metrics: chosen.filter { !listed.contains($0) }.map { Metric(name: $0) }))
+        return groups.filter { !$0.metrics.isEmpty }.map { group in
             [
-                "module": .text(group.module),
+                "module": .text(group.name),
                 "metrics": .array(
                     group.metrics.map {
                         [
@@ -107,6 +112,16 @@ struct DevicePage: Page {
                     }),
             ]
         }
+    }
+
+    private struct Module {
+        var name: String
+        var metrics: [Metric]
+    }
+
+    private struct Metric {
+        var name: String
+        var description = ""
     }
 }
 
