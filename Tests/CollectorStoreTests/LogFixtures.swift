@@ -23,9 +23,10 @@ struct LogDevice: Sendable {
             application: application, machineHash: "m", test: false, created: 0, enrolled: 0)
     }
 
-    /// Lines of one segment, a second apart, as one chunk: its text, and gzip members of 100 lines each.
+    /// Lines of one segment, a second apart, as one chunk: its text, and gzip members of whole lines.
     static func chunk(
-        segment: UInt64, _ positions: ClosedRange<UInt64>, from time: Int64 = ManualStoreClock.start, padding: Int = 0
+        segment: UInt64, _ positions: ClosedRange<UInt64>, from time: Int64 = ManualStoreClock.start, padding: Int = 0,
+        linesPerMember: Int = 100
     ) throws -> (text: Data, gzip: Data) {
         let filler = padding == 0 ? "" : "\tpad=" + String(repeating: "x", count: padding)
         let lines = positions.map { position in
@@ -33,8 +34,9 @@ struct LogDevice: Sendable {
                 + "\(LogNumber(segment: segment, position: position).value) app line \(segment).\(position)\(filler)\n"
         }
         var gzip = Data()
-        for start in stride(from: 0, to: lines.count, by: 100) {
-            gzip += try GzipCodec.compress(Data(lines[start..<min(start + 100, lines.count)].joined().utf8))
+        for start in stride(from: 0, to: lines.count, by: linesPerMember) {
+            let member = lines[start..<min(start + linesPerMember, lines.count)]
+            gzip += try GzipCodec.compress(Data(member.joined().utf8))
         }
         return (Data(lines.joined().utf8), gzip)
     }

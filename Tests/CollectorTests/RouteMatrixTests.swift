@@ -139,7 +139,7 @@ struct RouteMatrixTests {
             for path in [
                 "/api/v1/events?device=\(device)", "/api/v1/events/summary?device=\(device)",
                 "/api/v1/logs?device=\(device)",
-                "/api/v1/logs/content?device=\(device)",
+                "/api/v1/logs/content?device=\(device)", "/api/v1/logs/lines?device=\(device)",
                 "/api/v1/devices?q=\(device)", "/api/v1/devices?organization=default",
                 "/api/v1/devices?sort=name&cursor=\(cursor)",
                 "/api/v1/devices/\(scene.strangerDevice.deviceID)/commands/\(scene.command)",

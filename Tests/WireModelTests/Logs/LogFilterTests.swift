@@ -38,6 +38,16 @@ import WireModel
         #expect(matches(filter) == expected)
     }
 
+    @Test(arguments: [
+        ("aaab", "aab", true), ("AaAB", "aab", true), ("aAcaab", "AAB", true), ("aac", "aab", false),
+        ("x", "x", true), ("X", "x", true), ("x", "X", true), ("y", "x", false), ("[1]", "[1]", true),
+        ("{1}", "[1]", false),
+        ("…é", "é", true), ("È", "è", false), ("end", "END", true), ("en", "end", false), ("\u{1}@", "`", false),
+    ])
+    func textIsFoundWhereverItIsInEitherCase(_ message: String, _ text: String, _ expected: Bool) {
+        #expect(matches(LogFilter(text: text), category: "0", message: message) == expected)
+    }
+
     @Test(
         arguments: [
             (LogFilter(level: .error), [0, 3, 9, 9], false, false),

@@ -27,9 +27,10 @@ struct LogRoutes: Sendable {
     }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
-        let query = try QueryParameters(request, known: LogQuery.parameters.union(["limit", "cursor"]))
+        let query = try QueryParameters(
+            request, known: LogQuery.parameters.union(["limit", "cursor"]), repeated: LogQuery.repeatedParameters)
         let page = try await metadata.chunks(
-            try await logQuery(context, query), below: try query.numberCursor(), limit: try query.limit())
+            try await metadata.logQuery(context, query), below: try query.numberCursor(), limit: try query.limit())
         return try Page(items: page.rows.map(ChunkView.init), next: page.next.map(NumberCursor.text)).response()
     }
 
@@ -49,23 +50,12 @@ struct LogRoutes: Sendable {
         return try Page(items: rows.map(UploadView.init), next: nil).response()
     }
 
-    /// The requested query, limited to the organization. Includes a device's predecessors.
-    private func logQuery(_ context: PersonContext, _ query: QueryParameters) async throws -> LogQuery {
-        let organization = context.person.organization
-        var logs = try LogQuery(query, organization: organization)
-        if let id = logs.device, let device = try await metadata.device(id, organization: organization),
-            device.predecessor != nil
-        {
-            logs.predecessors = try await metadata.lineage(of: device).predecessors
-        }
-        return logs
-    }
-
     // MARK: Content
 
     private func content(_ request: Request, _ context: PersonContext) async throws -> Response {
-        let query = try QueryParameters(request, known: LogQuery.parameters.union(["order", "label"]))
-        let logs = try await logQuery(context, query)
+        let query = try QueryParameters(
+            request, known: LogQuery.parameters.union(["order", "label"]), repeated: LogQuery.repeatedParameters)
+        let logs = try await metadata.logQuery(context, query)
         var form = LogForm(isCompressed: request.acceptsGzip)
         switch query.text("order") {
         case nil, "time": form.order = .time
@@ -106,9 +96,10 @@ struct LogRoutes: Sendable {
 
     private func delete(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(
-            request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]))
+            request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]),
+            repeated: LogQuery.repeatedParameters)
         let person = context.person
-        var logs = try await logQuery(context, query)
+        var logs = try await metadata.logQuery(context, query)
         if let text = query.text("olderThanDays") {
             guard let days = Int64(text), (1...36_500).contains(days) else {
                 throw Problem.invalidParameter("olderThanDays", "is \(text); expected 1 to 36500.")
@@ -132,19 +123,37 @@ struct LogRoutes: Sendable {
     }
 }
 
+extension MetadataService {
+    /// The requested query, limited to the organization. Includes the devices' predecessors.
+    func logQuery(_ context: PersonContext, _ query: QueryParameters) async throws -> LogQuery {
+        let organization = context.person.organization
+        var logs = try LogQuery(query, organization: organization)
+        for id in logs.devices {
+            guard let device = try await device(id, organization: organization), device.predecessor != nil else {
+                continue
+            }
+            logs.predecessors += try await lineage(of: device).predecessors
+        }
+        return logs
+    }
+}
+
 extension LogQuery {
     /// Parameters that select whole chunks.
     static let parametersOfWholeChunks: Set<String> = ["ids", "device", "app", "type", "level", "from", "to", "test"]
     /// These, and those that only lines can match.
     static let parameters = parametersOfWholeChunks.union(["category", "text"])
 
+    static let repeatedParameters: Set<String> = ["device"]
+
     static let maximumIDs = 1000
+    static let maximumDevices = 50
 
     /// - Parameter organization: the caller's; `nil` for all.
     init(_ query: QueryParameters, organization: String?) throws {
         self.init(
-            organization: organization, device: try query.device("device"), application: query.text("app"),
-            withTest: try query.flag("test"))
+            organization: organization, application: query.text("app"), withTest: try query.flag("test"))
+        devices = try query.devices("device", most: Self.maximumDevices)
         switch query.text("type") {
         case nil, "all": break
         case .some(let text):

@@ -3,8 +3,10 @@ import WireModel
 
 /// The outer form of every cursor: URL-safe Base64 without padding (RFC 4648, section 5).
 enum CursorText {
-    static func of(_ plain: String) -> String {
-        Data(plain.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
+    static func of(_ plain: String) -> String { of(Data(plain.utf8)) }
+
+    static func of(_ data: Data) -> String {
+        data.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
             "=", with: "")
     }
 

@@ -93,14 +93,7 @@ struct QueryParameters {
         try pairs(of: request).contains { $0.name == name }
     }
 
-    func limit() throws -> Int {
-        guard let text = text("limit") else { return Self.defaultLimit }
-        guard let limit = Int(text), Self.limits.contains(limit) else {
-            throw invalid(
-                "limit", "is \(text); expected \(Self.limits.lowerBound) to \(Self.limits.upperBound).")
-        }
-        return limit
-    }
+    func limit() throws -> Int { try integer("limit", Self.limits) ?? Self.defaultLimit }
 
     func flag(_ name: String) throws -> Bool {
         switch text(name) {
@@ -114,6 +107,32 @@ struct QueryParameters {
         guard let text = text(name) else { return nil }
         guard let device = DeviceID(text) else { throw invalid(name, "is not a device id (a UUID).") }
         return device
+    }
+
+    /// Several devices, each named once.
+    func devices(_ name: String, most: Int) throws -> [DeviceID] {
+        var devices: [DeviceID] = []
+        for text in texts(name) {
+            guard let device = DeviceID(text) else {
+                throw Problem.invalidParameter(name, "is not a device id (a UUID).")
+            }
+            guard !devices.contains(device) else { throw Problem.invalidParameter(name, "names \(device) twice.") }
+            devices.append(device)
+        }
+        guard devices.count <= most else {
+            throw Problem.invalidParameter(name, "is given \(devices.count) times; expected at most \(most).")
+        }
+        return devices
+    }
+
+    /// A number in a range.
+    func integer(_ name: String, _ range: ClosedRange<Int>) throws -> Int? {
+        guard let text = text(name) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw Problem.invalidParameter(
+                name, "is \(text); expected \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
     }
 
     /// A time, microseconds since 1970.

@@ -101,6 +101,7 @@ package struct CollectorServer: Sendable {
         LogQuotaRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         LogRoutes(archive: archive, metadata: metadata, streams: RequestShares(settings.logStreams), logger: logger)
             .add(to: router)
+        LogLineRoutes(archive: archive, metadata: metadata, pages: RequestShares(settings.logStreams)).add(to: router)
         UploadRoutes(metadata: metadata, archive: archive, reader: reader, logger: logger).add(to: router)
         NoticeRoutes(notices: notices).add(to: router)
         QueryRoutes(store: store, metadata: metadata).add(to: router)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Logging
+import SQLite
 import Synchronization
 import TelemetryBasics
 import WireModel
@@ -113,6 +114,58 @@ package final class LogArchive: Sendable {
     /// call may be missing.
     package func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> LogReader {
         try LogReader(try await metadata.segments(query), of: query, as: form, metadata: metadata, chunks: chunks)
+    }
+
+    // MARK: Lines
+
+    /// A page of the lines that match a query, each once, in an order by time.
+    /// - Parameters:
+    ///   - start: an earlier page's `next`, of the same query and order; `nil` from the first line.
+    ///   - limit: 1 to 1,000.
+    /// - Throws: `.invalid` if more overlaps in time than one page may read; `.corrupt`, `.io`.
+    package func lines(
+        _ query: LogQuery, _ order: LogLineOrder, from start: LogLinePosition?, limit: Int
+    ) async throws(StoreError) -> LogLinePage {
+        try await LogLinePager(metadata: metadata, chunks: chunks).page(query, order, from: start, limit: limit)
+    }
+
+    /// From where lines arrive that are not there yet.
+    package func arrival() async throws(StoreError) -> LogArrival {
+        try await metadata.readers.read { connection throws(SQLiteError) in
+            LogArrival(run: try LogRunRows.next(connection))
+        }
+    }
+
+    /// Lines that arrived since, in chunk after chunk. A line that had come before in another chunk comes again; its
+    /// id tells.
+    /// - Parameters:
+    ///   - start: from an earlier answer.
+    ///   - limit: 1 to 1,000.
+    package func lines(
+        _ query: LogQuery, arrivedSince start: LogArrival, limit: Int
+    ) async throws(StoreError) -> ArrivedLogLines {
+        try await LogLinePager(metadata: metadata, chunks: chunks).arrived(query, since: start, limit: limit)
+    }
+
+    /// A line with those before and after it in the log of its device and application, of all types and levels.
+    /// - Parameters:
+    ///   - organization: the line's; `nil` for any.
+    ///   - count: lines on each side, 1 to 1,000.
+    /// - Returns: `nil` if the line is not stored.
+    package func lines(
+        around line: LogLineID, organization: String?, count: Int
+    ) async throws(StoreError) -> LogLineContext? {
+        let application = try await metadata.application(ofLine: line, organization: organization)
+        guard let application, let predecessor = line.predecessor else { return nil }
+        let query = LogQuery(
+            organization: organization, device: line.device, application: application, withTest: true)
+        let pager = LogLinePager(metadata: metadata, chunks: chunks)
+        let later = try await pager.page(query, .oldest, from: .after(predecessor), limit: count + 1)
+        guard later.lines.first?.id == line else { return nil }
+        let earlier = try await pager.page(query, .newest, from: .after(line), limit: count)
+        return LogLineContext(
+            lines: earlier.lines.reversed() + later.lines, hasEarlier: earlier.next != nil,
+            hasLater: later.next != nil, scannedBytes: earlier.scannedBytes + later.scannedBytes)
     }
 
     /// Deletes the chunks that `MetadataService.deletion` lists. A deleted chunk is not accepted again.

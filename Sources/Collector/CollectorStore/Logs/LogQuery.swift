@@ -5,8 +5,9 @@ import WireModel
 package struct LogQuery: Equatable, Sendable {
     /// `nil`: all that the caller may see.
     package var organization: String?
-    package var device: DeviceID?
-    /// Devices whose logs are included with those of `device`.
+    /// Of these; empty: of all.
+    package var devices: [DeviceID]
+    /// Devices whose logs are included with those of `devices`.
     package var predecessors: [DeviceID] = []
     package var application: String?
     package var type: LogType?
@@ -18,12 +19,13 @@ package struct LogQuery: Equatable, Sendable {
     package var receivedBefore: Int64?
     package var lines: LogFilter
 
+    /// - Parameter device: of this one alone; `nil` for all.
     package init(
         organization: String? = nil, device: DeviceID? = nil, application: String? = nil, type: LogType? = nil,
         withTest: Bool = false, chunks: [Int64] = [], receivedBefore: Int64? = nil, lines: LogFilter = LogFilter()
     ) {
         self.organization = organization
-        self.device = device
+        devices = device.map { [$0] } ?? []
         self.application = application
         self.type = type
         self.withTest = withTest

@@ -1,7 +1,4 @@
 import FoundationEssentials
-import Glibc
-import Gzip
-import TelemetryBasics
 import WireModel
 
 /// The stored lines of one segment of a device's log, in runs: one for each chunk that contains some of them. Runs
@@ -152,7 +149,7 @@ final class RunCursor {
         var found: Head?
         var start = position
         while start < bytes.count {
-            let end = Self.end(of: start, in: bytes)
+            let end = LogStretch.end(of: start, in: bytes)
             let line = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
             if let parsed = LogLine(line) {
                 if let found { return found }
@@ -167,41 +164,16 @@ final class RunCursor {
         return found
     }
 
-    private static func end(of start: Int, in bytes: UnsafeRawBufferPointer) -> Int {
-        guard let base = bytes.baseAddress,
-            let found = memchr(base + start, Int32(UInt8(ascii: "\n")), bytes.count - start)
-        else {
-            return bytes.count
-        }
-        return base.distance(to: UnsafeRawPointer(found)) + 1
-    }
-
     /// The text of the present stretch. `nil`, which ends the run, if its file was deleted meanwhile.
     private func load() throws(StoreError) -> [UInt8]? {
         if let text { return text }
-        let stretch = pieces[piece]
-        let start = Int(stretch.storedOffset)
-        guard let stored = try chunks.read(run.path, start..<start + Int(stretch.storedBytes)) else {
+        guard let stretch = try LogStretch(pieces[piece], of: run.path, in: chunks) else {
             piece = pieces.count
             return nil
         }
-        var inflated: [UInt8] = []
-        inflated.reserveCapacity(Int(stretch.rawBytes))
-        do throws(GzipError) {
-            let decompressor = try GzipDecompressor(
-                limits: InflateLimits(maximumBytes: Int(stretch.rawBytes), maximumRatio: .max))
-            try stored.withContiguousBytes { (bytes) throws(GzipError) in
-                try decompressor.update(bytes, output: { inflated.append(contentsOf: $0) })
-                try decompressor.finish()
-            }
-        } catch { throw StoreError(.corrupt, "\(run.path): \(error.message)") }
-        guard inflated.count == Int(stretch.rawBytes) else {
-            throw StoreError(
-                .corrupt, "\(run.path) has \(inflated.count) bytes of text instead of \(stretch.rawBytes).")
-        }
-        text = inflated
-        held.hold(inflated.count)
-        return inflated
+        text = stretch.bytes
+        held.hold(stretch.bytes.count)
+        return stretch.bytes
     }
 }
 

@@ -199,6 +199,7 @@ extension MetadataService {
                     freedByDevice[device, default: (key, 0)].rawBytes += select.int(4)
                 }
             }
+            try LogRunRows.remember(connection)
             let mark = try connection.cached(
                 "UPDATE chunk SET fate = \(ChunkFate.deleted.rawValue), deleted = ?, path = NULL WHERE row = ?")
             let forget = try connection.cached("DELETE FROM log_run WHERE chunk = ?")
@@ -216,14 +217,18 @@ extension MetadataService {
                     subject: freed.key.subject(.device, device: device), at: now)
             }
             for (organization, keys) in Dictionary(grouping: freed, by: \.key.organization) {
+                var detail = [
+                    "applications": Set(keys.map(\.key.application)).sorted().joined(separator: " "),
+                    "chunks": "\(keys.reduce(0) { $0 + $1.value.chunks })",
+                    "rawBytes": "\(keys.reduce(0) { $0 + $1.value.rawBytes })",
+                ]
+                if query.devices.count > 1 {
+                    detail["devices"] = query.devices.map(\.description).joined(separator: " ")
+                }
+                let subject = query.devices.count == 1 ? query.devices[0].description : ""
                 try audit.append(
-                    AuditEntry(
-                        .logsDelete, by: actor, organization: organization, subject: query.device?.description ?? "",
-                        detail: [
-                            "applications": Set(keys.map(\.key.application)).sorted().joined(separator: " "),
-                            "chunks": "\(keys.reduce(0) { $0 + $1.value.chunks })",
-                            "rawBytes": "\(keys.reduce(0) { $0 + $1.value.rawBytes })",
-                        ]), at: now)
+                    AuditEntry(.logsDelete, by: actor, organization: organization, subject: subject, detail: detail),
+                    at: now)
             }
             return (plan, paths)
         }
@@ -261,8 +266,8 @@ struct ChunkCondition {
 
     init(_ query: LogQuery, runs: Bool = false) {
         if let organization = query.organization { add("c.organization = ?", organization) }
-        if let device = query.device {
-            let devices = [device] + query.predecessors
+        if !query.devices.isEmpty {
+            let devices = query.devices + query.predecessors
             terms.append("c.device IN (\(devices.map { _ in "?" }.joined(separator: ", ")))")
             values += devices.map(\.data)
         }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Selects lines of a log, in the same way on the device, at the collector and on the command line. A line matches if
 /// it meets every given condition.
 package struct LogFilter: Equatable, Codable, Sendable {
@@ -82,13 +84,30 @@ package struct LogLineMatcher: Sendable {
         category.isPrefix ? bytes.starts(with: category.name) : bytes.elementsEqual(category.name)
     }
 
+    /// Looks for the first byte in both cases with the system's fast search, and compares the rest only there.
     private static func contains(_ bytes: UnsafeRawBufferPointer, _ text: [UInt8]) -> Bool {
-        guard bytes.count >= text.count else { return false }
-        return (0...(bytes.count - text.count)).contains { start in
-            var position = 0
-            while position < text.count, lower(bytes[start + position]) == text[position] { position += 1 }
-            return position == text.count
+        guard let first = text.first, bytes.count >= text.count else { return text.isEmpty }
+        let starts = UnsafeRawBufferPointer(rebasing: bytes[...(bytes.count - text.count)])
+        var (lower, upper) = (
+            position(of: first, in: starts, from: 0), position(of: Self.upper(first), in: starts, from: 0)
+        )
+        while let start = lower.map({ min($0, upper ?? $0) }) ?? upper {
+            var position = 1
+            while position < text.count, Self.lower(bytes[start + position]) == text[position] { position += 1 }
+            if position == text.count { return true }
+            if lower == start { lower = Self.position(of: first, in: starts, from: start + 1) }
+            if upper == start { upper = Self.position(of: Self.upper(first), in: starts, from: start + 1) }
         }
+        return false
+    }
+
+    private static func position(of byte: UInt8, in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard let base = bytes.baseAddress, start < bytes.count else { return nil }
+        return memchr(base + start, Int32(byte), bytes.count - start).map { base.distance(to: UnsafeRawPointer($0)) }
+    }
+
+    private static func upper(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) ? byte & ~0x20 : byte
     }
 
     private static func lower(_ byte: UInt8) -> UInt8 {

@@ -234,8 +234,8 @@ extension MetadataService {
             for piece in pieces { total.add(piece) }
             try connection.run(
                 """
-                INSERT INTO log_run (chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO log_run (row, chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
+                VALUES (\(LogRunRows.next), ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 row, segment, total.times.lowerBound, total.times.upperBound, total.levels[0], total.levels[1],
                 total.levels[2],
