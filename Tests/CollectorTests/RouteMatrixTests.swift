@@ -87,7 +87,8 @@ struct RouteMatrixTests {
                 silent == [
                     "GET /api/v1/balance",
                     "GET /api/v1/devices/{device}/balance", "GET /api/v1/devices/{device}/do-not-disturb",
-                    "GET /api/v1/log-quotas/{organization}", "GET /api/v1/metrics-catalog", "GET /api/v1/organizations",
+                    "GET /api/v1/log-quotas/{organization}", "GET /api/v1/logs/histogram",
+                    "GET /api/v1/metrics-catalog", "GET /api/v1/organizations",
                     "GET /api/v1/organizations/{organization}",
                     // Of the collector as a whole: refused to them.
                     "GET /api/v1/retention", "GET /metrics",
@@ -140,6 +141,7 @@ struct RouteMatrixTests {
                 "/api/v1/events?device=\(device)", "/api/v1/events/summary?device=\(device)",
                 "/api/v1/logs?device=\(device)",
                 "/api/v1/logs/content?device=\(device)", "/api/v1/logs/lines?device=\(device)",
+                "/api/v1/logs/facets?device=\(device)", "/api/v1/logs/histogram?device=\(device)",
                 "/api/v1/devices?q=\(device)", "/api/v1/devices?organization=default",
                 "/api/v1/devices?sort=name&cursor=\(cursor)",
                 "/api/v1/devices/\(scene.strangerDevice.deviceID)/commands/\(scene.command)",

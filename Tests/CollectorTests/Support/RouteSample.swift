@@ -144,6 +144,8 @@ struct RouteSample: Sendable {
         "GET /api/v1/logs": get("/api/v1/logs?app=\(RouteScene.application)"),
         "GET /api/v1/logs/content": get("/api/v1/logs/content?ids=1,2,3"),
         "GET /api/v1/logs/lines": get("/api/v1/logs/lines?app=\(RouteScene.application)"),
+        "GET /api/v1/logs/histogram": get("/api/v1/logs/histogram"),
+        "GET /api/v1/logs/facets": get("/api/v1/logs/facets"),
         "GET /api/v1/logs/usage": get("/api/v1/logs/usage"),
         "GET /api/v1/log-quotas/{organization}": get("/api/v1/log-quotas/default", strangers: [404]),
         // Refused for its size: the scene's collector keeps few bytes.

@@ -31,7 +31,7 @@ struct LogLineRoutes: Sendable {
         }
         let (limit, start) = (try query.limit(), try LogCursor.position(query, order))
         let logs = try await metadata.logQuery(context, query)
-        let page = try await read(context) { () throws(StoreError) in
+        let page = try await pages.read(context) { () throws(StoreError) in
             try await archive.lines(logs, order, from: start, limit: limit)
         }
         return try LogLinesView(page, order).response()
@@ -48,7 +48,7 @@ struct LogLineRoutes: Sendable {
         let logs = try await metadata.logQuery(context, query)
         // Who only waits takes no place.
         if start.run == present.run { return try LogLinesView(ArrivedLogLines(arrival: present)).response() }
-        let arrived = try await read(context) { () throws(StoreError) in
+        let arrived = try await pages.read(context) { () throws(StoreError) in
             try await archive.lines(logs, arrivedSince: start, limit: limit)
         }
         return try LogLinesView(arrived).response()
@@ -61,7 +61,7 @@ struct LogLineRoutes: Sendable {
         }
         let count = try query.integer("lines", Self.context) ?? Self.defaultContext
         let organization = context.person.organization
-        let found = try await read(context) { () throws(StoreError) in
+        let found = try await pages.read(context) { () throws(StoreError) in
             try await archive.lines(around: line, organization: organization, count: count)
         }
         guard let found else {
@@ -70,10 +70,14 @@ struct LogLineRoutes: Sendable {
         return try LogContextView(found, of: line).response()
     }
 
-    private func read<Value: Sendable>(
+}
+
+extension RequestShares {
+    /// Reads logs for one answer.
+    func read<Value: Sendable>(
         _ context: PersonContext, _ body: () async throws(StoreError) -> Value
     ) async throws -> Value {
-        let place = try context.takePlace(in: pages, for: "pages of log lines")
+        let place = try context.takePlace(in: self, for: "log queries")
         defer { place.giveBack() }
         do throws(StoreError) { return try await body() } catch {
             throw error.code == .invalid ? Problem.tooMuch(error.message) : Problem.ofStore(error)

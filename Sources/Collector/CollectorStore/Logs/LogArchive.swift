@@ -168,6 +168,16 @@ package final class LogArchive: Sendable {
             hasLater: later.next != nil, scannedBytes: earlier.scannedBytes + later.scannedBytes)
     }
 
+    /// Counts the lines that match a query by level and time, each once.
+    /// - Parameter isExact: reads text where the index does not tell a line's bucket. Without it such lines are spread
+    ///   evenly over the time of their piece. A filter by words or categories reads text in any case.
+    /// - Throws: `.invalid` if more may match than can be counted; `.corrupt`, `.io`.
+    package func histogram(
+        _ query: LogQuery, in buckets: LogBuckets, isExact: Bool
+    ) async throws(StoreError) -> LogHistogram {
+        try await LogHistogramCounter(metadata: metadata, chunks: chunks).count(query, in: buckets, isExact: isExact)
+    }
+
     /// Deletes the chunks that `MetadataService.deletion` lists. A deleted chunk is not accepted again.
     /// - Parameters:
     ///   - confirmation: as `deletion` gave it. If the chunks have changed since, nothing is deleted and the answer is

@@ -1,0 +1,182 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// How many logs there are of something.
+package struct LogFacet<Value: Equatable & Sendable>: Equatable, Sendable {
+    package var value: Value
+    package var chunks: Int
+    /// As the chunks have them: a line that came in two chunks counts twice.
+    package var lines: UInt64
+    /// Of text.
+    package var bytes: Int
+}
+
+/// Logs by what they can be filtered by. Whole chunks are counted, as `MetadataService.chunks` lists them.
+package struct LogFacets: Equatable, Sendable {
+    package struct Device: Equatable, Sendable {
+        package var id: DeviceID
+        /// `nil` if the device was deleted.
+        package var name: String?
+    }
+
+    /// Of what the whole query selects.
+    package var chunks: Int
+    package var lines: UInt64
+    package var bytes: Int
+    /// Of the earliest and the latest line; `nil` if there is none.
+    package var times: ClosedRange<Int64>?
+
+    // Each of these leaves the query's own condition of the same kind out, so they tell what else could be chosen.
+
+    /// Those with the most lines first.
+    package var applications: [LogFacet<String>]
+    package var applicationCount: Int
+    /// `nil` for chunks with lines of several types.
+    package var types: [LogFacet<LogType?>]
+    /// Lines of each level alone, most severe first, and the chunks that have such.
+    package var levels: [LogFacet<LogLevel>]
+    /// Those with the most lines first.
+    package var devices: [LogFacet<Device>]
+    package var deviceCount: Int
+
+    /// The most applications, and the most devices.
+    package static let maximumValues = 100
+}
+
+extension MetadataService {
+    /// - Returns: `nil` if there are more than `limit`.
+    nonisolated func countedRuns(_ query: LogQuery, limit: Int) async throws(StoreError) -> [CountedLogRun]? {
+        try await readers.read { connection throws(SQLiteError) in
+            let condition = ChunkCondition(query, runs: true)
+            let statement = try connection.prepare(
+                """
+                SELECT r.row, c.device, c.log_epoch, r.segment, r.first_time, r.last_time, r.errors, r.warnings, r.informations,
+                r.verboses FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE \(condition.text) LIMIT \(limit + 1)
+                """)
+            try condition.bind(to: statement)
+            var runs: [CountedLogRun] = []
+            while try statement.step() {
+                guard let device = DeviceID(statement.data(1)), let epoch = LogEpochID(statement.data(2)) else {
+                    continue
+                }
+                guard runs.count < limit else { return nil }
+                let first = statement.int64(4)
+                runs.append(
+                    CountedLogRun(
+                        row: statement.int64(0),
+                        segment: LogSegment.Key(device: device, epoch: epoch, segment: try statement.uint64(3)),
+                        times: first...max(first, statement.int64(5)),
+                        levels: try [
+                            statement.uint64(6), statement.uint64(7), statement.uint64(8), statement.uint64(9),
+                        ]))
+            }
+            return runs
+        }
+    }
+
+    /// The times of the earliest and the latest line of chunks that may match; `nil` if there is none.
+    package nonisolated func logTimes(_ query: LogQuery) async throws(StoreError) -> ClosedRange<Int64>? {
+        try await readers.read { connection throws(SQLiteError) in try connection.logTotal(query).times }
+    }
+
+    package nonisolated func logFacets(_ query: LogQuery) async throws(StoreError) -> LogFacets {
+        try await readers.read { connection throws(SQLiteError) in
+            let total = try connection.logTotal(query)
+            var (any, other) = (query, query)
+            any.application = nil
+            let applications = try connection.logFacets(any, by: "c.application", limit: LogFacets.maximumValues) {
+                $0.string(0)
+            }
+            other.devices = []
+            other.predecessors = []
+            let devices = try connection.logFacets(
+                other, by: "c.device", name: "(SELECT name FROM device WHERE id = c.device)",
+                limit: LogFacets.maximumValues
+            ) { row in
+                DeviceID(row.data(0)).map { LogFacets.Device(id: $0, name: row.isNull(5) ? nil : row.string(5)) }
+            }
+            var ofType = query
+            ofType.type = nil
+            let types = try connection.logFacets(ofType, by: "c.type", limit: 10) { row in
+                .some(WireLogType(rawValue: row.int(0)).flatMap { LogType($0) })
+            }
+            return LogFacets(
+                chunks: total.chunks, lines: total.lines, bytes: total.bytes, times: total.times,
+                applications: applications.facets, applicationCount: applications.count, types: types.facets,
+                levels: try connection.logLevelFacets(query), devices: devices.facets, deviceCount: devices.count)
+        }
+    }
+}
+
+extension Connection {
+    private static var lineSum: String { "c.errors + c.warnings + c.informations + c.verboses + c.others" }
+
+    fileprivate func logTotal(
+        _ query: LogQuery
+    ) throws(SQLiteError) -> (chunks: Int, lines: UInt64, bytes: Int, times: ClosedRange<Int64>?) {
+        let condition = ChunkCondition(query)
+        let statement = try prepare(
+            """
+            SELECT count(*), coalesce(sum(\(Self.lineSum)), 0), coalesce(sum(c.raw_bytes), 0), min(c.first_time), max(c.last_time)
+            FROM chunk AS c WHERE \(condition.text)
+            """)
+        try condition.bind(to: statement)
+        guard try statement.step() else { return (0, 0, 0, nil) }
+        var times: ClosedRange<Int64>?
+        if !statement.isNull(3), statement.int64(3) <= statement.int64(4) {
+            times = statement.int64(3)...statement.int64(4)
+        }
+        return (statement.int(0), try statement.uint64(1), statement.int(2), times)
+    }
+
+    /// - Parameters:
+    ///   - column: over `chunk AS c`.
+    ///   - name: one more column.
+    ///   - value: of a row `column, chunks, lines, bytes, values, name`; `nil` leaves it out.
+    /// - Returns: those with the most lines, and how many values there are.
+    fileprivate func logFacets<Value>(
+        _ query: LogQuery, by column: String, name: String = "NULL", limit: Int,
+        _ value: (Statement) throws(SQLiteError) -> Value?
+    ) throws(SQLiteError) -> (facets: [LogFacet<Value>], count: Int) {
+        let condition = ChunkCondition(query)
+        let statement = try prepare(
+            """
+            SELECT \(column), count(*), sum(\(Self.lineSum)) AS lines, sum(c.raw_bytes), count(*) OVER (), \(name) FROM chunk AS c
+            WHERE \(condition.text) GROUP BY \(column) ORDER BY lines DESC, \(column) LIMIT \(limit)
+            """)
+        try condition.bind(to: statement)
+        var facets: [LogFacet<Value>] = []
+        var count = 0
+        while try statement.step() {
+            count = statement.int(4)
+            guard let value = try value(statement) else { continue }
+            facets.append(
+                LogFacet(
+                    value: value, chunks: statement.int(1), lines: try statement.uint64(2), bytes: statement.int(3)))
+        }
+        return (facets, count)
+    }
+
+    fileprivate func logLevelFacets(_ query: LogQuery) throws(SQLiteError) -> [LogFacet<LogLevel>] {
+        var query = query
+        query.lines.level = .verbose
+        let condition = ChunkCondition(query)
+        let columns = ["errors", "warnings", "informations", "verboses"]
+        let sums = columns.map {
+            "coalesce(sum(c.\($0) > 0), 0), coalesce(sum(c.\($0)), 0), coalesce(sum(c.raw_bytes) FILTER (WHERE c.\($0) > 0), 0)"
+        }
+        let statement = try prepare("SELECT \(sums.joined(separator: ", ")) FROM chunk AS c WHERE \(condition.text)")
+        try condition.bind(to: statement)
+        guard try statement.step() else { return [] }
+        var facets: [LogFacet<LogLevel>] = []
+        for (place, level) in LogLevel.allCases.enumerated() {
+            let column = Int32(3 * place)
+            facets.append(
+                LogFacet(
+                    value: level, chunks: statement.int(column), lines: try statement.uint64(column + 1),
+                    bytes: statement.int(column + 2)))
+        }
+        return facets
+    }
+}
