@@ -7,6 +7,7 @@ struct DistributionTests {
     @Test func percentilesAreValuesThatThereAre() throws {
         let distribution = try #require(Distribution((1...200).map(Double.init).shuffled()))
         #expect(distribution.count == 200 && distribution.min == 1 && distribution.max == 200)
+        #expect(distribution.p5 == 10 && distribution.p25 == 50 && distribution.p75 == 150 && distribution.p95 == 190)
         #expect(distribution.p50 == 100 && distribution.p90 == 180 && distribution.p99 == 198)
         #expect(abs(distribution.mean - 100.5) < 1e-9)
         #expect(

@@ -70,6 +70,39 @@ struct FleetMetricTests {
         }
     }
 
+    @Test func theGreatestAndTheLeastOfTheFleetAreFoundByName() async throws {
+        let harness = Harness()
+        let devices = try await scene(harness, devices: 9)
+        try await harness.route { client in
+            func found(_ query: String) async throws -> (
+                devices: [String], values: [Double], total: Int?, next: String?
+            ) {
+                let path = "/api/v1/metrics/latest?metric=system.memory.usage&\(query)"
+                let page = try await client.json(path, bearer: "viewer-default")
+                let items = page.objects("items")
+                let values = items.compactMap { $0.objects("values").last?["value"] as? Double }
+                return (items.compactMap { $0.text("device") }, values, page.number("total"), page.text("next"))
+            }
+            let free = "attribute=system.memory.state:free"
+            let greatest = try await found("\(free)&sort=-value&limit=3")
+            #expect(greatest.values == [900, 800, 700] && greatest.total == 9 && greatest.next == nil)
+            #expect(greatest.devices == devices.suffix(3).reversed().map(\.description))
+            #expect(try await found("\(free)&sort=value&limit=2").values == [100, 200])
+            // Those beyond a percentile.
+            let beyond = try await found("\(free)&sort=-value&atLeast=800")
+            #expect(beyond.values == [900, 800] && beyond.total == 2)
+            #expect(try await found("\(free)&sort=value&atMost=200.5").values == [100, 200])
+            #expect(try await found("\(free)&sort=value&atLeast=150&atMost=350").values == [200, 300])
+            // In the order of ids, too; of several values only those in the range are shown.
+            let both = try await found("atLeast=600")
+            #expect(both.values.sorted() == [600, 700, 800, 900] && both.total == nil)
+            #expect(both.devices == both.devices.sorted())
+            // Of a device with several values the one that decides is the least or the greatest.
+            #expect(try await found("sort=value").values.count == 9)
+            #expect(try await found("sort=-value&limit=1").devices == [devices[8].description])
+        }
+    }
+
     @Test func valuesAreSpreadByAttribute() async throws {
         let harness = Harness()
         _ = try await scene(harness, devices: 10)
@@ -91,6 +124,14 @@ struct FleetMetricTests {
 
     @Test(arguments: [
         ("latest", ""), ("distribution", ""), ("latest", "metric=a&attribute=b"), ("latest", "metric=a&limit=0"),
+        ("latest", "metric=a&sort=device"), ("latest", "metric=a&sort=value&cursor=x"),
+        ("latest", "metric=a&atLeast=x"),
+        ("latest", "metric=a&atLeast=nan"), ("latest", "metric=a&atLeast=2&atMost=1"),
+        ("distribution", "metric=a&sort=value"),
+        ("series", ""), ("series", "metric=a&metric=b"), ("series", "metric=a&by=name"), ("series", "metric=a&step=0"),
+        ("series", "metric=a&aggregate=median"), ("series", "metric=a&aggregate=mean,max"),
+        ("series", "metric=a&sample=9"),
+        ("series", "metric=a&limit=1"),
     ])
     func whatCannotBeIsRefused(route: String, query: String) async throws {
         try await Harness().route { client in

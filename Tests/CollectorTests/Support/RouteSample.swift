@@ -140,6 +140,9 @@ struct RouteSample: Sendable {
         "GET /api/v1/metrics/latest": get("/api/v1/metrics/latest?metric=till.sales"),
         "GET /api/v1/metrics/distribution": get("/api/v1/metrics/distribution?metric=till.sales"),
 
+        "GET /api/v1/metrics/series": get(
+            "/api/v1/metrics/series?metric=till.sales&from=2020-01-01&to=2030-01-01&step=366d"),
+
         // Logs.
         "GET /api/v1/logs": get("/api/v1/logs?app=\(RouteScene.application)"),
         "GET /api/v1/logs/content": get("/api/v1/logs/content?ids=1,2,3"),

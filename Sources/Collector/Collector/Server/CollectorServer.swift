@@ -112,6 +112,7 @@ package struct CollectorServer: Sendable {
         SeriesRoutes(store: store, metadata: metadata).add(to: router)
         EventRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
         FleetMetricRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
+        FleetSeriesRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
         HealthRoutes(store: store, metadata: metadata, logger: logger).add(to: router)
         MetricsRoutes(
             registry: telemetry.registry, metadata: metadata, store: store, budget: settings.budget,

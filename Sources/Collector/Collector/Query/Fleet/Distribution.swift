@@ -15,8 +15,12 @@ struct Distribution: Equatable, Sendable, Encodable {
     let min: Double
     let max: Double
     let mean: Double
+    let p5: Double
+    let p25: Double
     let p50: Double
+    let p75: Double
     let p90: Double
+    let p95: Double
     let p99: Double
     /// Bars of equal width; a single bar if all values are equal.
     let histogram: [Bar]
@@ -27,16 +31,18 @@ struct Distribution: Equatable, Sendable, Encodable {
     init?(_ values: [Double]) {
         let sorted = values.sorted()
         guard let least = sorted.first, let greatest = sorted.last, values.allSatisfy(\.isFinite) else { return nil }
-        // The least value such that this share of all values is at or below it.
-        func percentile(_ percent: Int) -> Double { sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)] }
         count = sorted.count
         min = least
         max = greatest
         // The sum may be out of range even if the mean is not.
         mean = sorted.reduce(0) { $0 + $1 / Double(sorted.count) }
-        p50 = percentile(50)
-        p90 = percentile(90)
-        p99 = percentile(99)
+        p5 = sorted.percentile(5)
+        p25 = sorted.percentile(25)
+        p50 = sorted.percentile(50)
+        p75 = sorted.percentile(75)
+        p90 = sorted.percentile(90)
+        p95 = sorted.percentile(95)
+        p99 = sorted.percentile(99)
         let width = greatest / Double(Self.bars) - least / Double(Self.bars)
         guard width > 0 else {
             histogram = [Bar(from: least, to: greatest, count: sorted.count)]

@@ -24,10 +24,11 @@ struct FleetMetricRoutes: Sendable {
 
     /// Devices in the order of their ids. The cursor is the last device examined.
     private func latest(_ request: Request, _ context: PersonContext) async throws -> Response {
+        if try QueryParameters.names("sort", in: request) { return try await extremes(request, context) }
         let query = try QueryParameters(
-            request, known: LatestValues.parameters.union(["limit", "cursor"]),
+            request, known: LatestValues.parameters.union(ValueRange.parameters).union(["limit", "cursor"]),
             repeated: LatestValues.repeatedParameters)
-        let (latest, limit) = (try LatestValues(query, store: store), try query.limit())
+        let (latest, limit, range) = (try LatestValues(query, store: store), try query.limit(), try ValueRange(query))
         let devices = try await metadata.deviceIDs(
             organization: context.person.organization, withTest: try query.flag("test"))
         var rest = devices[...]
@@ -40,12 +41,46 @@ struct FleetMetricRoutes: Sendable {
         while items.count < limit, rest.startIndex < end {
             try Task.checkCancellation()
             let step = rest.prefix(min(limit - items.count, Self.stepDevices, end - rest.startIndex))
-            let values = try await latest.values(of: step)
+            let values = try await latest.values(of: step).compactMapValues { $0.within(range) }
             items += step.compactMap { values[$0] }.map(LatestValueView.init)
             rest = rest.dropFirst(step.count)
         }
         let next = rest.isEmpty ? nil : PageCursor(device: devices[rest.startIndex - 1], before: nil).text
         return try Page(items: items, next: next).response().naming(missing: store.unreadableFiles(of: .sample))
+    }
+
+    /// The devices with the least or the greatest values, of all.
+    private func extremes(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(
+            request, known: LatestValues.parameters.union(ValueRange.parameters).union(["limit", "sort"]),
+            repeated: LatestValues.repeatedParameters)
+        let (latest, limit, range) = (try LatestValues(query, store: store), try query.limit(), try ValueRange(query))
+        let isDescending: Bool
+        switch query.text("sort") {
+        case "value": isDescending = false
+        case "-value": isDescending = true
+        default: throw Problem.invalidParameter("sort", "is \(query.text("sort") ?? ""); expected value or -value.")
+        }
+        let devices = try await metadata.deviceIDs(
+            organization: context.person.organization, withTest: try query.flag("test"))
+        let place = try context.takePlace(in: scans, for: "fleet queries")
+        defer { place.giveBack() }
+        var rest = devices[...]
+        var first: [LatestValue] = []
+        var total = 0
+        while !rest.isEmpty {
+            try Task.checkCancellation()
+            let found = try await latest.values(of: rest.prefix(Self.stepDevices)).values.compactMap {
+                $0.within(range)
+            }
+            total += found.count
+            first += found
+            first.sort { $0.precedes($1, isDescending: isDescending) }
+            first = Array(first.prefix(limit))
+            rest = rest.dropFirst(Self.stepDevices)
+        }
+        return try Page(items: first.map(LatestValueView.init), next: nil, total: total).response()
+            .naming(missing: store.unreadableFiles(of: .sample))
     }
 
     private func distribution(_ request: Request, _ context: PersonContext) async throws -> Response {

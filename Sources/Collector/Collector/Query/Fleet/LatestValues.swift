@@ -68,7 +68,56 @@ struct LatestValues: Sendable {
 /// A device's newest sample with a metric, and its values.
 struct LatestValue: Sendable {
     let record: StoredRecord
+    /// At least one.
     let points: [MetricPoint]
+
+    /// With its values in a range alone; `nil` if it has none there.
+    func within(_ range: ValueRange) -> LatestValue? {
+        if range.isAll { return self }
+        let points = points.filter { range.contains($0.value) }
+        return points.isEmpty ? nil : LatestValue(record: record, points: points)
+    }
+
+    /// By the greatest value, greatest first, or by the least one, least first; then by device.
+    func precedes(_ other: LatestValue, isDescending: Bool) -> Bool {
+        let own = extreme(isDescending)
+        let others = other.extreme(isDescending)
+        guard own == others else { return isDescending ? own > others : own < others }
+        return (record.device.high, record.device.low) < (other.record.device.high, other.record.device.low)
+    }
+
+    private func extreme(_ isDescending: Bool) -> Double {
+        let values = points.map(\.value)
+        return (isDescending ? values.max() : values.min()) ?? 0
+    }
+}
+
+/// Values that are meant: from a least to a greatest one, both included.
+struct ValueRange: Equatable, Sendable {
+    var least: Double?
+    var greatest: Double?
+
+    static let parameters: Set<String> = ["atLeast", "atMost"]
+
+    init(_ query: QueryParameters) throws {
+        least = try Self.number("atLeast", query)
+        greatest = try Self.number("atMost", query)
+        if let least, let greatest, least > greatest {
+            throw Problem.invalidParameter("atMost", "is less than `atLeast`.")
+        }
+    }
+
+    private static func number(_ name: String, _ query: QueryParameters) throws -> Double? {
+        guard let text = query.text(name) else { return nil }
+        guard let number = Double(text), number.isFinite else {
+            throw Problem.invalidParameter(name, "is \(text); expected a number.")
+        }
+        return number
+    }
+
+    var isAll: Bool { least == nil && greatest == nil }
+
+    func contains(_ value: Double) -> Bool { value >= least ?? -.infinity && value <= greatest ?? .infinity }
 }
 
 /// A device's newest value of a metric.

@@ -68,6 +68,19 @@ struct SeriesQuery: Equatable, Sendable {
         return AttributeFilter(attributes)
     }
 
+    init(
+        metrics: [String], module: String?, application: String?, window: SeriesWindow, attributes: [String: String],
+        aggregates: [SeriesAggregate], withTest: Bool
+    ) {
+        self.metrics = metrics
+        self.module = module
+        self.application = application
+        self.window = window
+        self.attributes = attributes
+        self.aggregates = aggregates
+        self.withTest = withTest
+    }
+
     private static func aggregates(_ text: String?) throws -> [SeriesAggregate] {
         guard let text else { return [.mean] }
         var found: [SeriesAggregate] = []

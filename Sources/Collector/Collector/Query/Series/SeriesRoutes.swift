@@ -40,26 +40,9 @@ struct SeriesRoutes: Sendable {
     private func accumulate(_ query: SeriesQuery, of device: DeviceRow) async throws -> SeriesAccumulator {
         var accumulator = SeriesAccumulator(window: query.window, attributes: query.attributes)
         guard query.withTest || !device.test else { return accumulator }
-        let selection = query.selection
-        do {
-            try await RecordPages(store: store, query: query.records(of: device.id, selection)).visit { record in
-                guard let kind = WireRecordKind(rawValue: record.header.kind),
-                    // A malformed body is shown in the list of samples. It has no values.
-                    let found = try? selection.read(kind: kind, body: record.header.body(of: record.bytes))
-                else { return }
-                let moment = SampleMoment(record.header, interval: found.intervalMicroseconds)
-                for point in found.points { try accumulator.add(point, at: moment) }
-            }
-        } catch let overflow as SeriesAccumulator.Overflow {
-            switch overflow {
-            case .series(let limit):
-                throw Problem.tooMuch(
-                    "There are more than \(limit) series. Ask for fewer metrics, or for one `attribute`.")
-            case .buckets(let limit):
-                throw Problem.tooMuch(
-                    "More than \(limit) buckets have values. Ask for a longer `step`, less time, or one `attribute`.")
-            }
-        }
+        do { _ = try await accumulator.add(query, of: device.id, from: store) } catch let overflow
+            as SeriesAccumulator.Overflow
+        { throw Problem.ofSeries(overflow) }
         return accumulator
     }
 
