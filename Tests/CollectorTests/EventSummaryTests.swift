@@ -36,9 +36,11 @@ struct EventSummaryTests {
         let sale = try #require(view.groups.first)
         #expect(sale.count == 3 && sale.devices == 2)
         let numeric = try #require(sale.numeric)
+        #expect(numeric.p50 == 3 && numeric.p95 == 5 && view.percentileDigits == nil)
         #expect(numeric.count == 2 && numeric.sum == 8 && numeric.mean == 4 && numeric.min == 3 && numeric.max == 5)
         let buckets = try #require(sale.buckets)
         #expect(buckets.count == [2, 1] && buckets.devices == [2, 1] && buckets.sum == [8, nil])
+        #expect(buckets.p50 == [3, nil] && buckets.p95 == [5, nil])
         #expect(view.groups[1].numeric == nil && view.groups[1].count == 1, "outside the window is not counted")
     }
 
@@ -56,6 +58,43 @@ struct EventSummaryTests {
                 try summary.add(Self.event("e\(number)", nil), of: Self.devices[0], application: "", at: 1)
             }
         }
+    }
+
+    /// Numbers 1 to `count` in two buckets, each twice.
+    private func numbers(_ count: Int, most: Int) throws -> EventSummaryView {
+        var summary = EventSummary(
+            window: SeriesWindow(from: 0, to: 20 * Self.second, step: 10 * Self.second), by: .name, maximumNumbers: most
+        )
+        for number in (1...count).shuffled() {
+            for _ in 0..<2 {
+                try summary.add(
+                    Self.event("n", .integer(Int64(number))), of: Self.devices[0], application: "",
+                    at: number.isMultiple(of: 2) ? 1 : 11 * Self.second)
+            }
+        }
+        return EventSummaryView(summary, isStepped: true)
+    }
+
+    @Test func percentilesAreValuesUntilThereAreTooManyDifferentOnes() throws {
+        let exact = try #require(try numbers(2000, most: 2000).groups.first)
+        #expect(exact.numeric?.p50 == 1000 && exact.numeric?.p95 == 1900 && exact.numeric?.count == 4000)
+        #expect(exact.buckets?.p50 == [1000, 999] && exact.buckets?.p95 == [1900, 1899])
+        let three = try numbers(20_000, most: 4000)
+        #expect(three.percentileDigits == 3 && three.groups.first?.numeric?.p50 == 10_000)
+        #expect(three.groups.first?.numeric?.p95 == 19_000 && three.groups.first?.numeric?.max == 20_000)
+        let two = try numbers(20_000, most: 500)
+        #expect(two.percentileDigits == 2 && two.groups.first?.numeric?.p95 == 19_000)
+        #expect(throws: EventSummary.Overflow.self) { try numbers(20_000, most: 100) }
+    }
+
+    @Test(
+        arguments: [
+            (1234.5, 3, 1230), (-1235, 3, -1240), (0.0012345, 2, 0.0012), (0, 3, 0), (9996, 3, 10_000), (7, 3, 7),
+            (.leastNonzeroMagnitude, 3, .leastNonzeroMagnitude),
+            (-.greatestFiniteMagnitude, 15, -.greatestFiniteMagnitude),
+        ] as [(Double, Int, Double)])
+    func numbersAreRoundedToTheirFirstDigits(_ number: Double, _ digits: Int, _ expected: Double) {
+        #expect(abs(NumberCounts.rounded(number, to: digits) - expected) <= abs(expected) * 1e-12)
     }
 
     @Test(arguments: [

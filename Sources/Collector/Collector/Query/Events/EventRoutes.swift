@@ -55,7 +55,7 @@ struct EventRoutes: Sendable {
                     event, of: record.device, application: record.header.application, at: record.header.wallTime)
             }
         } catch let overflow as EventSummary.Overflow { throw Problem.tooMuch(overflow.detail) }
-        guard step == nil || summary.groups.count * window.buckets * 6 <= Self.maximumValues else {
+        guard step == nil || summary.groups.count * window.buckets * 8 <= Self.maximumValues else {
             throw Problem.tooMuch(
                 "\(summary.groups.count) groups of \(window.buckets) buckets do not fit into one answer. Ask for a longer `step`, or filter."
             )
