@@ -182,8 +182,9 @@ import WireModel
 
     /// Makes a file of the present version one of version 10.
     static let undoingVersion11 = """
+        DROP TABLE muted_notice;
         DROP TABLE device_job; DROP TABLE device_job_device; DROP INDEX enrollment_request_device;
-        ALTER TABLE audit DROP COLUMN job;
+        DROP INDEX device_predecessor; ALTER TABLE audit DROP COLUMN job;
         DROP TABLE session;
         DROP TABLE assignment; DROP TABLE incident; ALTER TABLE device_state DROP COLUMN verdicts_wall;
         ALTER TABLE device_state DROP COLUMN verdicts_boot; ALTER TABLE device_state DROP COLUMN verdicts_since_boot;

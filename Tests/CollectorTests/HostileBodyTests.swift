@@ -53,7 +53,7 @@ import WireModel
                 tried.sorted() == [
                     "PATCH /api/v1/profiles/{organization}", "PATCH /api/v1/profiles/{organization}/{app}",
                     "POST /api/v1/device-jobs", "POST /api/v1/devices/{device}/commands",
-                    "POST /api/v1/devices/{device}/predecessor",
+                    "POST /api/v1/devices/{device}/predecessor", "POST /api/v1/notices/{notice}/mute",
                     "POST /api/v1/organizations",
                     "POST /api/v1/profile-revisions/{organization}/rollback",
                     "POST /api/v1/profile-revisions/{organization}/validate",

@@ -169,6 +169,13 @@ struct RouteSample: Sendable {
             RouteRequest(.delete, "/api/v1/logs?device=\($0.device.deviceID)")
         },
         "GET /api/v1/notices": get("/api/v1/notices"),
+        "POST /api/v1/notices/{notice}/mute": RouteSample {
+            RouteRequest(
+                .post, "/api/v1/notices/\(try await $0.notice())/mute", json: #"{"until": "\#($0.tomorrow)"}"#)
+        },
+        "POST /api/v1/notices/{notice}/unmute": RouteSample {
+            RouteRequest(.post, "/api/v1/notices/\(try await $0.notice())/unmute")
+        },
 
         // Assignments.
         "GET /api/v1/assignments/{organization}": RouteSample { scene in

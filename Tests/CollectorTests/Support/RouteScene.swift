@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -137,6 +138,15 @@ struct RouteScene: Sendable {
         let device = try await Self.enroll(harness, "for one call", machine: UUID().uuidString)
         return try #require(try await harness.metadata.device(device.deviceID, organization: nil))
     }
+
+    /// The id of the organization's newest notice.
+    func notice() async throws -> Int64 {
+        let page = try await NoticeService(metadata: harness.metadata).page(
+            organization: "default", below: nil, limit: 1)
+        return try #require(page.rows.first).id
+    }
+
+    var tomorrow: String { Timestamp.text(harness.clock.now() + 86_400_000_000) }
 
     private static var records: Data {
         let epoch = EpochID.random()

@@ -105,7 +105,7 @@ package struct CollectorServer: Sendable {
         LogLineRoutes(archive: archive, metadata: metadata, pages: pages).add(to: router)
         LogCountRoutes(archive: archive, metadata: metadata, pages: pages).add(to: router)
         UploadRoutes(metadata: metadata, archive: archive, reader: reader, logger: logger).add(to: router)
-        NoticeRoutes(notices: notices).add(to: router)
+        NoticeRoutes(notices: notices, reader: reader, logger: logger).add(to: router)
         QueryRoutes(store: store, metadata: metadata).add(to: router)
         fleetBalance = FleetBalanceKeeper(store: store, metadata: metadata, logger: logger, now: clock)
         FleetBalanceRoutes(keeper: fleetBalance, metadata: metadata).add(to: router)

@@ -14,11 +14,11 @@ import WireModel
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What
 /// is not: ids, organizations, tokens, credentials and the key that proves them, certificates, deleted devices,
 /// decisions on do-not-disturb, profiles, assigned applications, commands, jobs over devices, incidents, uploads and
-/// their chunks, notices, the audit trail, the list of record files, and the baseline: marks and counts of removed
-/// record files, never cleared.
+/// their chunks, notices and which of them are muted, the audit trail, the list of record files, and the baseline:
+/// marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 13
+    static let version: Int32 = 14
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -189,11 +189,10 @@ enum CollectorDatabase {
             organization TEXT PRIMARY KEY, revision INTEGER NOT NULL, changed INTEGER NOT NULL, list BLOB NOT NULL) WITHOUT ROWID;
         """
 
-    /// From version 11 to 12: people's sessions in the console, and the way from a device to its successors.
+    /// From version 11 to 12: people's sessions in the console.
     private static let twelfthSchema = """
         CREATE TABLE session (hash BLOB PRIMARY KEY, token TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL) WITHOUT ROWID;
         CREATE INDEX session_token ON session (token, created);
-        CREATE INDEX device_predecessor ON device (predecessor) WHERE predecessor IS NOT NULL;
         """
 
     /// From version 12 to 13: actions on many devices, and which of them an audit entry belongs to. Enrollment requests
@@ -213,12 +212,20 @@ enum CollectorDatabase {
             detail TEXT, command BLOB, at INTEGER, PRIMARY KEY (job, device)) WITHOUT ROWID;
         ALTER TABLE audit ADD COLUMN job TEXT;
         CREATE INDEX enrollment_request_device ON enrollment_request (device);
+        CREATE INDEX device_predecessor ON device (predecessor) WHERE predecessor IS NOT NULL;
+        """
+
+    /// From version 13 to 14: notices that somebody has muted, by what they are about.
+    private static let fourteenthSchema = """
+        CREATE TABLE muted_notice (
+            organization TEXT NOT NULL, code TEXT NOT NULL, subject TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL,
+            until INTEGER, PRIMARY KEY (organization, code, subject)) WITHOUT ROWID;
         """
 
     /// What brings a file from each version to the next; the first makes version 1.
     private static let schemas = [
         firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema, eighthSchema,
-        ninthSchema, tenthSchema, eleventhSchema, twelfthSchema, thirteenthSchema,
+        ninthSchema, tenthSchema, eleventhSchema, twelfthSchema, thirteenthSchema, fourteenthSchema,
     ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.

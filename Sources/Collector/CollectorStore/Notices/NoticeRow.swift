@@ -65,6 +65,44 @@ package struct NoticeRow: Equatable, Sendable {
     package var last: Int64
     /// When it ended; `nil` while it lasts, or if it has no end.
     package var ended: Int64?
+    /// `nil` if notices of its code and subject are not muted.
+    package var muted: NoticeMute?
+
+    /// It can end and has not.
+    package var isOpen: Bool { code.hasEnd && ended == nil }
+}
+
+/// Somebody knows of what a notice reports, and does not want to hear of it.
+///
+/// All notices of one code, organization and subject are muted, those that are raised later, too. They stay in lists.
+/// They do not count as open, and a webhook does not get them until the mute is over.
+package struct NoticeMute: Equatable, Sendable {
+    /// The person's name.
+    package var by: String
+    package var at: Int64
+    /// When it is over by itself; `nil`: never.
+    package var until: Int64?
+
+    package init(by: String, at: Int64, until: Int64? = nil) {
+        (self.by, self.at, self.until) = (by, at, until)
+    }
+
+    /// The most keys of one organization that may be muted at a time.
+    static let maximum = 1000
+}
+
+/// Selects notices.
+package struct NoticeFilter: Equatable, Sendable {
+    /// `nil` for all.
+    package var code: NoticeRow.Code?
+    /// Only those that can end and have not.
+    package var isOpen = false
+    /// `nil` for any.
+    package var subject: String?
+
+    package init(code: NoticeRow.Code? = nil, isOpen: Bool = false, subject: String? = nil) {
+        (self.code, self.isOpen, self.subject) = (code, isOpen, subject)
+    }
 }
 
 /// A delivery for a notice.

@@ -1,5 +1,6 @@
 import Logging
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Raises, ends, lists and counts notices, and returns those that `NoticeCourier` has not yet delivered to the webhook.
@@ -117,14 +118,46 @@ package struct NoticeService: Sendable {
     ///   - id: those below it; `nil` from the newest.
     ///   - limit: 1 to 1,000.
     package func page(
-        organization: String?, subject: String? = nil, below id: Int64?, limit: Int
+        organization: String?, _ filter: NoticeFilter = NoticeFilter(), below id: Int64?, limit: Int
     ) async throws(StoreError) -> ListPage<NoticeRow, Int64> {
         // An upload that has just expired has its notice.
         try await metadata.age()
+        let now = now()
         return try await metadata.readers.read { connection throws(SQLiteError) in
             try NoticeTable(connection: connection).page(
-                organization: organization, subject: subject, below: id, limit: limit)
+                organization: organization, filter, below: id, limit: limit, at: now)
         }
+    }
+
+    /// How many notices are open and not muted.
+    /// - Parameter organization: `nil` for all.
+    package func openCount(organization: String?) async throws(StoreError) -> Int {
+        let now = now()
+        return try await metadata.readers.read { connection throws(SQLiteError) in
+            try NoticeTable(connection: connection).openCount(organization: organization, at: now)
+        }
+    }
+
+    /// Mutes a notice and all others of its code, organization and subject.
+    /// - Parameters:
+    ///   - organization: whose notices are meant; `nil` for all.
+    ///   - until: when the mute is over; `nil`: never.
+    /// - Returns: the notice as it is then.
+    /// - Throws: `.notFound`; `.conflict` if the organization has muted as many as it may.
+    package func mute(
+        _ id: Int64, organization: String?, until: Int64?, by actor: AuditActor
+    ) async throws(StoreError) -> NoticeRow {
+        try await metadata.change(id, organization: organization, until: until, isMuted: true, by: actor)
+    }
+
+    /// Ends the mute of a notice and of all others of its code, organization and subject. Does nothing if there is
+    /// none.
+    /// - Returns: the notice as it is then.
+    /// - Throws: `.notFound`.
+    package func unmute(
+        _ id: Int64, organization: String?, by actor: AuditActor
+    ) async throws(StoreError) -> NoticeRow {
+        try await metadata.change(id, organization: organization, until: nil, isMuted: false, by: actor)
     }
 
     package func counts() async throws(StoreError) -> NoticeCounts {
@@ -137,9 +170,9 @@ package struct NoticeService: Sendable {
 
     /// Undelivered notices, oldest first. The first call ever returns the open ones and those raised since `time`.
     func unposted(since time: Int64, limit: Int) async throws(StoreError) -> [NoticeNews] {
-        try await metadata.withNotices { table, _ throws(SQLiteError) in
+        try await metadata.withNotices { table, now throws(SQLiteError) in
             if try !table.hasReceiver() { try table.beginPosting(since: time) }
-            return try table.unposted(limit: limit)
+            return try table.unposted(limit: limit, at: now)
         }
     }
 
@@ -165,6 +198,41 @@ extension MetadataService {
     ) throws(StoreError) -> Value {
         let now = clock.now()
         return try transaction { () throws(SQLiteError) in try body(notices, now) }
+    }
+
+    /// Mutes or unmutes, with an entry in the audit trail.
+    fileprivate func change(
+        _ id: Int64, organization: String?, until: Int64?, isMuted: Bool, by actor: AuditActor
+    ) throws(StoreError) -> NoticeRow {
+        let now = clock.now()
+        let result = try transaction { () throws(SQLiteError) -> Result<NoticeRow, StoreError> in
+            guard let notice = try notices.notice(id, organization: organization, at: now) else {
+                return .failure(StoreError(.notFound, "There is no such notice, or you do not see it."))
+            }
+            if !isMuted, notice.muted == nil { return .success(notice) }
+            var changed = notice
+            var detail = ["code": notice.code.rawValue]
+            if isMuted {
+                let mute = NoticeMute(by: actor.name, at: now, until: until)
+                guard try notices.mute(notice, mute) else {
+                    return .failure(
+                        StoreError(
+                            .conflict,
+                            "\(NoticeMute.maximum) notices of this organization are muted. Unmute some first."))
+                }
+                changed.muted = mute
+                detail["until"] = until.map(Timestamp.text)
+            } else {
+                try notices.unmute(notice)
+                changed.muted = nil
+            }
+            let entry = AuditEntry(
+                isMuted ? .noticeMute : .noticeUnmute, by: actor, organization: notice.organization,
+                subject: notice.subject, detail: detail)
+            try audit.append(entry, at: now)
+            return .success(changed)
+        }
+        return try result.get()
     }
 
     /// Raises the notices of incidents, each for the organization of its device; a conflict is in the audit trail, too.

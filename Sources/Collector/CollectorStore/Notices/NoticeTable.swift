@@ -62,11 +62,14 @@ struct NoticeTable {
         try raise(code, organization: organization, subject: subject, detail: detail, at: now)
     }
 
-    /// What a notice tells of is over.
+    /// What a notice tells of is over. If its beginning was not handed on because it is muted, neither is its end.
     func end(_ code: NoticeRow.Code, organization: String, subject: String, at now: Int64) throws(SQLiteError) {
         try connection.run(
-            "UPDATE notice SET ended = ? WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL", now,
-            organization, code.rawValue, subject)
+            """
+            UPDATE notice SET ended = ?1,
+            posted = CASE WHEN posted = \(Posted.nothing.rawValue) AND \(Self.isMuted(at: "?1")) THEN \(Posted.end.rawValue) ELSE posted END
+            WHERE organization = ?2 AND code = ?3 AND subject = ?4 AND ended IS NULL
+            """, now, organization, code.rawValue, subject)
     }
 
     /// Makes the collector's open notices of a code exactly the given ones. Each subject is raised only once ever;
@@ -115,20 +118,91 @@ struct NoticeTable {
     }
 
     /// Newest first.
-    /// - Parameters:
-    ///   - organization: `nil` for all.
-    ///   - subject: `nil` for any.
+    /// - Parameter organization: `nil` for all.
     func page(
-        organization: String?, subject: String?, below id: Int64?, limit: Int
+        organization: String?, _ filter: NoticeFilter, below id: Int64?, limit: Int, at now: Int64
     ) throws(SQLiteError) -> ListPage<NoticeRow, Int64> {
         let rows = try connection.rows(
             """
-            SELECT id, code, organization, subject, detail, count, first, last, ended FROM notice
-            WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR id < ?2) AND (?3 IS NULL OR subject = ?3)
-            ORDER BY id DESC LIMIT ?4
-            """, organization, id, subject, limit + 1
+            \(Self.selection(at: "?4")) WHERE (?1 IS NULL OR notice.organization = ?1) AND (?2 IS NULL OR id < ?2)
+            AND (?5 IS NULL OR notice.code = ?5)
+            AND (?6 IS NULL OR notice.subject = ?6) \(filter.isOpen ? "AND \(Self.isOpen)" : "") ORDER BY id DESC LIMIT ?3
+            """, organization, id, limit + 1, now, filter.code?.rawValue, filter.subject
         ) { NoticeRow($0) }
         return ListPage(rows, limit: limit) { $0.id }
+    }
+
+    /// Open notices that are not muted.
+    /// - Parameter organization: `nil` for all.
+    func openCount(organization: String?, at now: Int64) throws(SQLiteError) -> Int {
+        try connection.first(
+            """
+            SELECT count(*) FROM notice WHERE (?1 IS NULL OR organization = ?1) AND \(Self.isOpen)
+            AND NOT \(Self.isMuted(at: "?2"))
+            """, organization, now
+        ) { $0.int(0) } ?? 0
+    }
+
+    // MARK: Muting
+
+    /// Conditions on `notice`, as SQL.
+    private static let isOpen = "ended IS NULL AND notice.code IN (\(lasting))"
+    private static let lasting = NoticeRow.Code.allCases.filter(\.hasEnd).map { "'\($0.rawValue)'" }.joined(
+        separator: ", ")
+
+    private static func isMuted(at now: String) -> String {
+        "EXISTS (SELECT 1 FROM muted_notice AS mute WHERE \(mute(at: now)))"
+    }
+
+    private static func mute(at now: String) -> String {
+        """
+        mute.organization = notice.organization AND mute.code = notice.code AND mute.subject = notice.subject
+        AND (mute.until IS NULL OR mute.until > \(now))
+        """
+    }
+
+    /// The columns of `NoticeRow` and `posted`.
+    private static func selection(at now: String) -> String {
+        """
+        SELECT id, notice.code, notice.organization, notice.subject, detail, count, first, last, ended, mute.actor, mute.at, mute.until,
+        posted FROM notice LEFT JOIN muted_notice AS mute ON \(mute(at: now))
+        """
+    }
+
+    /// - Parameter organization: `nil` for any.
+    /// - Returns: `nil` if there is no such notice in the organization.
+    func notice(_ id: Int64, organization: String?, at now: Int64) throws(SQLiteError) -> NoticeRow? {
+        try connection.first(
+            "\(Self.selection(at: "?3")) WHERE id = ?1 AND (?2 IS NULL OR notice.organization = ?2)", id, organization,
+            now
+        ) { NoticeRow($0) }
+    }
+
+    /// Mutes all notices of the same code, organization and subject. Replaces a former mute.
+    /// - Returns: `false` if the organization has as many as it may.
+    func mute(_ notice: NoticeRow, _ mute: NoticeMute) throws(SQLiteError) -> Bool {
+        try connection.run("DELETE FROM muted_notice WHERE until <= ?", mute.at)
+        let others = try connection.first(
+            "SELECT count(*) FROM muted_notice WHERE organization = ?1 AND NOT (code = ?2 AND subject = ?3)",
+            notice.organization, notice.code.rawValue, notice.subject
+        ) { $0.int(0) }
+        guard others ?? 0 < NoticeMute.maximum else { return false }
+        try connection.run(
+            "INSERT OR REPLACE INTO muted_notice (organization, code, subject, actor, at, until) VALUES (?, ?, ?, ?, ?, ?)",
+            notice.organization, notice.code.rawValue, notice.subject, mute.by, mute.at, mute.until)
+        // One that is over and was not handed on yet never is.
+        try connection.run(
+            """
+            UPDATE notice SET posted = \(Posted.end.rawValue) WHERE organization = ? AND code = ? AND subject = ? AND ended IS NOT NULL
+            AND posted = \(Posted.nothing.rawValue)
+            """, notice.organization, notice.code.rawValue, notice.subject)
+        return true
+    }
+
+    func unmute(_ notice: NoticeRow) throws(SQLiteError) {
+        try connection.run(
+            "DELETE FROM muted_notice WHERE organization = ? AND code = ? AND subject = ?", notice.organization,
+            notice.code.rawValue, notice.subject)
     }
 
     // MARK: Handing on
@@ -141,15 +215,17 @@ struct NoticeTable {
         case end = 2
     }
 
-    /// Undelivered news, oldest notice first. A notice that has ended is first reported as begun.
-    func unposted(limit: Int) throws(SQLiteError) -> [NoticeNews] {
+    /// Undelivered news, oldest notice first. A notice that has ended is first reported as begun. The beginning of a
+    /// muted notice waits until it is not muted any more; the end of one whose beginning was delivered does not.
+    func unposted(limit: Int, at now: Int64) throws(SQLiteError) -> [NoticeNews] {
         try connection.rows(
             """
-            SELECT id, code, organization, subject, detail, count, first, last, ended, posted FROM notice
-            WHERE posted < \(Posted.end.rawValue) AND (posted = \(Posted.nothing.rawValue) OR ended IS NOT NULL) ORDER BY id LIMIT ?
-            """, limit
+            \(Self.selection(at: "?2")) WHERE posted < \(Posted.end.rawValue)
+            AND (posted = \(Posted.nothing.rawValue) AND mute.at IS NULL OR posted <> \(Posted.nothing.rawValue) AND ended IS NOT NULL)
+            ORDER BY id LIMIT ?1
+            """, limit, now
         ) { row in
-            NoticeRow(row).map { NoticeNews(row.int64(9) == Posted.nothing.rawValue ? .raised : .ended, $0) }
+            NoticeRow(row).map { NoticeNews(row.int64(12) == Posted.nothing.rawValue ? .raised : .ended, $0) }
         }
     }
 
@@ -165,10 +241,8 @@ struct NoticeTable {
 
     /// Starts delivery: of the open notices and of those raised since a time, but not of those that ended before.
     func beginPosting(since time: Int64) throws(SQLiteError) {
-        let lasting = NoticeRow.Code.allCases.filter(\.hasEnd).map { "'\($0.rawValue)'" }.joined(separator: ", ")
         try connection.run(
-            "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND (ended IS NOT NULL OR code NOT IN (\(lasting)))",
-            time)
+            "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND NOT (\(Self.isOpen))", time)
         try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)")
     }
 
@@ -187,12 +261,14 @@ struct NoticeTable {
 }
 
 extension NoticeRow {
-    /// - Parameter row: `id, code, organization, subject, detail, count, first, last, ended`; `nil` where its code is
-    ///   not known.
+    /// - Parameter row: as `NoticeTable.selection` has it; `nil` where its code is not known.
     fileprivate init?(_ row: Statement) {
         guard let code = Code(rawValue: row.string(1)) else { return nil }
         self.init(
             id: row.int64(0), code: code, organization: row.string(2), subject: row.string(3), detail: row.string(4),
-            count: row.int(5), first: row.int64(6), last: row.int64(7), ended: row.optionalInt64(8))
+            count: row.int(5), first: row.int64(6), last: row.int64(7), ended: row.optionalInt64(8),
+            muted: row.optionalString(9).map {
+                NoticeMute(by: $0, at: row.int64(10), until: row.optionalInt64(11))
+            })
     }
 }

@@ -24,6 +24,8 @@ package struct AuditEntry: Equatable, Sendable {
         case certificateIssue = "certificate-issue"
         case recordsPurge = "records-purge"
         case retentionRelease = "retention-release"
+        case noticeMute = "notice-mute"
+        case noticeUnmute = "notice-unmute"
         // Sessions in the console.
         case signIn = "sign-in"
         case signOut = "sign-out"
