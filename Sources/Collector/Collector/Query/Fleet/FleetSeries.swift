@@ -8,7 +8,7 @@ struct FleetSeriesQuery: Equatable, Sendable {
     var metric: String
     var module: String?
     var application: String?
-    var attributes: [String: String]
+    var attributes: AttributeFilter
     var window: SeriesWindow
     /// `nil`: by the metric's kind.
     var aggregate: SeriesAggregate?

@@ -69,7 +69,7 @@ struct SeriesQuery: Equatable, Sendable {
     }
 
     init(
-        metrics: [String], module: String?, application: String?, window: SeriesWindow, attributes: [String: String],
+        metrics: [String], module: String?, application: String?, window: SeriesWindow, attributes: AttributeFilter,
         aggregates: [SeriesAggregate], withTest: Bool
     ) {
         self.metrics = metrics
