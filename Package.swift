@@ -250,7 +250,7 @@ let package = Package(
                 "WireModel", "Gzip", "ws1log", crypto, argumentParser,
             ]),
         tests("JSON", ["WireModel"]),
-        tests("Console", ["JSON"]),
+        tests("Console", ["TelemetryBasics", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests(
             "CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging], exclude: ["Fixtures"]

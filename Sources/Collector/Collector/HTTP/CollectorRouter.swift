@@ -30,12 +30,17 @@ final class RouteTable: Sendable {
 
     func add(_ route: Route) { added.withLock { $0.append(route) } }
 
-    /// The methods that a path takes; none if it has no route. HEAD is answered as GET, without the body.
+    /// The methods that a path takes; none if it has no route. HEAD is answered as GET, without the body. A route
+    /// without parameters has its path for itself: `/devices/facets` is not the device `facets`.
     func methods(at path: String) -> [String] {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        return routes.filter { route in
+        let matching = routes.filter { route in
             route.pattern.count == segments.count && zip(route.pattern, segments).allSatisfy { !$1.isEmpty && $0 ~= $1 }
-        }.flatMap { $0.method == .get ? ["GET", "HEAD"] : [$0.method.rawValue] }
+        }
+        let exact = matching.filter { $0.path == path }
+        return (exact.isEmpty ? matching : exact).flatMap {
+            $0.method == .get ? ["GET", "HEAD"] : [$0.method.rawValue]
+        }
     }
 }
 

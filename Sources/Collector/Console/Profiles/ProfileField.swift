@@ -1,5 +1,5 @@
-/// A field of a profile, as the schema `Profile` of the API describes it. `Tools/generate-profile-fields` writes the list
-/// of all of them, so that the form has exactly the fields that the API takes.
+/// A field of a profile, as the schema `Profile` of the API describes it. `Tools/generate-profile-fields` writes the
+/// list of all of them, so that the form has exactly the fields that the API takes.
 struct ProfileField: Sendable {
     indirect enum Kind: Sendable {
         case boolean

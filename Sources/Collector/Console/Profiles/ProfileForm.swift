@@ -3,9 +3,9 @@ import JSON
 
 /// The form of a profile: from a profile to the values of the fields, and back.
 ///
-/// A field has its place in the profile as its name: `sampling.sampleSeconds`, `transmission.0.data`. What nobody filled
-/// in is not said by the profile. Values are sent on as they are, so that the API refuses what it does not take, by the
-/// field's name.
+/// A field has its place in the profile as its name: `sampling.sampleSeconds`, `transmission.0.data`. What nobody
+/// filled in is not said by the profile. Values are sent on as they are, so that the API refuses what it does not take,
+/// by the field's name.
 enum ProfileForm {
     /// The last field. A browser's form that arrives without it was cut off.
     static let endField = "end"
@@ -75,7 +75,7 @@ enum ProfileForm {
         case .text:
             // Forms send each line break as two characters.
             let text = form.values[path]?.first?.replacing("\r\n", with: "\n") ?? ""
-            return text.isEmpty ? nil : .text(text)
+            return text.allSatisfy(\.isWhitespace) ? nil : .text(text)
         case .choices(_, let emptyDecides):
             let chosen = form.values[path] ?? []
             let isGiven = !chosen.isEmpty || emptyDecides && form.values["\(path).given"] != nil

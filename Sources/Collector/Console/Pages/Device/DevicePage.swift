@@ -74,8 +74,8 @@ struct DevicePage: Page {
         ]
     }
 
-    /// The metrics of the modules that the device samples, by module. A program's own modules have those of their newest
-    /// samples.
+    /// The metrics of the modules that the device samples, by module. A program's own modules have those of their
+    /// newest samples.
     private func picker(_ subject: DeviceSubject, chosen: [String]) async throws -> [JSONValue] {
         let catalog = try await subject.visit.api.get("/api/v1/metrics-catalog").pageItems
         let modules = subject.device["beacon"]["modules"].items.compactMap(\.text)
