@@ -4,6 +4,8 @@ import WireModel
 /// The end of a history, and what is said of it.
 extension EpochHistory {
     /// Over a network that works: closes what is to be closed, sends what waits, until nothing does. Consent is given.
+    /// Where a late part of a branch that is gone has moved the collector's mark, the device learns of it by one more
+    /// exchange.
     func settle() async throws {
         isPending = false
         var rounds = 0
@@ -23,12 +25,17 @@ extension EpochHistory {
                         of: stream, maximumBytes: 1 << 20, maximumRecords: 40, hold: .zero)
                 {
                     try await apply(collector.append(part))
-                    if let ghost = network.ghost() { _ = try await collector.append(ghost) }
+                    if let ghost = network.ghost(), try await isStored(ghost) { isSettled = false }
                 }
             }
             if try await isUnsettled() { isSettled = false }
+            guard isSettled else { continue }
+            for ghost in network.parts where try await isStored(ghost) { isSettled = false }
         }
-        for ghost in network.parts { _ = try await collector.append(ghost) }
+    }
+
+    private func isStored(_ part: BatchPart) async throws -> Bool {
+        try await collector.append(part).outcome == .stored
     }
 
     private func isUnsettled() async throws -> Bool {
