@@ -59,6 +59,17 @@ import WireModel
         }
     }
 
+    /// Whoever watches the collector learns of missing files; devices are served all the same.
+    @Test func readinessTellsWhetherTheConsoleIsThere() async throws {
+        for (harness, console) in [(harness, "ready"), (Harness(), "missing")] {
+            try await harness.route { client in
+                let answer = try await client.send(.get, "/readyz")
+                #expect(answer.status == .ok)
+                #expect(String(buffer: answer.body) == #"{"console":"\#(console)","status":"ready"}"#)
+            }
+        }
+    }
+
     @Test func aWrongTokenOpensNothingAndIsInTheTrail() async throws {
         try await harness.route { client in
             for token in ["wrong", "", "enroll-default", String(repeating: "x", count: 600)] {

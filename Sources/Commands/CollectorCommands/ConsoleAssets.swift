@@ -7,15 +7,17 @@ import Logging
 struct ConsoleAssets {
     let directory: String
 
-    /// - Parameter configured: the setting `assets`; `nil` for the place where a release has them, found from the
-    ///   program's own path.
+    /// - Parameter configured: the setting `assets`; `nil` for the places where a release has them, found from the
+    ///   program's own path: `../share/ws1collector` of an installed program, `share/ws1collector` of one that lies as
+    ///   it was built.
     init(_ configured: String?) {
         if let configured {
             directory = configured
         } else {
             let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
             let folder = (program as NSString).deletingLastPathComponent
-            directory = (folder as NSString).deletingLastPathComponent + "/share/ws1collector"
+            let places = [(folder as NSString).deletingLastPathComponent, folder].map { $0 + "/share/ws1collector" }
+            directory = places.first { FileManager.default.fileExists(atPath: $0) } ?? places[0]
         }
     }
 

@@ -113,7 +113,7 @@ package struct CollectorServer: Sendable {
         EventRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
         FleetMetricRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
         FleetSeriesRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
-        HealthRoutes(store: store, metadata: metadata, logger: logger).add(to: router)
+        HealthRoutes(store: store, metadata: metadata, hasConsole: console != nil, logger: logger).add(to: router)
         MetricsRoutes(
             registry: telemetry.registry, metadata: metadata, store: store, budget: settings.budget,
             certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority, notices: notices

@@ -9,10 +9,15 @@ import WireModel
 struct HealthRoutes: Sendable {
     let store: any RecordStore
     let metadata: MetadataService
+    /// Whether the console's files were found.
+    let hasConsole: Bool
     let logger: Logger
     private let logged = LoggedReason()
 
-    private struct Health: Encodable { var status: String }
+    private struct Health: Encodable {
+        var status: String
+        var console: String?
+    }
 
     func add(to router: CollectorRouter) {
         router.anyone
@@ -27,7 +32,8 @@ struct HealthRoutes: Sendable {
             throw Problem.storeUnavailable("The collector cannot store records now; its log says why.")
         }
         if logged.isNew(nil) { logger.notice("ready again") }
-        return try Health(status: "ready").response()
+        // A collector without its console stores records like any other.
+        return try Health(status: "ready", console: hasConsole ? "ready" : "missing").response()
     }
 }
 
