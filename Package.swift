@@ -280,8 +280,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "WireModel", "Gzip", "TelemetryTestKit", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
-                "ws1agent", "ws1collector", "ws1log",
+                "WireModel", "Gzip", "JSON", "Console", "TelemetryTestKit", "BrowserTestKit", asyncHTTPClient, nioCore,
+                nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",
             ],
             exclude: ["Support/wall-clock.c"],
             swiftSettings: settings),

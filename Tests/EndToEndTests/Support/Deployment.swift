@@ -75,8 +75,9 @@ final class Deployment: Sendable {
         }
     }
 
-    func isReady() async -> Bool {
-        var request = HTTPClientRequest(url: collectorURL + "/readyz")
+    /// - Parameter address: of a proxy in front of the collector.
+    func isReady(at address: String? = nil) async -> Bool {
+        var request = HTTPClientRequest(url: (address ?? collectorURL) + "/readyz")
         request.headers.add(name: "connection", value: "close")
         return (try? await HTTPClient.shared.execute(request, timeout: .seconds(2)).status) == .ok
     }
