@@ -57,15 +57,16 @@ struct ServeCommand: ServiceCommand {
         logs.quotas = settings.logQuotas
         let archive = try LogArchive.open(metadata: metadata, configuration: logs, logger: logger)
         let console = ConsoleAssets(settings.assets).console(logger: logger)
+        let retention = try RecordRetention(
+            store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
+            deviceClocks: metadata.deviceClocks, logger: logger)
         let collector = CollectorServer(
             store: store, metadata: metadata, archive: archive, notices: notices, settings: server,
             certificates: certificates, telemetry: telemetry, console: console, certificateExpiry: { tls?.expiry },
             ownPin: { tls?.pin },
             backupPin: { try? KeyPin.of(file: KeyPin.backupKeyPath(in: settings.data), flag: "the backup key") },
+            serverCertificates: { tls?.certificates }, retentionLimits: { await retention.limits },
             logger: logger, clock: { clock.now() })
-        let retention = try RecordRetention(
-            store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
-            deviceClocks: metadata.deviceClocks, logger: logger)
         let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
             logLevel.level = new.logLevel
             archive.setQuotas(new.logQuotas)

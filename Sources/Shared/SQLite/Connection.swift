@@ -19,6 +19,9 @@ package final class Connection {
     /// The oldest library version that this layer was tested with.
     static let leastLibraryVersion: Int32 = 3_035_000
 
+    /// The version of the library in use, such as `3.46.1`.
+    package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+
     /// Opens the file and applies the options.
     ///
     /// The last component of the path must not be a symbolic link; directories above may be. A new file gets
@@ -31,7 +34,7 @@ package final class Connection {
             throw SQLiteError(
                 code: .unsupportedVersion,
                 message:
-                    "SQLite library \(String(cString: sqlite3_libversion())) is older than 3.35.0. Install a newer "
+                    "SQLite library \(Connection.libraryVersion) is older than 3.35.0. Install a newer "
                     + "libsqlite3.",
                 operation: "open")
         }

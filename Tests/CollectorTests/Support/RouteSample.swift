@@ -241,6 +241,9 @@ struct RouteSample: Sendable {
             return RouteRequest(.delete, "/api/v1/tokens/\(made.id)")
         },
         "GET /api/v1/audit": get("/api/v1/audit"),
+        "GET /api/v1/capacity": get("/api/v1/capacity", strangers: [403]),
+        "GET /api/v1/certificates": get("/api/v1/certificates", strangers: [403]),
+        "GET /api/v1/about": get("/api/v1/about"),
         "GET /api/v1/retention": get("/api/v1/retention", strangers: [403]),
         "POST /api/v1/retention/release": RouteSample(strangers: [403]) { _ in
             RouteRequest(.post, "/api/v1/retention/release")
@@ -253,7 +256,7 @@ struct RouteSample: Sendable {
     /// Routes for organization administrators that refuse all but those of all organizations, with 403.
     static let ofAllOrganizations: Set<String> = [
         "GET /metrics", "POST /api/v1/organizations", "GET /api/v1/retention", "POST /api/v1/retention/release",
-        "POST /api/v1/records/purge",
+        "POST /api/v1/records/purge", "GET /api/v1/capacity", "GET /api/v1/certificates",
     ]
 
     /// In which routes are called: what takes the device's rights away comes last.

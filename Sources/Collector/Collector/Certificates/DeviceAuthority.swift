@@ -23,9 +23,10 @@ package struct DeviceAuthority: Sendable {
     private let key: Certificate.PrivateKey
     /// From the issuer up to a root.
     private let path: [Certificate]
-    private let days: Int
+    /// The validity of a device's certificate.
+    let days: Int
     /// For messages and notices.
-    private let file: String
+    let file: String
 
     /// - Parameters:
     ///   - certificate: PEM file.
@@ -100,6 +101,9 @@ package struct DeviceAuthority: Sendable {
 
     /// The earliest end in the chain above devices' certificates, in microseconds since 1970.
     package var expires: Int64 { path.map { Self.microseconds($0.notValidAfter) }.min() ?? 0 }
+
+    /// For people who look at it: from the issuer up to a root.
+    var facts: [CertificateFacts] { path.map(CertificateFacts.init) }
 
     /// For notices.
     package var watched: [WatchedCertificate] {

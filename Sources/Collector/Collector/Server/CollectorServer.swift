@@ -66,6 +66,8 @@ package struct CollectorServer: Sendable {
         telemetry: CollectorTelemetry = CollectorTelemetry(), console: Console? = nil,
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
         ownPin: @escaping @Sendable () -> Data? = { nil }, backupPin: @escaping @Sendable () -> Data? = { nil },
+        serverCertificates: @escaping @Sendable () -> ServerCertificates? = { nil },
+        retentionLimits: @escaping @Sendable () async -> RetentionLimits = { RetentionLimits() },
         logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
@@ -95,6 +97,11 @@ package struct CollectorServer: Sendable {
             metadata: metadata, pins: EnrollmentPins(own: ownPin, backup: backupPin), reader: reader, logger: logger
         ).add(to: router)
         RetentionRoutes(metadata: metadata, store: store, reader: reader, logger: logger).add(to: router)
+        CapacityRoutes(store: store, rate: telemetry.metrics.ingestRate, limits: retentionLimits).add(to: router)
+        CertificateRoutes(
+            server: serverCertificates, backupPin: backupPin, devices: certificates
+        ).add(to: router)
+        AboutRoutes(metadata: metadata, began: clock()).add(to: router)
         AuditRoutes(metadata: metadata).add(to: router)
         CommandRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         DeviceJobRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)

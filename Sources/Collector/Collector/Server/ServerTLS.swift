@@ -26,12 +26,15 @@ package final class ServerTLS: Service {
     private final class Current: Sendable {
         let leaf = Mutex<WatchedCertificate?>(nil)
         let pin = Mutex<Data?>(nil)
+        let shown: Mutex<ServerCertificates>
+
+        init(_ files: TLSFiles) { shown = Mutex(ServerCertificates(files)) }
     }
 
     /// - Throws: `invalidConfiguration` if a file is unreadable, or key and certificate do not match.
     package init(_ files: TLSFiles, logger: Logger) throws(CollectorError) {
         let checked = try files.configuration()
-        let current = Current()
+        let current = Current(files)
         self.current = current
         let settings = TimedCertificateReloader.Configuration(
             refreshInterval: Self.interval,
@@ -44,6 +47,10 @@ package final class ServerTLS: Service {
                     name: "tls-certificate \(files.certificate)", serial: Data(leaf.serialNumber.bytes).hexadecimal,
                     expires: Int64(leaf.notValidAfter.timeIntervalSince1970) * 1_000_000)
                 current.leaf.withLock { $0 = watched }
+                current.shown.withLock {
+                    $0.chain = change.currentX509CertificateChain.map(CertificateFacts.init)
+                    $0.failure = nil
+                }
                 // A key that cannot be encoded is one that no device could have checked.
                 if let pin = try? KeyPin.of(leaf.publicKey) { current.pin.withLock { $0 = pin } }
                 guard let former = change.previousX509CertificateChain, former != change.currentX509CertificateChain
@@ -53,6 +60,7 @@ package final class ServerTLS: Service {
                     metadata: ["tls.certificate": "\(files.certificate)", "tls.not.after": "\(leaf.notValidAfter)"])
             }
             $0.onCertificateLoadFailed = { failure in
+                current.shown.withLock { $0.failure = "\(failure.error)" }
                 logger.error(
                     "certificate not reloaded; the former one stays in use",
                     metadata: [
@@ -79,6 +87,9 @@ package final class ServerTLS: Service {
 
     /// The certificate in use, for notices.
     package var watched: WatchedCertificate? { current.leaf.withLock { $0 } }
+
+    /// For people who look at them.
+    package var certificates: ServerCertificates { current.shown.withLock { $0 } }
 
     /// The pin of the key in use: SHA-256 of its subject public key info.
     package var pin: Data? { current.pin.withLock { $0 } }

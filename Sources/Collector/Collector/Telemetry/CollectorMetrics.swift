@@ -72,6 +72,8 @@ package struct CollectorMetrics: Sendable {
     private let commitTimes: MetricSeries<StreamName, Timer>
     private let commitRequests: MetricSeries<StreamName, Recorder>
     let connections: Meter
+    /// For people, who look at one moment and cannot derive a rate from counters.
+    let ingestRate = IngestRate()
 
     private struct RequestKey: Hashable {
         var route: String
@@ -166,6 +168,7 @@ extension CollectorMetrics: StoreObserver {
             count("ws1_store_commit_failures", [("stream", "\(commit.stream)"), ("reason", failure.rawValue)])
         }
         let counts = commit.counts
+        ingestRate.note(counts.stored)
         for (fate, number) in zip(Self.fates, [counts.stored, counts.rejected, counts.dropped, counts.lost])
         where number > 0 {
             records[RecordKey(stream: commit.stream, fate: fate)].increment(by: Int64(clamping: number))

@@ -169,6 +169,12 @@ package actor MetadataService {
         } catch { return .notReady(error.message) }
     }
 
+    /// The path of the data directory.
+    package nonisolated var directoryPath: String { directory.path }
+
+    /// The version of the SQLite library in use.
+    package nonisolated var sqliteVersion: String { Connection.libraryVersion }
+
     /// Who changed what, newest first; limited as `AuditTable` describes.
     /// - Parameters:
     ///   - id: entries below this id; `nil` starts at the newest.

@@ -13,7 +13,7 @@ import WireModel
 /// continues.
 package actor RecordRetention {
     private let store: any RecordStore
-    private var limits: RetentionLimits
+    package private(set) var limits: RetentionLimits
     private let notices: NoticeService
     private let connection: Connection
     private let state: RetentionState

@@ -1,0 +1,35 @@
+import CollectorStore
+import Foundation
+import Hummingbird
+import TelemetryBasics
+import WireModel
+
+/// What runs here, for bug reports and for who looks after it.
+struct AboutRoutes: Sendable {
+    let metadata: MetadataService
+    /// Microseconds since 1970.
+    let began: Int64
+
+    func add(to router: CollectorRouter) { router.people(.viewer).get("/api/v1/about", use: about) }
+
+    private func about(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        return try AboutView(
+            version: CollectorVersion.current, sqliteVersion: metadata.sqliteVersion,
+            operatingSystem: ProcessInfo.processInfo.operatingSystemVersionString,
+            collector: "\(metadata.collectorID)", startedAt: Timestamp.text(began),
+            dataDirectory: context.person.organization == nil && context.person.role >= .administrator
+                ? metadata.directoryPath : nil
+        ).response()
+    }
+}
+
+private struct AboutView: Encodable {
+    var version: String
+    var sqliteVersion: String
+    var operatingSystem: String
+    var collector: String
+    var startedAt: String
+    /// Only for administrators of all organizations.
+    var dataDirectory: String?
+}
