@@ -30,6 +30,23 @@ import Testing
         #expect(!page.html.contains("Retention waits"))
     }
 
+    @Test func itShowsHowLongRecordsAreKeptAndWhenTheDiskIsFull() async throws {
+        let harness = try ConsoleHarness([
+            "GET /api/v1/retention": Self.retention,
+            "GET /api/v1/capacity": [
+                "ingest": ["minutes": []], "bytes": 1_500_000, "bytesPerDay": 500_000, "growthDays": 2,
+                "streams": [
+                    ["stream": "event", "bytesPerDay": 500_000, "retentionDays": 90, "retentionBytes": 5_000_000_000]
+                ],
+                "disk": ["freeBytes": 3_000_000, "sizeBytes": 9_000_000, "full": "expected", "fullInDays": 6],
+            ],
+        ])
+        let page = try await harness.page(Self.path, harness.visit(Self.path))
+        for text in ["500 kB</td>", "90 days, at most 5 GB", "The disk is full in about 6 days", "a minute after"] {
+            #expect(page.html.contains(text), "\(text)")
+        }
+    }
+
     @Test func aDoubtfulClockIsConfirmedByAForm() async throws {
         let waiting = Self.retention.with([
             "waiting": "the clock went back", "waitingSince": "2026-01-01T00:00:00.000000Z",

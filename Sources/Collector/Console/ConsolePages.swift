@@ -7,6 +7,7 @@ extension Console {
         TokensPage(), AddDevicePage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(),
         StoragePage(),
         ProfilesPage(), ProfilePage(), ProfileEditPage(),
+        BalancePage(),
     ]
 
     struct Link: Sendable {
@@ -33,6 +34,7 @@ extension Console {
             "Collector",
             [
                 Link(path: "/notices", label: "Notices"),
+                Link(path: "/balance", label: "Balance"),
                 Link(path: "/audit", label: "Audit trail", role: .administrator),
                 Link(path: "/about", label: "About"),
             ]

@@ -9,12 +9,19 @@ struct StoragePage: Page {
 
     func view(_ visit: Visit) async throws -> Answer {
         let retention = try await visit.api.get("/api/v1/retention")
+        let capacity = try await visit.api.find("/api/v1/capacity")
+        let limits = Dictionary(
+            (capacity?["streams"].items ?? []).map { ($0["stream"].text ?? "", $0) }, uniquingKeysWith: { $1 })
+        let streams = retention["streams"].items.map { stream in
+            stream.with(["capacity": limits[stream["stream"].text ?? ""] ?? .null])
+        }
         let chosen = visit.form.all("streams")
         return .view(
             View(
                 "storage", title: "Storage",
                 [
-                    "retention": retention,
+                    "retention": retention.with(["streams": .array(streams)]),
+                    "capacity": capacity.map(CapacityView.values) ?? .null,
                     "streams": .array(
                         Self.streams.map {
                             ["name": .text($0), "isChosen": .boolean(chosen.isEmpty || chosen.contains($0))]
