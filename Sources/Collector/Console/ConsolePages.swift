@@ -7,7 +7,7 @@ extension Console {
         TokensPage(), AddDevicePage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(),
         StoragePage(),
         ProfilesPage(), ProfilePage(), ProfileEditPage(),
-        BalancePage(),
+        BalancePage(), RunbookPage(),
     ]
 
     struct Link: Sendable {
@@ -36,6 +36,7 @@ extension Console {
                 Link(path: "/notices", label: "Notices"),
                 Link(path: "/balance", label: "Balance"),
                 Link(path: "/audit", label: "Audit trail", role: .administrator),
+                Link(path: "/runbook", label: "Runbook"),
                 Link(path: "/about", label: "About"),
             ]
         ),

@@ -1,0 +1,6 @@
+/// What to do in trouble. `Tools/generate-runbook-page` makes its template from Documentation/runbook.md.
+struct RunbookPage: Page {
+    let path = "/runbook"
+
+    func view(_: Visit) async throws -> Answer { .view(View("runbook", title: "Runbook")) }
+}
