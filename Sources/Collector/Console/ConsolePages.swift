@@ -7,7 +7,7 @@ extension Console {
         TokensPage(), AddDevicePage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(),
         StoragePage(),
         ProfilesPage(), ProfilePage(), ProfileEditPage(),
-        BalancePage(), RunbookPage(),
+        BalancePage(), CertificatesPage(), RunbookPage(),
     ]
 
     struct Link: Sendable {
@@ -35,6 +35,7 @@ extension Console {
             [
                 Link(path: "/notices", label: "Notices"),
                 Link(path: "/balance", label: "Balance"),
+                Link(path: "/certificates", label: "Certificates", role: .administrator, isOfCollector: true),
                 Link(path: "/audit", label: "Audit trail", role: .administrator),
                 Link(path: "/runbook", label: "Runbook"),
                 Link(path: "/about", label: "About"),
