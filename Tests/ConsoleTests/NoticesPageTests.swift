@@ -26,7 +26,7 @@ import Testing
     @Test func aNoticeSaysWhatToDoAndIsLive() async throws {
         let html = try await page(try harness(HomePageTests.notice()))
         for text in [
-            "3 open", "disk low", "(2 times)", "1 GB is free.", "Free disk space.", #"data-live="notices""#,
+            "3 open", "disk low", "× 2", "1 GB is free.", "Free disk space.", #"data-live="notices""#,
             "about /var/lib/ws1", "2026-01-02 01:00:00 UTC",
         ] { #expect(html.contains(text), "\(text)") }
     }

@@ -110,7 +110,6 @@ struct HomePage: Page {
         }
         return [
             "bytes": .real(rows.reduce(0) { $0 + ($1["rawBytes"].number ?? 0) }),
-            "applications": JSONValue(rows.count),
             "high": .array(
                 high.map { row in
                     row.with([
