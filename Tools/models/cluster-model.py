@@ -34,6 +34,7 @@ import argparse
 import hashlib
 import random
 import sys
+from functools import partial
 from typing import NamedTuple
 
 RULES = {
@@ -68,8 +69,8 @@ RULES = {
     "baseline": "The baseline is committed before the partition is dropped.",
     "floor": "Slices below the floor do not count.",
     "floor-copy": "The baseline is in ClickHouse before PostgreSQL has it.",
-    "floor-adopt": "Recovery takes over slices above the floor of a dropped day into the oldest kept day.",
-    "drop-last": "Recovery declares days dropped only once it has taken over what they hold.",
+    "floor-recover": "Recovery counts all slices of dropped days into the floor.",
+    "drop-last": "Recovery declares days dropped only once their slices are in the floors.",
     "revive": "A dropped partition that a late write revives is dropped again.",
     # Tables for people.
     "outbox": "The outbox entry is in the transaction that moves the mark.",
@@ -184,9 +185,17 @@ class Chain(NamedTuple):
     closed: bool = False
     history: tuple = ()  # only for the check: (slice, day) for all that the mark moved over
 
-    def day_of(self, key):
-        """The day of the slice with a key, as far as the mark has moved and the day is kept."""
-        return next((one.day for one in self.days if one.begin.number <= key < one.end.number), None)
+    def baseline(self, day):
+        """The floor once the slices up to a day are removed; None if there are none."""
+        ends = [one.end for one in self.days if one.day <= day]
+        if not ends:
+            return None
+        history = tuple(one for one in self.history if one[0].before.number < ends[-1].number)
+        return Floor(ends[-1], self.closed and self.days[-1].day <= day, history)
+
+    def without_days(self, day, floor):
+        return self._replace(
+            floor=max(self.floor, floor.mark), days=tuple(one for one in self.days if one.day > day))
 
     def moved(self, piece, day):
         """The chain after its mark has moved over a slice."""
@@ -305,25 +314,45 @@ class ClickHouse:
         self.rows = [row for row in self.rows if row.replicas != replica]
         self.catch_up()
 
+    def merge(self):
+        """Each replica removes rows for which it has a greater version in the same partition."""
+        best = {}
+        for row in sorted(self.rows, key=lambda row: row.version, reverse=True):
+            greater = best.get((row.chain, row.key, row.day), 0)
+            best[row.chain, row.key, row.day] = greater | row.replicas
+            row.replicas &= ~greater
+        self.rows = [row for row in self.rows if row.replicas]
+
     def drop(self, day):
         self.rows = [row for row in self.rows if row.day != day]
         self.people = [row for row in self.people if row[0] != day]
 
-    def write_generation(self, generation):
-        self.generation = max(self.generation, generation)
-
-    def write_floors(self, day, floors):
-        self.floors.append((day, floors))
-
-    def fill(self, chain, day, piece):
-        """Writes a row for each record to the tables for people. Returns whether it was acknowledged."""
+    def attempt(self, write):
+        """Returns whether the write was acknowledged. Otherwise it happened, or not."""
         is_known = not self.world.happens(0.06)
         if is_known or self.world.happens(0.5):
+            write()
+        return is_known
+
+    def write_generation(self, generation):
+        def write():
+            self.generation = max(self.generation, generation)
+
+        return self.attempt(write)
+
+    def write_floor(self, generation, day, chain=None, floor=None):
+        """Writes a day that will be dropped, or the floor of one of its chains."""
+        return self.attempt(lambda: self.floors.append((generation, day, chain, floor)))
+
+    def fill(self, chain, day, piece):
+        """Writes a row for each record to the tables for people."""
+        def write():
             for item in piece.items:
                 if item.payload is not None:
                     unique = 0 if self.world.keeps("outbox-key") else len(self.people)
                     self.people.append((day, chain, item.first, item.payload, unique))
-        return is_known
+
+        return self.attempt(write)
 
 
 def greatest_versions(rows):
@@ -382,12 +411,17 @@ class World:
 class Task:
     sending = None
 
-    def send(self, write):
+    def send(self, write, *arguments):
         """Sends a write to ClickHouse. After a crash here it may arrive at any later time, or never."""
-        self.sending = write
+        self.sending = partial(write, *arguments)
         yield
         self.sending = None
-        return write()
+        return write(*arguments)
+
+    def send_surely(self, write, *arguments):
+        """Gives up unless the write is acknowledged."""
+        if not (yield from self.send(write, *arguments)):
+            raise Unavailable
 
 
 # --- Collectors: claim, write, move, answer
@@ -461,15 +495,13 @@ def handle(world, task, request):
                 continue
             key = piece.before.number if world.keeps("key") or piece.closes else request[name].items[0].first - 1
             day, version = claims[name].day, claims[name].version
-            is_known = yield from task.send(
-                lambda name=name, key=key, day=day, version=version, piece=piece: ch.insert(
-                    name, key, version, day, piece))
+            is_known = yield from task.send(ch.insert, name, key, version, day, piece)
             if not is_known and world.keeps("unknown-insert"):
                 del pieces[name], answers[name]
 
     def fill():
         for name, piece in list(pieces.items()):
-            yield from task.send(lambda name=name, piece=piece: ch.fill(name, claims[name].day, piece))
+            yield from task.send(ch.fill, name, claims[name].day, piece)
 
     if world.keeps("order"):
         yield from write()
@@ -586,30 +618,25 @@ def retire(world, task):
     def begin(state):
         """From here on no mark moves into the day, so its baseline is final."""
         state.dropping = max(state.dropping, day)
-        floors = {}
-        for name, row in state.chains.items():
-            ends = [one.end for one in row.days if one.day <= day]
-            if ends:
-                history = tuple(one for one in row.history if one[0].before.number < ends[-1].number)
-                floors[name] = Floor(ends[-1], row.closed and row.days[-1].day <= day, history)
-        return floors
+        floors = {name: row.baseline(day) for name, row in state.chains.items()}
+        return {name: floor for name, floor in floors.items() if floor}
 
     def end(state):
         state.dropped = max(state.dropped, day)
         for name, floor in floors.items():
-            row = state.chains[name]
-            state.chains[name] = row._replace(
-                floor=max(row.floor, floor.mark), days=tuple(one for one in row.days if one.day > day))
+            state.chains[name] = state.chains[name].without_days(day, floor)
 
     floors = pg.transaction(session, begin)
     yield
     if world.keeps("floor-copy"):
-        yield from task.send(lambda: ch.write_floors(day, floors))
+        yield from task.send_surely(ch.write_floor, session.generation, day)
+        for name, floor in floors.items():
+            yield from task.send_surely(ch.write_floor, session.generation, day, name, floor)
     if not world.keeps("baseline"):
-        yield from task.send(lambda: ch.drop(day))
+        yield from task.send(ch.drop, day)
     pg.transaction(session, end)
     yield
-    yield from task.send(lambda: ch.drop(day))
+    yield from task.send(ch.drop, day)
 
 
 def drop_again(world):
@@ -629,7 +656,7 @@ def recover(world, task):
         generation = former + 1
         if world.keeps("generation-copy"):
             generation = max(ch.generation, former) + 1
-            yield from task.send(lambda: ch.write_generation(generation))
+            yield from task.send_surely(ch.write_generation, generation)
 
     def state_under(expected):
         if pg.identity != identity or pg.state.generation != expected:
@@ -641,36 +668,41 @@ def recover(world, task):
         return pg.commit(change)
 
     def begin(state):
-        """Takes the new generation, and the baselines of days that may have been dropped."""
         state.generation = generation
         if world.keeps("recover-alone"):
             state.identity = 0
         if not world.keeps("drop-last"):
             state.dropped = dropped
-        for _, floors in baselines:
-            for name, floor in floors.items():
-                adopt(state, name, floor)
 
-    baselines = list(ch.floors)
-    dropped = max([pg.state.dropped] + [day for day, _ in baselines])
+    # What ClickHouse has of baselines, also if they are not complete. Their days may have been dropped.
+    floors = list(ch.floors)
+    dropped = max([pg.state.dropped] + [day for _, day, _, _ in floors])
     transaction(former, begin)
     yield
     replicas = ALL_REPLICAS ^ world.random.choice(REPLICAS)
     if not world.keeps("recover-quorum"):
         replicas = world.random.choice(REPLICAS)
-    for name in sorted({row.chain for row in ch.rows} | set(pg.state.chains)):
+    names = {row.chain for row in ch.rows} | set(pg.state.chains) | {name for _, _, name, _ in floors if name}
+    for name in sorted(names):
         if not world.keeps("recover"):
             break
         state = state_under(generation)
+        rows = ch.read(name, replicas)
         before = state.chains.get(name, Chain())
-        chain, again = follow(world, name, before, dropped, ch.read(name, replicas))
+        for written, _, other, floor in floors:
+            if other == name and not is_outdated(floor, written, dropped, rows):
+                before = adopt(before, floor)
+        chain, again = follow(name, before, rows)
+        floor = chain.baseline(dropped) if world.keeps("floor-recover") else None
+        if floor:
+            chain = chain.without_days(dropped, floor)
+            if world.keeps("floor-copy"):
+                yield from task.send_surely(ch.write_floor, generation, dropped, name, floor)
+        again = [(piece, day) for piece, day in again if day > dropped]
         for piece, day in again:
-            key = piece.before.number
             if world.keeps("rewrite"):
-                is_known = yield from task.send(
-                    lambda key=key, day=day, piece=piece: ch.insert(name, key, (generation, 0), day, piece))
-                if not is_known:
-                    return  # another recovery begins anew, under its own generation
+                # If the outcome is unknown, another recovery begins anew under its own generation.
+                yield from task.send_surely(ch.insert, name, piece.before.number, (generation, 0), day, piece)
 
         def advance(state):
             state.chains[name] = chain._replace(attempt=state.chains.get(name, Chain()).attempt)
@@ -682,48 +714,49 @@ def recover(world, task):
         yield
 
     def open_again(state):
-        """The days count as dropped only now, so that nobody drops a partition before its slices are taken over."""
+        """The days count as dropped only now, so that nobody drops a partition whose slices are not in the floors."""
         state.dropping, state.dropped = max(state.dropping, dropped), dropped
         state.identity = identity
 
     transaction(generation, open_again)
 
 
-def adopt(state, name, floor):
-    row = state.chains.get(name, Chain())
+def adopt(row, floor):
     if floor.mark.number > row.floor.number:
         row = row._replace(floor=floor.mark)
     if floor.mark.number > row.mark.number:
         row = row._replace(mark=floor.mark, history=floor.history)
-    state.chains[name] = row._replace(closed=row.closed or floor.closed)
+    return row._replace(closed=row.closed or floor.closed)
 
 
-def follow(world, name, before, dropped, rows):
-    """Follows a chain from its floor over the greatest versions. Returns the chain, and what to write again: slices
-    above PostgreSQL's mark, and slices whose day is not the one that PostgreSQL has. Slices above the floor in a
-    dropped day go to the oldest day that is kept, so that the days of a chain stay in order."""
+def is_outdated(floor, written, dropped, rows):
+    """Whether a later generation than the floor's has the floor's last slice in a day that is kept. Then the floor came
+    late, from a process that had seen that slice in a dropped day. It would hide the slice too early."""
+    return any(
+        row.piece.after == floor.mark and row.version[0] > written and row.day > dropped and not row.piece.closes
+        for row in rows)
+
+
+def follow(name, before, rows):
+    """Follows a chain from its floor over the greatest versions. Returns the chain, and the slices above its mark in
+    PostgreSQL with their days."""
     history = tuple(one for one in before.history if one[0].before.number < before.floor.number)
     chain = before._replace(mark=before.floor, days=(), history=history)
-    best, again = greatest_versions(rows), []
+    best, new = greatest_versions(rows), []
     while chain.mark.number in best:
         row = best[chain.mark.number]
-        if row.piece.before != chain.mark:
+        is_new = row.key >= before.mark.number
+        # A closed chain moves no more. Its closing slice may have gone with its day, while a lower version is there.
+        if row.piece.before != chain.mark or (is_new and before.closed and not row.piece.closes):
             break
-        # The closing slice may have gone with its day, and a slice with a lower version may be there.
-        if before.closed and row.key >= before.mark.number and not row.piece.closes:
-            break
-        day = row.day
-        if day <= dropped and world.keeps("floor-adopt"):
-            day = max([dropped + 1] + [one.day for one in chain.days[-1:]])
-        is_known = before.closed if row.piece.closes else before.day_of(row.key) == day
-        if not is_known or row.day != day:
-            again.append((row.piece, day))
-        chain = chain.moved(row.piece, day)
+        if is_new and not before.closed:
+            new.append((row.piece, row.day))
+        chain = chain.moved(row.piece, row.day)
         if row.piece.closes:
             break
     if chain.mark.number < before.mark.number:
         raise Fault(f"{name}: recovery finds slices up to {chain.mark.number}, the mark was {before.mark.number}")
-    return chain, again
+    return chain, new
 
 
 # --- Tables for people
@@ -752,9 +785,7 @@ def fill(world, task):
         pg.transaction(session, remove)
         yield
     if not is_removed:
-        is_known = yield from task.send(lambda: ch.fill(name, entry.day, row.piece))
-        if not is_known:
-            return  # later once more
+        yield from task.send_surely(ch.fill, name, entry.day, row.piece)
     pg.transaction(session, remove)
 
 
@@ -883,9 +914,9 @@ class Device:
 
 # How often each thing happens, as weights.
 EVENTS = {
-    "step": 80, "produce": 13, "send": 24, "crash": 11, "late": 6, "drop oldest": 8, "catch up": 4, "replace": 0.6,
-    "keep image": 2, "restore": 0.8, "end epoch": 1.5, "next day": 3, "clock back": 2, "retire": 6, "drop again": 6,
-    "fill": 8, "read": 6, "read day": 6, "fail over": 3.5, "recover": 14,
+    "step": 80, "produce": 13, "send": 24, "crash": 11, "late": 8, "drop oldest": 8, "catch up": 4, "merge": 4,
+    "replace": 0.6, "keep image": 2, "restore": 0.8, "end epoch": 1.5, "next day": 3, "clock back": 2, "retire": 6,
+    "drop again": 6, "fill": 8, "read": 6, "read day": 6, "fail over": 4.5, "recover": 16,
 }
 
 
@@ -911,6 +942,8 @@ def happen(world, event):
         device.drop_oldest()
     elif event == "catch up":
         ch.catch_up()
+    elif event == "merge":
+        ch.merge()
     elif event == "replace":
         ch.replace(r.choice(REPLICAS))
     elif event == "keep image":
