@@ -18,6 +18,8 @@ package struct Console: Sendable {
         /// Further fields.
         package var headers: [(name: String, value: String)] = []
         package var body: Data
+        /// Writes what follows the body, for an answer that is too long for memory; `nil` if nothing does.
+        package var rest: (@Sendable (_ write: (Data) async throws -> Void) async throws -> Void)?
     }
 
     package let assets: Assets
@@ -114,6 +116,17 @@ package struct Console: Sendable {
             return Response(
                 contentType: "text/csv; charset=utf-8",
                 headers: [("Content-Disposition", "attachment; filename=\"\(name)\"")], body: CSV.text(rows))
+        case .longCSV(let name, let pages):
+            var response = response(.csv(name: name, rows: pages.first), visit)
+            response.rest = { write in
+                var cursor = pages.cursor
+                while let here = cursor {
+                    let page = try await pages.page(here)
+                    try await write(CSV.text(page.rows))
+                    cursor = page.next
+                }
+            }
+            return response
         case .redirect(let address): return redirect(address, visit)
         }
     }

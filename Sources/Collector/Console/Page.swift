@@ -27,6 +27,8 @@ enum Answer: Sendable {
     case view(View)
     /// A table to download, with its column names first.
     case csv(name: String, rows: [[String]])
+    /// As `csv`, for a table that is too long for memory.
+    case longCSV(name: String, CSVPages)
     /// The address of a page, without the proxy's prefix.
     case redirect(String)
 }

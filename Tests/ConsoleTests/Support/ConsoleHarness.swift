@@ -19,6 +19,7 @@ final class ConsoleHarness: Sendable {
     static let formToken = "form-token"
 
     private let replies: Mutex<[String: Reply]>
+    private let first = Mutex<[String: Reply]>([:])
     private let made = Mutex<[APIRequest]>([])
 
     /// - Parameter replies: by method and path: `GET /api/v1/devices`. With a query only for that query. Anything else
@@ -40,6 +41,9 @@ final class ConsoleHarness: Sendable {
 
     func set(_ route: String, _ reply: Reply) { replies.withLock { $0[route] = reply } }
 
+    /// Answers the next request of the route so, and later ones as before.
+    func answersOnce(_ route: String, _ reply: Reply) { first.withLock { $0[route] = reply } }
+
     func visit(
         _ path: String, parameters: [String: String] = [:], query: FormFields = [], form: FormFields = [],
         role: Visitor.Role = .administrator, organization: String? = nil, base: String = ""
@@ -57,10 +61,19 @@ final class ConsoleHarness: Sendable {
         return (response.status, String(decoding: response.body, as: UTF8.self))
     }
 
+    /// The rows of an answer in CSV, with what follows its body.
+    func rows(of response: Console.Response) async throws -> [String] {
+        var bytes = response.body
+        try await response.rest? { bytes += $0 }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\r\n").map(String.init)
+    }
+
     private func answer(_ request: APIRequest) -> APIAnswer {
         made.withLock { $0.append(request) }
+        let once = first.withLock { $0.removeValue(forKey: "\(request.method) \(request.path)") }
         let reply =
-            replies.withLock {
+            once
+            ?? replies.withLock {
                 $0["\(request.method) \(request.target)"] ?? $0["\(request.method) \(request.path)"]
             } ?? .notFound
         let body = reply.body == .null ? Data() : Data(reply.body.compactText.utf8)

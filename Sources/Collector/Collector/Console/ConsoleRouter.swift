@@ -221,11 +221,22 @@ struct ConsoleRouter {
     private func response(_ answer: Console.Response) -> Response {
         var response = Response(
             status: .init(code: answer.status), headers: [.contentType: answer.contentType],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)))
+            body: body(of: answer))
         for (name, value) in answer.headers {
             if let name = HTTPField.Name(name) { response.headers[name] = value }
         }
         return response
+    }
+
+    private func body(of answer: Console.Response) -> ResponseBody {
+        guard let rest = answer.rest else { return ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)) }
+        return ResponseBody { writer in
+            try await writer.write(ByteBuffer(bytes: answer.body))
+            try await withTaskExecutorPreference(people) {
+                try await rest { try await writer.write(ByteBuffer(bytes: $0)) }
+            }
+            try await writer.finish(nil)
+        }
     }
 
     /// A refusal outside of a page. Somebody without a session is asked for a token.
