@@ -1,3 +1,4 @@
+import Foundation
 import SQLite
 import TelemetryTestKit
 import Testing
@@ -101,7 +102,7 @@ import WireModel
         let created = try await metadata.createEnrollmentToken(organization: "default")
         let device = try await metadata.enroll(token: created.token, request: WireEnrollRequest()).deviceID
         try await metadata.createOrganization("west")
-        let topics: [LiveTopic] = [.devices, .notices, .logs, .logsOf(device), .commandsOf(device)]
+        let topics: [LiveTopic] = [.devices, .notices, .jobs, .logs, .logsOf(device), .commandsOf(device)]
         func digests(_ organization: String?) async throws -> [String] {
             var texts: [String] = []
             for topic in topics { texts.append(try await metadata.digest(of: topic, organization: organization)) }
@@ -114,5 +115,38 @@ import WireModel
         #expect(after[0] != before[0])
         #expect(after[1...] == before[1...])
         #expect(try await digests("west") == west)
+    }
+
+    @Test func eachStepOfAJobChangesTheDigestOfItsOrganization() async throws {
+        let created = try await metadata.createEnrollmentToken(organization: "default")
+        for _ in 0...MetadataService.deviceJobBatch {
+            _ = try await metadata.enroll(token: created.token, request: WireEnrollRequest())
+        }
+        try await metadata.createOrganization("west")
+        func digest(_ organization: String?) async throws -> String {
+            try await metadata.digest(of: .jobs, organization: organization)
+        }
+        let west = try await digest("west")
+        var (all, own) = ([try await digest(nil)], [try await digest("default")])
+        func note() async throws {
+            all.append(try await digest(nil))
+            own.append(try await digest("default"))
+        }
+        let job = try await metadata.begin(
+            NewDeviceJob(
+                action: .doNotDisturb(false), selection: try await metadata.selection(DeviceQuery()),
+                organization: "default", filter: nil, actor: AuditActor(name: "ann", token: "t1", role: .operator),
+                idempotencyKey: nil, request: Data())
+        ).job
+        try await note()
+        for _ in 0..<2 {
+            _ = try await metadata.workOff(deviceJob: job.row) { _ in
+                Problem(status: 409, code: .conflict, title: "", detail: "")
+            }
+            try await note()
+        }
+        #expect(try await metadata.deviceJob(job.id, organization: nil)?.state == .done)
+        #expect(Set(all).count == 4 && Set(own).count == 4, "begun, a step, the end")
+        #expect(try await digest("west") == west)
     }
 }

@@ -51,6 +51,7 @@ struct LiveRoutes: Sendable {
             switch (parts[0], device) {
             case ("devices", nil): topics.append(.devices)
             case ("notices", nil): topics.append(.notices)
+            case ("jobs", nil): topics.append(.jobs)
             case ("logs", nil): topics.append(.logs)
             case ("logs", let device?): topics.append(.logsOf(device))
             case ("commands", let device?): topics.append(.commandsOf(device))

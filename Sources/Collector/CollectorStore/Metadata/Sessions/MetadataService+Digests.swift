@@ -6,6 +6,8 @@ package enum LiveTopic: Hashable, Sendable {
     /// Enrollments, and what people change about devices.
     case devices
     case notices
+    /// Actions on many devices.
+    case jobs
     /// Log text of all devices.
     case logs
     case logsOf(DeviceID)
@@ -31,6 +33,15 @@ extension MetadataService {
                         """
                         SELECT max(id), count(*) FILTER (WHERE ended IS NULL) FROM notice
                         WHERE ?1 IS NULL OR organization = ?1
+                        """, [organization])
+                case .jobs:
+                    // A new job has a new row. Each step of an unfinished one, and its end, changes the sum.
+                    try connection.bound(
+                        """
+                        SELECT max(row), (SELECT sum(done + refused + state + 1) FROM device_job
+                            WHERE state IN (\(DeviceJobRow.State.preparing.rawValue), \(DeviceJobRow.State.running.rawValue))
+                            AND (?1 IS NULL OR organization = ?1))
+                        FROM device_job WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1")
                         """, [organization])
                 case .logs:
                     try connection.bound(
