@@ -13,6 +13,8 @@ package struct APIRequest: Sendable, Equatable {
     package var ifMatch: String?
     /// `*` for a change that is meant for nothing: only if there is none yet (`If-None-Match`).
     package var ifNoneMatch: String?
+    /// Makes a repeated request do once what it asks for (`Idempotency-Key`).
+    package var idempotencyKey: String?
 
     /// Path and query as in an address.
     package var target: String { query.address(path) }
@@ -107,6 +109,7 @@ extension APIRequest {
         words.append(#"-H "Authorization: Bearer $WS1_TOKEN""#)
         if let ifMatch { words += ["-H", Self.quoted("If-Match: \(ifMatch)")] }
         if let ifNoneMatch { words += ["-H", Self.quoted("If-None-Match: \(ifNoneMatch)")] }
+        if let idempotencyKey { words += ["-H", Self.quoted("Idempotency-Key: \(idempotencyKey)")] }
         if let body { words += ["--json", Self.quoted(body.compactText)] }
         words.append(Self.quoted(origin + base + target))
         return words.joined(separator: " ")

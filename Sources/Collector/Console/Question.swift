@@ -15,6 +15,8 @@ struct Question {
     var button: String
     /// The address of the way back, without the proxy's prefix.
     var back: String
+    /// What a person types before something is erased; `nil` if a click is enough.
+    var typed: String?
 
     var view: View {
         View(
@@ -24,7 +26,16 @@ struct Question {
                 "facts": .array(facts.map { ["label": .text($0.label), "value": $0.value] }),
                 "fields": .array(
                     fields.with("action", action).fields.map { ["name": .text($0.name), "value": .text($0.value)] }),
-                "button": .text(button), "back": .text(back),
+                "button": .text(button), "back": .text(back), "typed": JSONValue(typed),
             ])
+    }
+
+    /// - Throws: `APIProblem` unless the person typed this text. The commas of a large number may be left out.
+    static func requireTyped(_ text: String, in form: FormFields) throws(APIProblem) {
+        guard form.text("typed")?.replacing(",", with: "") == text else {
+            throw APIProblem(
+                status: 422, code: "invalid-field", title: "Not confirmed",
+                detail: "The text that was typed is not the one that was asked for. Nothing was done.")
+        }
     }
 }

@@ -210,6 +210,7 @@ struct ConsoleRouter {
         }
         head.headerFields[.ifMatch] = request.ifMatch
         head.headerFields[.ifNoneMatch] = request.ifNoneMatch
+        head.headerFields[.idempotencyKey] = request.idempotencyKey
         let response = try await api.respond(
             to: Request(head: head, body: RequestBody(buffer: body)),
             context: CollectorRequestContext(of: context, signedIn: person))

@@ -21,25 +21,28 @@ struct DeviceCommandsPage: Page {
                     }),
             ])
         }
+        return subject.answer(
+            "device-commands",
+            ["commands": .array(commands), "more": page.more(at: visit)].merging(Self.choices(visit.form)) { $1 })
+    }
+
+    /// What the forms of commands offer, as it was chosen.
+    static func choices(_ form: FormFields) -> [String: JSONValue] {
         func options(_ field: String, _ values: [(name: String, label: String)]) -> JSONValue {
             .array(
                 values.map {
                     [
                         "name": .text($0.name), "label": .text($0.label),
-                        "isChosen": .boolean(visit.form[field] == $0.name),
+                        "isChosen": .boolean(form[field] == $0.name),
                     ]
                 })
         }
-        return subject.answer(
-            "device-commands",
-            [
-                "commands": .array(commands), "more": page.more(at: visit),
-                "modes": options(
-                    "mode",
-                    [("snapshot", "snapshot: what is there now"), ("capture", "capture: what comes from now on")]),
-                "types": options("type", ["all", "application", "crash"].map { ($0, $0) }),
-                "levels": options("level", ["verbose", "information", "warning", "error"].map { ($0, $0) }),
-            ])
+        return [
+            "modes": options(
+                "mode", [("snapshot", "snapshot: what is there now"), ("capture", "capture: what comes from now on")]),
+            "types": options("type", ["all", "application", "crash"].map { ($0, $0) }),
+            "levels": options("level", ["verbose", "information", "warning", "error"].map { ($0, $0) }),
+        ]
     }
 
     func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
