@@ -192,10 +192,32 @@ import WireModel
         let west = try await harness.enrolledDevice("other")
         try await harness.route { client in
             let cookie = try Self.cookie(try await Self.signIn(client, "viewer-default"))
-            for topics in ["", "weather", "devices:x", "commands:\(west.id)", "devices,devices:\(west.id)"] {
+            for topics in [
+                "", "weather", "devices:x", "jobs:\(west.id)", "commands:\(west.id)", "devices,devices:\(west.id)",
+            ] {
                 let refused = try await client.send(.get, "/live?topics=\(topics)", headers: cookie)
                 #expect([400, 404].contains(refused.status.code), "\(topics)")
             }
+        }
+    }
+
+    /// The API gives it in pages of a thousand. The console sends each of them as it comes.
+    @Test func aLongTableForDownloadIsSentWhole() async throws {
+        let count = 1001
+        let token = try await harness.metadata.createEnrollmentToken(organization: "default", maximumUses: count)
+        var ids: Set<String> = []
+        for _ in 0..<count {
+            let enrolled = try await harness.metadata.enroll(token: token.token, request: WireEnrollRequest())
+            ids.insert(enrolled.deviceID.description)
+        }
+        try await harness.route { [ids] client in
+            let cookie = try Self.cookie(try await Self.signIn(client, "viewer-default"))
+            let answer = try await client.send(.get, "/devices?columns=state&format=csv", headers: cookie)
+            let rows = String(buffer: answer.body).split(separator: "\r\n")
+            #expect(answer.status == .ok && rows.first == "id,name,state")
+            #expect(Set(rows.dropFirst().map { String($0.prefix { $0 != "," }) }) == ids)
+            let refused = try await client.send(.get, "/devices?state=weather&format=csv", headers: cookie)
+            #expect(refused.status == .badRequest && refused.headers[.contentType]?.hasPrefix("text/html") == true)
         }
     }
 }

@@ -6,6 +6,7 @@ extension Console {
         DeviceManagePage(),
         TokensPage(), AddDevicePage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(),
         StoragePage(),
+        JobsPage(), JobPage(),
         ProfilesPage(), ProfilePage(), ProfileEditPage(),
         BalancePage(), CertificatesPage(), RunbookPage(),
     ]
@@ -19,7 +20,13 @@ extension Console {
     }
 
     static let sections: [(label: String, links: [Link])] = [
-        ("Fleet", [Link(path: "/", label: "Home"), Link(path: "/devices", label: "Devices")]),
+        (
+            "Fleet",
+            [
+                Link(path: "/", label: "Home"), Link(path: "/devices", label: "Devices"),
+                Link(path: "/jobs", label: "Jobs"),
+            ]
+        ),
         (
             "Administration",
             [

@@ -132,7 +132,7 @@ extension JSONValue {
 
 extension FormFields {
     /// For inputs that a form takes along.
-    fileprivate var hidden: JSONValue {
+    var hidden: JSONValue {
         .array(fields.map { ["name": .text($0.name), "value": .text($0.value)] })
     }
 }
