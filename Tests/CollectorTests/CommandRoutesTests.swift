@@ -103,6 +103,37 @@ struct CommandRoutesTests {
         }
     }
 
+    @Test func commandsOfAllDevicesAreListedNewestFirstAndByKind() async throws {
+        try await play { scene in
+            let other = try await scene.harness.device()
+            let kinds = ["request-logs", "send-beacon", "request-logs", "reload-profile"]
+            for (number, kind) in kinds.enumerated() {
+                let device = number == 2 ? other.deviceID : scene.device.deviceID
+                let issued = try await scene.client.send(
+                    .post, "/api/v1/devices/\(device)/commands", bearer: scene.person,
+                    headers: [.contentType: WireNames.json], body: Data(#"{"kind": "\#(kind)"}"#.utf8))
+                #expect(issued.status == .created)
+            }
+            func list(_ query: String, bearer: String? = nil) async throws -> (items: [JSONObject], next: String?) {
+                let page = try await scene.client.json(
+                    "/api/v1/device-commands?\(query)", bearer: bearer ?? scene.person)
+                return (page.objects("items"), page.text("next"))
+            }
+            #expect(try await list("").items.compactMap { $0.text("kind") } == kinds.reversed())
+            let first = try await list("kind=request-logs&limit=1")
+            #expect(first.items.map { $0.text("device") } == ["\(other.deviceID)"])
+            let second = try await list("kind=request-logs&limit=1&cursor=\(try #require(first.next))")
+            #expect(second.items.map { $0.text("device") } == ["\(scene.device.deviceID)"])
+            let third = try await list("kind=request-logs&cursor=\(try #require(second.next))")
+            #expect(third.items.isEmpty && third.next == nil)
+            try await scene.client.send(.get, "/api/v1/device-commands?kind=dance", bearer: scene.person)
+                .expect(400, "invalid-parameter")
+            try await scene.harness.metadata.createOrganization("other")
+            let stranger = try await scene.harness.person(.administrator, "other")
+            #expect(try await list("", bearer: stranger).items.isEmpty)
+        }
+    }
+
     @Test func itExpiresByTheCollectorsClockAndARealEndIsStillTaken() async throws {
         try await play { scene in
             let issued = try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#)

@@ -276,6 +276,28 @@ struct UploadRoutesTests {
         }
     }
 
+    @Test func requestedLogsThatAreHereAreToldForADay() async throws {
+        try await UploadScene.play { scene in
+            func notices() async throws -> [JSONObject] {
+                try await scene.client.json("/api/v1/notices", bearer: scene.person).objects("items")
+            }
+            _ = try await scene.complete(try await scene.upload(try Self.book(1)))
+            #expect(try await notices().isEmpty, "nobody waits for logs that a device sends by itself")
+
+            let command = CommandID.random().data
+            let asked = try await scene.upload(try Self.book(2), command: command)
+            #expect(try await notices().isEmpty, "the device may have more to send")
+            for _ in 0..<2 { _ = try await scene.complete(asked) }
+            let told = try await notices()
+            #expect(told.count == 1 && told[0].text("code") == "logs-arrived" && told[0].number("count") == 1)
+            #expect(told[0].text("subject") == "\(scene.device.deviceID)" && told[0].text("endedAt") == nil)
+            #expect(told[0].text("detail")?.contains("newest upload: 2, with") == true)
+
+            scene.harness.clock.advance(seconds: 86_400 + 3600)
+            #expect(try await notices().first?.text("endedAt") != nil)
+        }
+    }
+
     @Test func aDeviceHasABoundedNumberOfOpenUploads() async throws {
         try await UploadScene.play { scene in
             let book = try Self.book(1)

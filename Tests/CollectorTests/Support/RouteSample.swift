@@ -119,6 +119,7 @@ struct RouteSample: Sendable {
         "GET /api/v1/devices/{device}/samples/series": device("/samples/series?metric=till.sales"),
         "GET /api/v1/balance": get("/api/v1/balance?test=true"),
         "POST /api/v1/balance": RouteSample(202, strangers: [202]) { _ in RouteRequest(.post, "/api/v1/balance") },
+        "GET /api/v1/device-commands": get("/api/v1/device-commands"),
         "GET /api/v1/device-jobs": get("/api/v1/device-jobs"),
         "POST /api/v1/device-jobs": RouteSample(strangers: [422]) {
             RouteRequest(

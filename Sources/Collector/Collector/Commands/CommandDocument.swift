@@ -58,9 +58,11 @@ struct CommandDocument {
         try arguments?.finish()
     }
 
-    private static let kinds =
-        "request-logs, cancel, send-beacon, query-device-information, reload-profile, change-log-level, wipe, "
-        + "enterprise-wipe"
+    static let kindNames = [
+        "request-logs", "cancel", "send-beacon", "query-device-information", "reload-profile", "change-log-level",
+        "wipe", "enterprise-wipe",
+    ]
+    private static let kinds = kindNames.joined(separator: ", ")
 
     var role: PersonRole { action.role }
 

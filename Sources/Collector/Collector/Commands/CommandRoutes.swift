@@ -22,6 +22,7 @@ struct CommandRoutes: Sendable {
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
+            .get("/api/v1/device-commands", use: listAll)
             .get("/api/v1/devices/{device}/commands", use: list)
             .get("/api/v1/devices/{device}/commands/{command}", use: get)
         router.people(.operator)
@@ -44,6 +45,17 @@ struct CommandRoutes: Sendable {
         for row in page.rows { items.append(try await view(row, now: context.now)) }
         return try Page(items: items, next: page.next.map { PageCursor(device: device.id, before: $0.text).text })
             .response()
+    }
+
+    private func listAll(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["kind", "limit", "cursor"])
+        let kind = try query.choice("kind", CommandDocument.kindNames.map { ($0, $0) })
+        let page = try await metadata.commands(
+            organization: context.person.organization, kind: kind, below: try query.numberCursor(),
+            limit: try query.limit())
+        var items: [CommandAnswer] = []
+        for row in page.rows { items.append(try await view(row, now: context.now)) }
+        return try Page(items: items, next: page.next.map(NumberCursor.text)).response()
     }
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {

@@ -11,7 +11,8 @@ extension NoticeRow.Code {
         case .queueDamaged: "a-damaged-queue"
         case .recordFile, .recordFileSalvaged: "a-damaged-record-file"
         case .retentionWaiting: "a-wrong-clock"
-        case .logQuotaHigh, .logQuotaReached, .recordsLost, .retentionFailed, .tokenExpiry, .uploadExpired:
+        case .logQuotaHigh, .logQuotaReached, .logsArrived, .recordsLost, .retentionFailed, .tokenExpiry,
+            .uploadExpired:
             "notices-of-the-collector"
         }
     }
@@ -22,6 +23,7 @@ extension NoticeRow.Code {
         case .logQuotaHigh: "Delete logs that nobody needs, or raise the quota."
         case .logQuotaReached:
             "Delete logs that nobody needs, or raise the quota. Until then devices keep further logs."
+        case .logsArrived: "Read them in App Logs. The notice ends by itself after a day."
         case .uploadExpired: "Request the logs again. What came is kept."
         case .diskLow: "Free disk space, add more, or keep records and logs for less time."
         case .retentionWaiting: "Check the collector's clock, then release retention."

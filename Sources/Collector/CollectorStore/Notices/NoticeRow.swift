@@ -9,6 +9,8 @@ package struct NoticeRow: Equatable, Sendable {
         case logQuotaReached = "log-quota-100"
         /// An upload was not completed in time.
         case uploadExpired = "upload-expired"
+        /// Logs that somebody requested are here. It ends by itself after a day.
+        case logsArrived = "logs-arrived"
         /// The disk is getting full.
         case diskLow = "disk-low"
         /// Retention removes no records until an administrator has checked the clock.
@@ -43,9 +45,9 @@ package struct NoticeRow: Equatable, Sendable {
         /// Whether what it reports can end.
         package var hasEnd: Bool {
             switch self {
-            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile,
-                .certificateExpiry,
-                .tokenExpiry, .deviceSilent, .devicesSilent, .deviceCompromised, .deviceNonCompliant:
+            case .logQuotaHigh, .logQuotaReached, .logsArrived, .diskLow, .retentionWaiting, .retentionFailed,
+                .recordFile, .certificateExpiry, .tokenExpiry, .deviceSilent, .devicesSilent, .deviceCompromised,
+                .deviceNonCompliant:
                 true
             case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict:
                 false

@@ -72,6 +72,15 @@ struct NoticeTable {
             """, now, organization, code.rawValue, subject)
     }
 
+    /// Open notices of a code that were last raised before a time are over.
+    func end(_ code: NoticeRow.Code, lastRaisedBefore time: Int64, at now: Int64) throws(SQLiteError) {
+        let old = try connection.rows(
+            "SELECT organization, subject FROM notice WHERE code = ? AND ended IS NULL AND last < ?", code.rawValue,
+            time
+        ) { (organization: $0.string(0), subject: $0.string(1)) }
+        for notice in old { try end(code, organization: notice.organization, subject: notice.subject, at: now) }
+    }
+
     /// Makes the collector's open notices of a code exactly the given ones. Each subject is raised only once ever;
     /// notices of other subjects end.
     func settle(_ code: NoticeRow.Code, _ present: [String: String], at now: Int64) throws(SQLiteError) {

@@ -47,6 +47,8 @@ extension MetadataService {
                     at: now)
             }
             guard forgets else { return }
+            try notices.end(
+                .logsArrived, lastRaisedBefore: now - UploadLimits.arrivalNoticeSeconds * 1_000_000, at: now)
             try connection.run(
                 """
                 DELETE FROM chunk WHERE upload IN (SELECT row FROM upload WHERE phase <> 1 AND ended <= ?1
@@ -71,6 +73,25 @@ extension MetadataService {
 
     func end(_ row: Int64, as phase: UploadPhase, at now: Int64) throws(SQLiteError) {
         try connection.run("UPDATE upload SET phase = ?, ended = ? WHERE row = ?", phase.rawValue, now, row)
+        if phase == .complete { try tellArrival(of: row, at: now) }
+    }
+
+    /// Tells that requested logs are here. Nobody waits for logs that a device sends by itself.
+    private func tellArrival(of row: Int64, at now: Int64) throws(SQLiteError) {
+        let arrived = try connection.first(
+            """
+            SELECT upload.device, upload.organization, count(*), sum(raw_bytes) FROM upload JOIN chunk ON chunk.upload = upload.row
+            WHERE upload.row = ? AND upload.command IS NOT NULL AND chunk.fate = 2 GROUP BY upload.row
+            """, row
+        ) {
+            (device: DeviceID($0.data(0)), organization: $0.string(1), chunks: $0.int(2), bytes: $0.int64(3))
+        }
+        guard let arrived, let device = arrived.device else { return }
+        try notices.raise(
+            .logsArrived, organization: arrived.organization, subject: device.description,
+            detail: "Requested logs of the device have arrived. Chunks of the newest upload: \(arrived.chunks), with "
+                + "\(arrived.bytes) bytes of text.",
+            at: now)
     }
 }
 
@@ -86,6 +107,8 @@ enum UploadLimits {
     static let rememberedPerDevice = 1000
     /// How often it is looked for what may be forgotten.
     static let forgetSeconds: Int64 = 3600
+    /// A notice of arrived logs ends so long after the newest of them; a day.
+    static let arrivalNoticeSeconds: Int64 = 86_400
 }
 
 extension MetadataSnapshot {

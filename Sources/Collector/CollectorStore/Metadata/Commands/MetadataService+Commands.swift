@@ -7,6 +7,8 @@ import WireModel
 extension MetadataService {
     /// The most commands of one device. The oldest that have ended go first.
     private static let keptCommands = 1000
+    /// The most rows that a page over all devices reads.
+    private static let readRows: Int64 = 10_000
 
     /// Issues a command to a device's present enrollment. On synced disk when it returns.
     /// - Parameter organization: `nil` for any; a device of another organization is not found.
@@ -97,6 +99,41 @@ extension MetadataService {
             ) { statement throws(SQLiteError) in try CommandRow(statement, path: connection.path) }
         }
         return ListPage(rows, limit: limit) { row in row.id.map { CommandPosition(created: row.created, id: $0) } }
+    }
+
+    /// Commands of all devices, newest issued first. A page reads a bounded number of rows, so it may have fewer
+    /// commands than wanted and still a next page.
+    /// - Parameters:
+    ///   - organization: `nil` for all.
+    ///   - kind: `nil` for all.
+    ///   - row: where the page before ended.
+    ///   - limit: 1 to 1,000.
+    package nonisolated func commands(
+        organization: String?, kind: String?, below row: Int64?, limit: Int
+    ) async throws(StoreError) -> (rows: [CommandRow], next: Int64?) {
+        try Self.check(limit: limit)
+        await writeResults()
+        return try await readers.read { connection throws(SQLiteError) in
+            let newest = try connection.first("SELECT max(rowid) FROM command") { $0.int64(0) } ?? 0
+            let end = min(row ?? newest + 1, newest + 1)
+            let begin = max(end - Self.readRows, 1)
+            let statement = try connection.cached(
+                """
+                SELECT \(CommandRow.columns), rowid FROM command WHERE rowid >= ?1 AND rowid < ?2
+                AND (?3 IS NULL OR EXISTS (SELECT 1 FROM device WHERE device.id = command.device AND device.organization = ?3))
+                ORDER BY rowid DESC
+                """)
+            try statement.bind(begin, end, organization)
+            defer { statement.reset() }
+            var rows: [CommandRow] = []
+            while try statement.step() {
+                let command = try CommandRow(statement, path: connection.path)
+                guard kind == nil || command.command.action?.kind == kind else { continue }
+                rows.append(command)
+                if rows.count == limit { return (rows, statement.int64(10)) }
+            }
+            return (rows, begin > 1 ? begin : nil)
+        }
     }
 
     package nonisolated func command(
