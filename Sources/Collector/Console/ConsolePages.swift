@@ -4,6 +4,7 @@ extension Console {
         HomePage(), DevicesPage(), NoticesPage(), AuditPage(), AboutPage(),
         DevicePage(), DeviceTimelinePage(), DeviceSystemPage(), DeviceBalancePage(), DeviceCommandsPage(),
         DeviceManagePage(),
+        LogsPage(), LogLinesPage(), LogRequestsPage(),
         TokensPage(), AddDevicePage(), OrganizationsPage(), OrganizationPage(), LogQuotasPage(), AssignmentsPage(),
         StoragePage(),
         JobsPage(), JobPage(),
@@ -26,6 +27,10 @@ extension Console {
                 Link(path: "/", label: "Home"), Link(path: "/devices", label: "Devices"),
                 Link(path: "/jobs", label: "Jobs"),
             ]
+        ),
+        (
+            "Logs",
+            [Link(path: "/logs", label: "App Logs"), Link(path: "/request-logs", label: "Request Logs")]
         ),
         (
             "Administration",

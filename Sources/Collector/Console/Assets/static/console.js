@@ -20,7 +20,8 @@ function showTimes(root = document) {
         const date = new Date(time.dateTime);
         if (Number.isNaN(date.getTime())) continue;
         time.dataset.utc ??= time.textContent;
-        time.textContent = isLocal ? localText(date) : time.dataset.utc;
+        const fraction = time.dataset.utc.match(/\.\d+/)?.[0] ?? "";
+        time.textContent = isLocal ? localText(date) + fraction : time.dataset.utc;
         time.title = isLocal ? time.dataset.utc : `${localText(date)} local time`;
     }
     if (zone) zone.textContent = isLocal ? "Local time" : "UTC";

@@ -11,19 +11,27 @@ struct DeviceCommandsPage: Page {
         let subject = try await DeviceSubject(visit)
         let query = visit.query.only(["cursor"]).with("limit", "50")
         let page = try await visit.api.get("\(subject.path)/commands", query)
-        let commands = page.pageItems.map { command -> JSONValue in
-            let isOpen = !Self.final.contains(command["state"].text ?? "")
-            return command.with([
-                "canCancel": .boolean(isOpen && command["kind"].text == "request-logs"),
-                "given": .array(
-                    command["arguments"].members.sorted { $0.key < $1.key }.map { name, value in
-                        ["name": .text(DisplayText.words(name)), "value": .text(value.text ?? value.compactText)]
-                    }),
-            ])
-        }
+        let commands = page.pageItems.map { Self.values(of: $0) }
         return subject.answer(
             "device-commands",
-            ["commands": .array(commands), "more": page.more(at: visit)].merging(Self.choices(visit.form)) { $1 })
+            Self.choices(visit.form).merging([
+                "commands": .array(commands), "more": page.more(at: visit),
+                "requests": .text(visit.base + FormFields([("device", subject.id)]).address("/request-logs")),
+            ]) { $1 })
+    }
+
+    /// A command with its arguments as a list, and whether it can be cancelled.
+    static func values(of command: JSONValue) -> JSONValue {
+        let isOpen = !final.contains(command["state"].text ?? "")
+        return command.with([
+            "isOpen": .boolean(isOpen),
+            "canCancel": .boolean(isOpen && command["kind"].text == "request-logs"),
+            "given": .array(
+                command["arguments"].members.filter { $0.value.truth != false }.sorted { $0.key < $1.key }.map {
+                    name, value in
+                    ["name": .text(DisplayText.words(name)), "value": .text(value.text ?? value.compactText)]
+                }),
+        ])
     }
 
     /// What the forms of commands offer, as it was chosen.

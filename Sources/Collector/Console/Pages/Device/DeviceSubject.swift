@@ -59,8 +59,10 @@ struct DeviceSubject {
         return View(template, title: title, common.merging(values) { $1 })
     }
 
-    /// When its next beacon is due; `nil` if none is expected.
-    var nextBeaconAt: String? {
+    var nextBeaconAt: String? { Self.nextBeacon(of: device) }
+
+    /// When the next beacon of a device is due; `nil` if none is expected.
+    static func nextBeacon(of device: JSONValue) -> String? {
         guard !["left", "revoked"].contains(device["state"].text),
             let seconds = device["expectedBeaconSeconds"].integer,
             let last = (device["lastBeaconAt"].text ?? device["enrolledAt"].text).flatMap({ Timestamp.parse($0) })
