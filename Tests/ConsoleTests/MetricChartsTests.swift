@@ -18,10 +18,14 @@ import Testing
         ]
     }
 
-    private func columns(_ chart: JSONValue) -> [String] { chart["columns"].items.compactMap(\.text) }
+    private func columns(_ chart: JSONValue) -> [String] { chart["columns"].items.compactMap { $0["name"].text } }
+
+    private func drawn(_ group: MetricCharts.Group, of answer: JSONValue) -> JSONValue {
+        MetricCharts.chart(group, of: answer).values
+    }
 
     @Test func aBucketWithoutAValueIsAnEmptyCell() {
-        let chart = MetricCharts.chart(
+        let chart = drawn(
             .init(id: "m", title: "M", metrics: ["a.b"]),
             of: answer([series("a.b", [:], [1500, .null, .real(0.00012)])]))
         let cells = chart["rows"].items.map { $0["cells"].items[0] }
@@ -33,7 +37,7 @@ import Testing
 
     @Test func aCounterIsShownAsItsRate() {
         let found = [series("a", kind: "delta-counter"), series("a", kind: "cumulative-counter", ["n": "1"])]
-        let chart = MetricCharts.chart(.init(id: "m", title: "M", metrics: ["a"]), of: answer(found))
+        let chart = drawn(.init(id: "m", title: "M", metrics: ["a"]), of: answer(found))
         #expect(chart["unit"].text == "By/s")
         #expect(chart["rows"].items[1]["cells"].items.map { $0["text"].text } == ["2 kB/s", "2 kB/s"])
     }
@@ -44,11 +48,24 @@ import Testing
             series("io", ["if": "wlan0", "dir": "in", "ws1.network.class": "wifi", "same": "x"]),
             series("io", ["if": "wlan0", "dir": "out", "ws1.network.class": "wifi", "same": "x"]),
         ]
-        let chart = MetricCharts.chart(.init(id: "m", title: "M", metrics: ["io"]), of: answer(network))
+        let chart = drawn(.init(id: "m", title: "M", metrics: ["io"]), of: answer(network))
         #expect(columns(chart) == ["in eth0", "in wlan0", "out wlan0"])
-        let memory = MetricCharts.chart(
+        let memory = drawn(
             MetricCharts.usual[1], of: answer([series("system.memory.limit"), series("system.memory.linux.available")]))
         #expect(columns(memory) == ["limit", "available"])
+    }
+
+    @Test func aChosenAggregateIsShown() {
+        let counted = series("a", kind: "delta-counter").with(["values": ["count": [4, .null, 2]]])
+        let table = MetricCharts.chart(
+            .init(id: "m", title: "M", metrics: ["a"]), of: answer([counted]), aggregate: "count")
+        #expect(table.columns.map(\.values) == [[4, nil, 2]] && table.columns[0].unit == "1")
+    }
+
+    @Test func programsWithTheSameMetricAreToldApart() {
+        let found = ["com.example.a", "com.example.b"].map { series("m").with(["application": .text($0)]) }
+        let chart = drawn(.init(id: "m", title: "M", metrics: ["m"]), of: answer(found))
+        #expect(columns(chart) == ["com.example.a", "com.example.b"])
     }
 
     @Test func theRestOfAWholeAndOtherMetricsAreLeftOut() {
@@ -57,15 +74,15 @@ import Testing
             series("system.cpu.utilization", unit: "1", ["cpu.mode": "user"]),
             series("system.memory.limit"),
         ]
-        let chart = MetricCharts.chart(MetricCharts.usual[0], of: answer(found))
+        let chart = drawn(MetricCharts.usual[0], of: answer(found))
         #expect(columns(chart) == ["utilization"] && chart["unit"].text == "%")
-        let none = MetricCharts.chart(MetricCharts.usual[4], of: answer(found))
+        let none = drawn(MetricCharts.usual[4], of: answer(found))
         #expect(none["rows"].items.isEmpty)
     }
 
     @Test func ofManySeriesTheLargestAreShown() {
         let many = (0..<12).map { series("m", ["n": .text("\($0)")], [.integer(Int64($0 % 6)), .null, .null]) }
-        let chart = MetricCharts.chart(.init(id: "m", title: "M", metrics: ["m"]), of: answer(many))
+        let chart = drawn(.init(id: "m", title: "M", metrics: ["m"]), of: answer(many))
         #expect(columns(chart) == ["2", "3", "4", "5", "8", "9", "10", "11"])
         #expect(chart["leftOut"].integer == 4)
     }

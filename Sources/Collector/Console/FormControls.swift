@@ -17,6 +17,9 @@ enum Choice {
 }
 
 extension FormFields {
+    /// For inputs that a form takes along.
+    var hidden: JSONValue { .array(fields.map { ["name": .text($0.name), "value": .text($0.value)] }) }
+
     /// A whole number; `nil` if nobody filled the field in.
     func integer(_ name: String, label: String) throws(APIProblem) -> JSONValue? {
         guard let text = text(name) else { return nil }

@@ -103,6 +103,9 @@ enum DisplayText {
         return String(format: "%.\(decimals)f", value)
     }
 
+    /// For programs: all digits, no separator.
+    static func plain(_ value: Double) -> String { Int64(exactly: value).map { "\($0)" } ?? "\(value)" }
+
     /// - Parameter value: a fraction, 0 to 1.
     static func percent(_ value: Double) -> String { "\(number(value * 100)) %" }
 

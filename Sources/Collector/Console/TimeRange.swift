@@ -85,6 +85,7 @@ extension TimeRange {
                     ]
                 }),
             "from": .text(Self.input(from)), "to": .text(Self.input(to)), "fragment": .text(fragment),
+            "fields": kept.with("range").hidden,
         ]
     }
 

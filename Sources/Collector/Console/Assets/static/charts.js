@@ -9,7 +9,8 @@
 //   data-marks      id of an element whose <time data-mark="text"> are drawn as vertical lines
 //
 // The first column has a <time datetime> or a label. Each other column is a series, named by its header. The value of
-// a cell is its `data-value`, or else its text; an empty cell is a gap. <th data-color="red"> chooses the colour.
+// a cell is its `data-value`, or else its text; an empty cell is a gap. <th data-color="red"> chooses the colour, and a
+// column with <th data-chart="no"> stands in the table alone.
 "use strict";
 {
     // Each has a contrast of 3 or more against the ground of its scheme (WCAG 1.4.11).
@@ -94,7 +95,8 @@
 
     /// Names, places on the axis, and values of a table; null if it has no row.
     function read(table) {
-        const heads = [...(table.tHead?.rows[0]?.cells ?? [])].slice(1);
+        const heads = [...(table.tHead?.rows[0]?.cells ?? [])].slice(1)
+            .map((head, index) => ({ head, column: index + 1 })).filter(({ head }) => head.dataset.chart !== "no");
         const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
         if (!heads.length || !rows.length) return null;
         const times = rows.map((row) => row.cells[0]?.querySelector("time[datetime]")?.dateTime);
@@ -102,12 +104,12 @@
         return {
             isTime,
             places: rows.map((row, index) => isTime ? Date.parse(times[index]) : row.cells[0]?.textContent.trim()),
-            series: heads.map((head, index) => ({
+            series: heads.map(({ head, column }) => ({
                 name: head.textContent.trim(),
                 color: head.dataset.color,
-                values: rows.map((row) => cellValue(row.cells[index + 1])),
+                values: rows.map((row) => cellValue(row.cells[column])),
                 // Written by the server, with its unit.
-                texts: rows.map(({ cells }) => cells[index + 1]?.dataset.value && cells[index + 1].textContent.trim()),
+                texts: rows.map(({ cells }) => cells[column]?.dataset.value && cells[column].textContent.trim()),
             })),
         };
     }
@@ -256,6 +258,8 @@
         const places = data.places;
         const unit = element.dataset.unit;
         const width = isBar && data.isTime ? barWidth(places) : 0;
+        // Counts have no fractions between them.
+        const isWhole = data.series.every(({ values }) => values.every((value) => Number.isInteger(value ?? 0)));
         const names = Object.keys(colors.series);
         const grid = { color: colors.line, borderColor: colors.line, tickColor: colors.line, offset: false };
         const datasets = data.series.map((series, index) => {
@@ -300,7 +304,10 @@
                     x: { ...x, stacked: kind === "stacked" },
                     y: {
                         stacked: kind === "stacked", beginAtZero: element.dataset.zero !== "no", grid,
-                        ticks: { color: colors.text, callback: (value) => quantityText(value, unit) },
+                        ticks: {
+                            color: colors.text, precision: isWhole ? 0 : undefined,
+                            callback: (value) => quantityText(value, unit),
+                        },
                     },
                 },
                 plugins: {

@@ -62,79 +62,57 @@ struct DevicePage: Page {
         {
             return ["chartProblem": .text(problem.detail)]
         }
-        let charts = MetricCharts.groups(of: metrics).map { MetricCharts.chart($0, of: answer) }
-        let picker = try await picker(subject, chosen: metrics)
+        let picker = try await MetricPicker.ofDevice(subject.device, visit.api)
+        let charts = MetricCharts.groups(of: metrics).map { group in
+            var chart = MetricCharts.chart(group, of: answer)
+            chart.links = group.metrics.map { metric in
+                ("Explore \(metric)", visit.base + Self.explore(metric, subject, picker, visit.query))
+            }
+            return chart.values
+        }
         return [
             "charts": .array(charts.filter { !$0["rows"].items.isEmpty }),
             "withoutData": .array(chosen.isEmpty ? [] : charts.filter { $0["rows"].items.isEmpty }),
-            "picker": .array(picker), "isChosen": .boolean(!chosen.isEmpty),
+            "picker": Self.choices(picker, chosen: metrics), "isChosen": .boolean(!chosen.isEmpty),
             "usual": .text(visit.base + visit.query.only(TimeRange.names).address(visit.path)),
             "rangeFields": visit.query.only(TimeRange.names).hidden,
-            "metricFields": visit.query.only(["metric"]).hidden,
         ]
     }
 
-    /// The metrics of the modules that the device samples, by module. A program's own modules have those of their
-    /// newest samples.
-    private func picker(_ subject: DeviceSubject, chosen: [String]) async throws -> [JSONValue] {
-        let catalog = try await subject.visit.api.get("/api/v1/metrics-catalog").pageItems
-        let modules = subject.device["beacon"]["modules"].items.compactMap(\.text)
-        var groups = modules.map { module in
-            Module(
-                name: module,
-                metrics: catalog.filter { $0["module"].text == module }.map {
-                    Metric(name: $0["metric"].text ?? "", description: $0["description"].text ?? "")
-                })
-        }
-        if groups.contains(where: \.metrics.isEmpty) {
-            let newest = try await subject.visit.api.get("\(subject.path)/samples", subject.records([("limit", "50")]))
-            var own: [String: Set<String>] = [:]
-            for sample in newest.pageItems {
-                let names = sample["sample"]["measurements"].items.compactMap { $0["name"].text }
-                own[sample["module"].text ?? "", default: []].formUnion(names)
-            }
-            groups += own.sorted { $0.key < $1.key }.map { module, names in
-                Module(name: module, metrics: names.sorted().map { Metric(name: $0) })
-            }
-        }
-        let listed = Set(groups.flatMap { $0.metrics.map(\.name) })
-        groups.append(
-            Module(name: "others", metrics: chosen.filter { !listed.contains($0) }.map { Metric(name: $0) }))
-        return groups.filter { !$0.metrics.isEmpty }.map { group in
-            [
-                "module": .text(group.name),
-                "metrics": .array(
-                    group.metrics.map {
-                        [
-                            "name": .text($0.name), "description": .text($0.description),
-                            "isChosen": .boolean(chosen.contains($0.name)),
-                        ]
-                    }),
-            ]
-        }
+    /// The page about one metric of the device, with the same range.
+    private static func explore(
+        _ metric: String, _ subject: DeviceSubject, _ picker: MetricPicker, _ query: FormFields
+    ) -> String {
+        var fields: FormFields = [("metric", metric), ("device", subject.id)]
+        fields.add("module", picker.ownModule(of: metric))
+        for field in query.only(TimeRange.names).fields { fields.add(field.name, field.value) }
+        return fields.address("/explore")
     }
 
-    private struct Module {
-        var name: String
-        var metrics: [Metric]
-    }
-
-    private struct Metric {
-        var name: String
-        var description = ""
+    private static func choices(_ picker: MetricPicker, chosen: [String]) -> JSONValue {
+        let listed = Set(picker.modules.flatMap { $0.metrics.map(\.name) })
+        let others = MetricPicker.Module(
+            name: "others", metrics: chosen.filter { !listed.contains($0) }.map { MetricPicker.Metric(name: $0) })
+        let modules = picker.modules + (others.metrics.isEmpty ? [] : [others])
+        return .array(
+            modules.map { module in
+                [
+                    "module": .text(module.name),
+                    "metrics": .array(
+                        module.metrics.map {
+                            [
+                                "name": .text($0.name), "description": .text($0.description),
+                                "isChosen": .boolean(chosen.contains($0.name)),
+                            ]
+                        }),
+                ]
+            })
     }
 }
 
 extension JSONValue {
     /// A list as the `rows` of a table; null for an empty one, so that a template can leave the table out.
     var table: JSONValue { items.isEmpty ? .null : ["rows": self] }
-}
-
-extension FormFields {
-    /// For inputs that a form takes along.
-    var hidden: JSONValue {
-        .array(fields.map { ["name": .text($0.name), "value": .text($0.value)] })
-    }
 }
 
 extension DeviceSubject {

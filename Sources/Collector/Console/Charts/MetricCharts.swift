@@ -1,8 +1,6 @@
-import Foundation
 import JSON
-import TelemetryBasics
 
-/// Series of the API as tables, from which the browser draws charts. Pure.
+/// Charts of a device's series. Pure.
 struct MetricCharts {
     /// What a page shows as one chart.
     struct Group {
@@ -40,63 +38,56 @@ struct MetricCharts {
         return groups + rest.enumerated().map { Group(id: "metric-\($0)", title: $1, metrics: [$1]) }
     }
 
-    /// More lines cannot be told apart.
-    static let maximumLines = 8
-
-    /// - Parameter answer: of `/samples/series`, with the aggregates `mean` and `rate`.
-    static func chart(_ group: Group, of answer: JSONValue) -> JSONValue {
+    /// - Parameters:
+    ///   - answer: of `/samples/series`.
+    ///   - aggregate: which of its aggregates; `nil` for `rate` of counters and `mean` of others.
+    static func chart(_ group: Group, of answer: JSONValue, aggregate: String? = nil) -> ChartTable {
         var lines = answer["series"].items.filter { series in
             group.metrics.contains(series["metric"].text ?? "")
                 && !(group.rest.map { series["attributes"][$0.attribute].text == $0.value } ?? false)
-        }.map(Line.init)
+        }.map { Line($0, aggregate) }
         let found = lines.count
-        if found > maximumLines {
-            let largest = Set(lines.indices.sorted { lines[$0].size > lines[$1].size }.prefix(maximumLines))
+        if found > ChartTable.maximumLines {
+            let largest = Set(
+                lines.indices.sorted { lines[$0].size > lines[$1].size }.prefix(ChartTable.maximumLines))
             lines = lines.indices.filter(largest.contains).map { lines[$0] }
         }
-        let names = names(of: lines)
-        let (begin, step) = (
-            answer["from"].text.flatMap { Timestamp.parse($0) } ?? 0, answer["stepSeconds"].integer ?? 1
-        )
-        let rows = (0..<Int(answer["buckets"].integer ?? 0)).map { bucket -> JSONValue in
-            [
-                "at": .text(Timestamp.text(begin + Int64(bucket) * step * 1_000_000)),
-                "cells": .array(lines.map { $0.cell(bucket) }),
-            ]
+        return ChartTable(
+            id: group.id, title: group.title, caption: "\(group.title): \(group.metrics.joined(separator: ", "))",
+            style: group.isStacked ? .stacked : .line,
+            rows: ChartTable.times(of: answer, count: Int(answer["buckets"].integer ?? 0)),
+            columns: zip(names(of: lines), lines).map { ChartTable.Column(name: $0, unit: $1.unit, values: $1.values) },
+            leftOut: found - lines.count)
+    }
+
+    /// The unit in which an aggregate of a metric is shown: UCUM, and `%` for shares.
+    static func unit(_ unit: String, of metric: String, aggregate: String) -> String {
+        switch aggregate {
+        case "rate": "\(unit)/s"
+        case "count": "1"
+        default: unit == "1" && isShare(metric) ? "%" : unit
         }
-        return [
-            "id": .text(group.id), "title": .text(group.title), "isStacked": .boolean(group.isStacked),
-            "unit": .text(lines.first?.unit ?? ""), "columns": .array(names.map { .text($0) }),
-            "rows": .array(lines.isEmpty ? [] : rows), "metrics": .array(group.metrics.map { .text($0) }),
-            "leftOut": found > lines.count ? JSONValue(found - lines.count) : .null,
-        ]
     }
 
     /// One column.
     private struct Line {
         let metric: String
-        /// UCUM, and `%` for shares.
         let unit: String
+        /// With the application, which also tells series apart.
         let attributes: [String: String]
-        let values: [JSONValue]
+        let values: [Double?]
         /// To tell large ones from small ones.
         let size: Double
 
-        init(_ series: JSONValue) {
+        init(_ series: JSONValue, _ aggregate: String?) {
             metric = series["metric"].text ?? ""
             let isCounter = ["delta-counter", "cumulative-counter"].contains(series["kind"].text)
-            let unit = series["unit"].text ?? ""
-            self.unit = isCounter ? "\(unit)/s" : unit == "1" && isShare(metric) ? "%" : unit
-            attributes = series["attributes"].members.compactMapValues(\.text)
-            values = series["values"][isCounter ? "rate" : "mean"].items
-            size = values.compactMap { $0.number.map(abs) }.reduce(0, +)
-        }
-
-        func cell(_ bucket: Int) -> JSONValue {
-            guard bucket < values.count, let value = values[bucket].number else { return [:] }
-            return [
-                "value": .text(String(format: "%.5g", value)), "text": .text(DisplayText.quantity(value, unit)),
-            ]
+            let aggregate = aggregate ?? (isCounter ? "rate" : "mean")
+            unit = MetricCharts.unit(series["unit"].text ?? "", of: metric, aggregate: aggregate)
+            attributes = series["attributes"].members.compactMapValues(\.text).merging(
+                ["application": series["application"].text ?? ""]) { own, _ in own }
+            values = series["values"][aggregate].numbers
+            size = values.compactMap { $0.map(abs) }.reduce(0, +)
         }
     }
 
@@ -104,17 +95,13 @@ struct MetricCharts {
         ["utilization", "charge", "health", "pressure.average"].contains { metric.hasSuffix($0) }
     }
 
-    /// What tells the columns apart: values of attributes that differ.
+    /// What tells the columns apart.
     private static func names(of lines: [Line]) -> [String] {
         let hasSeveralMetrics = Set(lines.map(\.metric)).count > 1
-        let keys = Set(lines.flatMap(\.attributes.keys)).sorted().filter { key in
-            // The name of an interface says as much.
-            key != "ws1.network.class" && Set(lines.map { $0.attributes[key] }).count > 1
-        }
-        return lines.map { line in
+        return zip(lines, ChartTable.names(of: lines.map(\.attributes))).map { line, attributes in
             let last = line.metric.split(separator: ".").last.map(String.init) ?? line.metric
-            let parts = (hasSeveralMetrics ? [last] : []) + keys.compactMap { line.attributes[$0] }
-            return parts.isEmpty ? last : parts.joined(separator: " ")
+            if attributes.isEmpty { return last }
+            return hasSeveralMetrics ? "\(last) \(attributes)" : attributes
         }
     }
 }

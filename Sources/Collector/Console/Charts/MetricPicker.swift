@@ -1,0 +1,93 @@
+import JSON
+
+/// The metrics that a person can choose from, by module.
+struct MetricPicker {
+    struct Module {
+        var name: String
+        var metrics: [Metric]
+        /// Of a program. Its metrics are found only with the module's name.
+        var isOwn = false
+    }
+
+    struct Metric {
+        var name: String
+        var description = ""
+    }
+
+    private(set) var modules: [Module] = []
+
+    /// A program's own modules have the metrics that occur among this many newest samples of a device.
+    private static let samples = "50"
+    /// For the whole fleet, they are searched on so many of the devices that were seen last.
+    static let devices = 3
+    private static let devicesLookedAt = "50"
+
+    /// The metrics of the modules that a device samples.
+    static func ofDevice(_ device: JSONValue, _ api: APIClient) async throws -> MetricPicker {
+        let catalog = try await catalog(api)
+        let names = device["beacon"]["modules"].items.compactMap(\.text)
+        var picker = MetricPicker(
+            modules: names.map { name in catalog.first { $0.name == name } ?? Module(name: name, metrics: []) })
+        if picker.modules.contains(where: \.metrics.isEmpty) {
+            picker.modules += own(try await ownMetrics(of: device, api), besides: catalog)
+        }
+        picker.modules.removeAll(where: \.metrics.isEmpty)
+        return picker
+    }
+
+    /// All metrics of the catalog, and those of programs' own modules on a few devices.
+    static func ofFleet(_ api: APIClient, withTest: Bool) async throws -> MetricPicker {
+        let catalog = try await catalog(api)
+        var query: FormFields = [("sort", "-lastSeen"), ("limit", devicesLookedAt)]
+        if withTest { query.add("test", "true") }
+        let devices = try await api.get("/api/v1/devices", query).pageItems.filter { device in
+            device["beacon"]["modules"].items.compactMap(\.text).contains("custom")
+        }
+        var found: [String: Set<String>] = [:]
+        for device in devices.prefix(Self.devices) {
+            found.merge(try await ownMetrics(of: device, api)) { $0.union($1) }
+        }
+        return MetricPicker(modules: catalog + own(found, besides: catalog))
+    }
+
+    /// The module of the program that gives a metric; `nil` for metrics of the catalog.
+    func ownModule(of metric: String) -> String? {
+        let found = modules.filter { $0.metrics.contains { $0.name == metric } }
+        return found.contains { !$0.isOwn } ? nil : found.first?.name
+    }
+
+    // MARK: -
+
+    private static func catalog(_ api: APIClient) async throws -> [Module] {
+        var modules: [Module] = []
+        for item in try await api.get("/api/v1/metrics-catalog").pageItems {
+            let metric = Metric(name: item["metric"].text ?? "", description: item["description"].text ?? "")
+            let name = item["module"].text ?? ""
+            if let index = modules.firstIndex(where: { $0.name == name }) {
+                modules[index].metrics.append(metric)
+            } else {
+                modules.append(Module(name: name, metrics: [metric]))
+            }
+        }
+        return modules
+    }
+
+    private static func ownMetrics(of device: JSONValue, _ api: APIClient) async throws -> [String: Set<String>] {
+        var query: FormFields = [("limit", samples)]
+        if device["test"].isTrue { query.add("test", "true") }
+        var found: [String: Set<String>] = [:]
+        // A device may be deleted while the page looks.
+        let page = try await api.find("/api/v1/devices/\(device["id"].text ?? "")/samples", query) ?? .null
+        for sample in page.pageItems {
+            let names = sample["sample"]["measurements"].items.compactMap { $0["name"].text }
+            found[sample["module"].text ?? "", default: []].formUnion(names)
+        }
+        return found
+    }
+
+    private static func own(_ metrics: [String: Set<String>], besides catalog: [Module]) -> [Module] {
+        metrics.filter { name, _ in !catalog.contains { $0.name == name } }.sorted { $0.key < $1.key }.map {
+            Module(name: $0, metrics: $1.sorted().map { Metric(name: $0) }, isOwn: true)
+        }
+    }
+}
