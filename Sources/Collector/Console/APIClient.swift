@@ -85,9 +85,24 @@ package final class APIClient: Sendable {
         try await answer(to: APIRequest(method: method, path: path, query: query, body: body, ifMatch: ifMatch)).value
     }
 
+    /// What devices are called, by id. Left out are devices that are gone and those without a name. The page does not
+    /// show these requests: they are one for each row.
+    func deviceNames(of devices: Set<String>) async throws -> [String: String] {
+        var names: [String: String] = [:]
+        for device in devices {
+            do {
+                let request = APIRequest(
+                    method: "GET", path: "/api/v1/devices/\(device.percentEncoded)", query: FormFields())
+                names[device] = try await answer(to: request, isShown: false).value["name"].text
+            } catch let problem as APIProblem where problem.status == 404 {}
+        }
+        return names.filter { !$0.value.isEmpty }
+    }
+
     /// As `send`, with the answer's entity tag.
-    func answer(to request: APIRequest) async throws -> (value: JSONValue, entityTag: String?) {
-        made.withLock { $0.append(request) }
+    /// - Parameter isShown: whether the page shows the request as a command.
+    func answer(to request: APIRequest, isShown: Bool = true) async throws -> (value: JSONValue, entityTag: String?) {
+        if isShown { made.withLock { $0.append(request) } }
         let answer = try await answer(request)
         let value = answer.body.isEmpty ? JSONValue.null : try JSONValue(parsing: answer.body, limits: .own)
         guard (200..<300).contains(answer.status) else {

@@ -10,6 +10,7 @@ extension Console {
         JobsPage(), JobPage(),
         ProfilesPage(), ProfilePage(), ProfileEditPage(),
         BalancePage(), CertificatesPage(), RunbookPage(),
+        ExplorePage(),
     ]
 
     struct Link: Sendable {
@@ -31,6 +32,10 @@ extension Console {
         (
             "Logs",
             [Link(path: "/logs", label: "App Logs"), Link(path: "/request-logs", label: "Request Logs")]
+        ),
+        (
+            "Data",
+            [Link(path: "/explore", label: "Explore")]
         ),
         (
             "Administration",
