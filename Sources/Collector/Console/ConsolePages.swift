@@ -10,7 +10,7 @@ extension Console {
         JobsPage(), JobPage(),
         ProfilesPage(), ProfilePage(), ProfileEditPage(),
         BalancePage(), CertificatesPage(), RunbookPage(),
-        ExplorePage(),
+        ExplorePage(), AnalyticsPage(), EventPage(),
     ]
 
     struct Link: Sendable {
@@ -30,12 +30,12 @@ extension Console {
             ]
         ),
         (
-            "Logs",
-            [Link(path: "/logs", label: "App Logs"), Link(path: "/request-logs", label: "Request Logs")]
+            "Data",
+            [Link(path: "/explore", label: "Explore"), Link(path: "/analytics", label: "SDK Analytics")]
         ),
         (
-            "Data",
-            [Link(path: "/explore", label: "Explore")]
+            "Logs",
+            [Link(path: "/logs", label: "App Logs"), Link(path: "/request-logs", label: "Request Logs")]
         ),
         (
             "Administration",
