@@ -44,7 +44,8 @@ struct FleetSeal {
         var facts = ["It covers \(scope), and was completed \(DisplayText.duration(Double(age))) ago."]
         if balance["streamsLeftOut"].integer ?? 0 > 0 {
             facts.append(
-                "\(balance.counted("streamsLeftOut", "stream")) left out, because their devices report impossible counts.")
+                "\(balance.counted("streamsLeftOut", "stream")) left out, because their devices report impossible counts."
+            )
         }
         let unreadable = balance["unreadableFiles"].items.count
         if unreadable > 0 {
