@@ -175,16 +175,21 @@ import WireModel
         }
     }
 
+    /// Sixty attempts at once are answered, and one more with each second. Many are sent side by side, so that it makes
+    /// no difference how long the machine takes for one.
     @Test func somebodyWhoTriesTokensHasToWait() async throws {
         try await harness.live { client in
-            var statuses: [Int] = []
-            for _ in 0..<65 {
-                let response = try await client.send(
-                    .post, "/sign-in", bearer: nil, headers: Self.form, body: Data("token=guess".utf8))
-                statuses.append(response.status.code)
+            @Sendable func attempt() async throws -> Int {
+                try await client.send(
+                    .post, "/sign-in", bearer: nil, headers: Self.form, body: Data("token=guess".utf8)
+                ).status.code
             }
-            #expect(statuses.first == 401)
-            #expect(statuses.last == 429)
+            #expect(try await attempt() == 401)
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<240 { group.addTask { try await attempt() } }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(statuses == [401, 429])
         }
     }
 

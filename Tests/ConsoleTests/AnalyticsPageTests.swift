@@ -62,13 +62,15 @@ import Testing
     private func page(
         _ harness: ConsoleHarness, event: String? = nil, _ query: FormFields = []
     ) async throws -> String {
-        let path = "/analytics" + (event.map { "/\($0.percentEncoded)" } ?? "")
+        let path = event == nil ? "/analytics" : "/analytics/event"
         let page = try await harness.page(
-            event == nil ? "/analytics" : "/analytics/{event}",
-            harness.visit(path, parameters: event.map { ["event": $0] } ?? [:], query: query, base: "/proxy"))
+            path, harness.visit(path, query: event.map { query.with("event", $0) } ?? query, base: "/proxy"))
         #expect(page.status == 200)
         return page.html
     }
+
+    /// Without the values of form fields, which come back as they are.
+    private static func shown(_ html: String) -> String { html.replacing(#/value="[^"]*"/#, with: "") }
 
     private func summaries(_ harness: ConsoleHarness) -> [FormFields] {
         harness.requests.filter { $0.path.hasSuffix("/summary") }.map(\.query)
@@ -80,7 +82,7 @@ import Testing
         let harness = try harness([Self.group("a/b c", 3000, numeric: 10), Self.group("open", 1000)])
         let html = try await page(harness, [("type", "custom"), ("range", "7d")])
         #expect(html.contains("4,000 events with 2 names"))
-        #expect(html.contains(#"href="/proxy/analytics/a%2Fb%20c?type=custom&amp;range=7d">a/b c</a>"#))
+        #expect(html.contains(#"href="/proxy/analytics/event?event=a%2Fb%20c&amp;type=custom&amp;range=7d">a/b c</a>"#))
         #expect(
             html.contains(#"<meter value="0.750" aria-label="Share">75 %</meter>"#)
                 && html.contains(#"<td class="number">42</td>"#))
@@ -182,7 +184,7 @@ import Testing
             .init(body: Self.answer([Self.group("cash", 6), Self.group("", 1)], by: "value")))
         let html = try await page(harness, event: "sale")
         #expect(!html.contains("t-numbers") && html.contains("3 more events have no value."))
-        #expect(html.contains(#"href="/proxy/analytics/sale?value=cash">only this</a>"#))
+        #expect(html.contains(#"href="/proxy/analytics/event?event=sale&amp;value=cash">only this</a>"#))
         #expect(html.contains("(empty)") && !html.contains(#"sale?value=">"#))
     }
 
@@ -220,7 +222,7 @@ import Testing
         harness.set(
             "GET /api/v1/events",
             .init(body: ["items": .array(Array(repeating: Self.record("cash"), count: 10)), "next": "more"]))
-        let visit = harness.visit("/analytics/sale")
+        let visit = harness.visit("/analytics/event", query: [("event", "sale")])
         let query = try await EventQuery(visit, event: "sale")
         let rows = try await EventSummaries(query: query, api: visit.api, maximumEvents: 25).events()
         #expect(rows.count == 26 && harness.requests.count == 3)
@@ -234,11 +236,10 @@ import Testing
     @Test func aFileOfSingleEventsHasAllTheirFields() async throws {
         let harness = try harness([], events: [Self.record("=1+1")])
         let csv = try await page(harness, event: "sale", [("format", "csv"), ("table", "events")])
-        #expect(
-            csv.split(separator: "\r\n").last
-                == "2026-01-02T01:00:00.000000Z,2026-01-02T03:00:00.000000Z,\(Self.id),com.example.till,"
-                + "sdk-action,sale,'=1+1,string,,,no,1.5"
-        )
+        let row =
+            "2026-01-02T01:00:00.000000Z,2026-01-02T03:00:00.000000Z,\(Self.id),com.example.till,"
+            + "sdk-action,sale,'=1+1,string,,,no,1.5\r\n"
+        #expect(csv.hasSuffix(row), "\(csv)")
     }
 
     @Test func whatADeviceSendsStaysText() async throws {
@@ -248,7 +249,7 @@ import Testing
         for name in [nil, Self.hostile] {
             let html = try await page(harness, event: name)
             #expect(html.contains("&lt;script&gt;alert(1)"))
-            #expect(!html.contains("<script>alert") && !html.contains("\u{202E}"))
+            #expect(!html.contains("<script>alert") && !Self.shown(html).contains("\u{202E}"))
         }
     }
 }

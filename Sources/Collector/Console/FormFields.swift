@@ -69,6 +69,13 @@ package struct FormFields: Sendable, Equatable, ExpressibleByArrayLiteral {
         return changed
     }
 
+    /// These fields, and others behind them.
+    func adding(_ others: FormFields) -> FormFields {
+        var fields = self
+        fields.fields += others.fields
+        return fields
+    }
+
     /// As a query, without the question mark.
     package var encoded: String {
         fields.map { "\($0.name.percentEncoded)=\($0.value.percentEncoded)" }.joined(separator: "&")

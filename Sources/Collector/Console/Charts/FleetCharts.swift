@@ -113,7 +113,9 @@ enum FleetCharts {
                 let names = attributes(entry).sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }
                 return entry["histogram"].items.map { bar in
                     let numbers = ["from", "to", "count"].map { bar[$0].number.map(DisplayText.plain) ?? "" }
-                    return [names.joined(separator: " "), numbers[0], numbers[1], answer["unit"].text ?? "", numbers[2]]
+                    return [
+                        names.joined(separator: " "), numbers[0], numbers[1], answer["unit"].text ?? "", numbers[2],
+                    ]
                 }
             }
     }

@@ -8,7 +8,8 @@ struct NoticesPage: Page {
     /// The codes of the API.
     static let codes = [
         "certificate-expiry", "device-compromised", "device-non-compliant", "device-replaced", "device-silent",
-        "devices-silent", "disk-low", "identity-conflict", "log-quota-100", "log-quota-75", "queue-damaged",
+        "devices-silent", "disk-low", "identity-conflict", "log-quota-100", "log-quota-75", "logs-arrived",
+        "queue-damaged",
         "record-file", "record-file-salvaged", "records-lost", "retention-failed", "retention-waiting", "token-expiry",
         "upload-expired",
     ]

@@ -41,6 +41,15 @@ if (zone) {
 }
 showTimes();
 
+// A long text scrolls in its place. Without a mouse it needs the focus for that.
+function reachLongTexts(root = document) {
+    for (const text of root.querySelectorAll(".long")) {
+        if (text.scrollHeight > text.clientHeight + 1 && getComputedStyle(text).overflowY === "auto") text.tabIndex = 0;
+    }
+}
+reachLongTexts();
+document.addEventListener("fresh", (event) => reachLongTexts(event.detail));
+
 // Keys.
 const help = document.getElementById("help");
 document.getElementById("help-button")?.addEventListener("click", () => help.showModal());
@@ -130,6 +139,8 @@ if (living.length) {
         setTimeout(() => { isLoading = false; if (isDue) refresh(); }, 2000);
     }
     source.addEventListener("change", refresh);
+    // What changed before the stream was there, or while it was interrupted, nobody tells.
+    source.addEventListener("open", refresh);
     document.addEventListener("visibilitychange", () => { if (isDue) refresh(); });
     addEventListener("pagehide", () => source.close());
 }

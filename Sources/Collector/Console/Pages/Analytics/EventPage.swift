@@ -2,14 +2,14 @@ import JSON
 
 /// One event: how often it came and from how many devices, its values, and the single events.
 struct EventPage: Page {
-    let path = "\(EventQuery.path)/{event}"
+    let path = EventQuery.eventPath
 
     /// The most groups of the table. A file has all.
     private static let groups = 50
     private static let eventsPerPage = "50"
 
     func view(_ visit: Visit) async throws -> Answer {
-        let event = visit.parameter("event")
+        guard let event = visit.query["event"], !event.isEmpty else { return .redirect(EventQuery.path) }
         let query = try await EventQuery(visit, event: event)
         let summaries = EventSummaries(query: query, api: visit.api)
         if visit.query["format"] == "csv" { return try await csv(summaries, visit) }

@@ -3,6 +3,8 @@ import JSON
 /// Which events a page of SDK Analytics is about. All of it is in the page's address.
 struct EventQuery {
     static let path = "/analytics"
+    /// The page of one event. Its name is in the query: a device may name it as it likes, and no path takes each name.
+    static let eventPath = "/analytics/event"
     static let types = [
         ("", "all"), ("custom", "custom"), ("launch", "launch"), ("enrollment-call", "enrollment call"),
         ("sdk-action", "SDK action"), ("unspecified", "unspecified"),
@@ -52,32 +54,36 @@ struct EventQuery {
     // MARK: Addresses, with the proxy's prefix
 
     /// The page of an event, with the same filters.
-    func address(event: String?) -> String { base + fields.with("by").address(Self.path(event)) }
+    func address(event: String?) -> String { address(fields.with("by"), event) }
 
     /// This page with another value of a filter.
     func address(_ name: String, _ value: String?) -> String {
-        base + fields.with(name, value).address(Self.path(event))
+        address(fields.with(name, value), event)
     }
 
     /// This page with its range alone.
-    var withoutFilters: String { base + fields.only(TimeRange.names).address(Self.path(event)) }
+    var withoutFilters: String { address(fields.only(TimeRange.names), event) }
 
     /// What the page shows as a file.
     func csv(_ table: String) -> String {
-        base + fields.with("format", "csv").with("table", table).address(Self.path(event))
+        address(fields.with("format", "csv").with("table", table), event)
     }
 
-    private static func path(_ event: String?) -> String { path + (event.map { "/\($0.percentEncoded)" } ?? "") }
+    private func address(_ fields: FormFields, _ event: String?) -> String {
+        guard let event else { return base + fields.address(Self.path) }
+        return base + FormFields([("event", event)]).adding(fields).address(Self.eventPath)
+    }
 
     /// What both pages' forms need.
     func values(at visit: Visit) -> [String: JSONValue] {
         return [
             "types": Choice.list(Self.types, chosen: fields.text("type")),
             "range": range.values(at: visit, fragment: "events"),
-            "rangeFields": fields.only(TimeRange.names).hidden, "isFiltered": .boolean(isFiltered),
+            "keptFields": visit.query.only(["event"] + TimeRange.names).hidden, "isFiltered": .boolean(isFiltered),
             "withTest": .boolean(fields.isChecked("test")), "deviceChoice": devices.values(at: visit),
             "deviceField": JSONValue(devices.device?["id"].text ?? visit.query.text("device")),
-            "formAddress": .text(base + Self.path(event)), "withoutFilters": .text(withoutFilters),
+            "formAddress": .text(base + (event == nil ? Self.path : Self.eventPath)),
+            "withoutFilters": .text(withoutFilters),
             "device": devices.device.map {
                 ["name": .text(DeviceChoice.name(of: $0)), "id": $0["id"]]
             } ?? .null,
