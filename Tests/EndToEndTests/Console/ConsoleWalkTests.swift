@@ -10,7 +10,7 @@ import Testing
     /// The addresses of all pages, and others worth a look.
     private static func addresses(_ scene: ConsoleScene) throws -> [(pattern: String, address: String)] {
         let values = [
-            "device": scene.device, "organization": "default", "event": "console.event.1", "job": "none",
+            "device": scene.device, "organization": "default", "job": "none",
         ]
         let pages = try Console.pages.map(\.path).map { pattern -> (String, String) in
             var address = pattern
@@ -23,7 +23,8 @@ import Testing
         let others = [
             "/devices?q=nothing-has-this-name", "/devices?state=reporting&sort=name",
             "/devices/\(scene.device)?range=1h",
-            "/devices/\(scene.device)/timeline?kind=event", "/tokens?kind=enrollment",
+            "/devices/\(scene.device)/timeline?kind=event", "/analytics/event?event=console.event.1",
+            "/tokens?kind=enrollment",
         ]
         return pages + others.map { (String($0.prefix { $0 != "?" }), $0) }
     }

@@ -15,6 +15,9 @@ extension Page {
         }
         for viewport in Viewport.all {
             try await resize(to: viewport, dark: before.isDark)
+            // Scripts hear of another size with one frame, and change what they have drawn in the next.
+            try await paint()
+            try await paint()
             faults += try await overflowingElements().map { "\(viewport.width) pixels: \($0)" }
         }
         try await show(before)

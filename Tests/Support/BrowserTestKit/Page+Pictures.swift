@@ -44,7 +44,7 @@ extension Page {
 
     /// Waits until the page has drawn what it is now: the frame after the next has all that scripts do at once about
     /// another size or scheme.
-    private func paint() async throws {
+    func paint() async throws {
         guard runsScripts else { return }
         try await evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
     }
