@@ -8,7 +8,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         subcommands: [
             SQLiteBaselineCommand.self, EnqueueCommand.self, BacklogCommand.self, SystemSampleCommand.self,
             StoreCommand.self,
-            FleetCommand.self, IngestCommand.self, LogCallCommand.self, LogFetchCommand.self, AgentCommand.self,
-            AllCommand.self,
+            FleetCommand.self, IngestCommand.self, ConsoleCommand.self, LogCallCommand.self, LogFetchCommand.self,
+            AgentCommand.self, AllCommand.self,
         ])
 }

@@ -8,9 +8,14 @@ final class CollectorProcess {
     private let process = Process()
     private let work: WorkDirectory
     let enrollmentToken: String
+    /// Of the first start; for people of all organizations.
+    var administratorToken: String {
+        let text = try? String(contentsOfFile: work.file("collector") + "/administrator-token", encoding: .utf8)
+        return (text ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
+    }
 
     /// Returns when it is ready to take records.
-    init(binary: String, directory: String) throws {
+    init(binary: String, directory: String, arguments: [String] = []) throws {
         guard FileManager.default.isExecutableFile(atPath: binary) else {
             throw BenchmarkError(
                 "\(binary) is not there. Name it with --collector, or build it in the repository: "
@@ -22,7 +27,7 @@ final class CollectorProcess {
         let log = work.file("collector.log")
         try Data().write(to: URL(fileURLWithPath: log))
         process.executableURL = URL(fileURLWithPath: binary)
-        process.arguments = ["serve", "--data", data, "--listen", "127.0.0.1:\(port)"]
+        process.arguments = ["serve", "--data", data, "--listen", "127.0.0.1:\(port)"] + arguments
         process.standardOutput = FileHandle(forWritingAtPath: log)
         process.standardError = FileHandle(forWritingAtPath: log)
         try process.run()
@@ -56,12 +61,17 @@ final class CollectorProcess {
 
     /// A new device's credential.
     func enroll(_ name: String, over connection: HTTPConnection) throws -> String {
+        try Self.enroll(name, token: enrollmentToken, over: connection)
+    }
+
+    /// - Parameter token: an enrollment token.
+    static func enroll(_ name: String, token: String, over connection: HTTPConnection) throws -> String {
         var request = WireEnrollRequest()
         request.machineHash = UUID().uuidString
         request.deviceName = name
         request.agentVersion = "1.0.0"
         let headers = [
-            ("Authorization", "Bearer \(enrollmentToken)"), ("Content-Type", WireNames.protobuf),
+            ("Authorization", "Bearer \(token)"), ("Content-Type", WireNames.protobuf),
             ("Accept", WireNames.protobuf),
         ]
         let response = try connection.send(

@@ -6,6 +6,8 @@ import Glibc
 final class HTTPConnection {
     struct Response {
         var status: Int
+        /// With the empty line behind it.
+        var head: Data
         var body: Data
     }
 
@@ -50,12 +52,23 @@ final class HTTPConnection {
         try write(request)
         while true {
             if let head = buffer.withUnsafeBytes({ HTTPResponseHead(parsing: $0) }) {
-                _ = try take(head.byteCount)
+                let bytes = try take(head.byteCount)
                 let body = try head.isChunked ? chunkedBody() : take(head.contentLength)
-                return Response(status: head.status, body: body)
+                return Response(status: head.status, head: bytes, body: body)
             }
             try read()
         }
+    }
+
+    /// Sends a request whose answer does not end.
+    func open(_ request: [UInt8]) throws { try write(request) }
+
+    /// What of such an answer has come within 100 ms; empty if nothing.
+    func receive() throws -> Data {
+        var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&wait, 1, 100) > 0 { try read() }
+        defer { buffer = [] }
+        return Data(buffer)
     }
 
     private func chunkedBody() throws -> Data {

@@ -47,7 +47,7 @@ struct IngestCommand: AsyncParsableCommand {
         return [comparison]
     }
 
-    private static func measure(
+    static func measure(
         _ collector: CollectorProcess, records: Int, recordsPerPart: Int, devices: Int
     ) throws -> (recordsPerSecond: Double, note: String) {
         let port = collector.port
