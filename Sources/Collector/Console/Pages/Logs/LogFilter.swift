@@ -1,8 +1,8 @@
 import JSON
 import TelemetryBasics
 
-/// Which logs a page shows. The parameters of the address are those of the API, with `range` for a time back from now,
-/// so the list of chunks and the list of lines can be shared and lead to each other.
+/// Which logs a page shows. The address has the API's parameters, and `range` for a time back from now. The list of
+/// chunks and the list of lines take the same address, so each leads to the other.
 struct LogFilter {
     /// In the order of the form.
     static let names = [
