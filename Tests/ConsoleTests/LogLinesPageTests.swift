@@ -10,7 +10,8 @@ import Testing
     private static func line(_ number: Int, _ fields: [String: JSONValue] = [:]) -> JSONValue {
         let line: JSONValue = [
             "id": .text("line\(number)"), "time": .text("2026-01-01T00:00:0\(number).123456Z"), "level": "warning",
-            "category": "app.disk", "text": .text("message \(number)"), "metadata": "free=12 path=/var\\u{20}x",
+            "category": "app.disk", "text": .text("message \(number)"),
+            "metadata": "free=12 path=/var\\u{20}x raw=\\\\u{20}",
             "device": "a", "chunk": "7", "line": JSONValue(number), "application": "com.example.till",
         ]
         return line.with(fields)
@@ -49,7 +50,8 @@ import Testing
         let html = try await page(harness, base: "/t")
         for text in [
             #"<span class="state level-warning">warning</span>"#, "2026-01-01 00:00:01.123456", "app.disk",
-            #"href="/t/logs/view?around=line1#hit""#, "<dt>free</dt><dd>12</dd>", #"<dt>path</dt><dd>/var\u{20}x</dd>"#,
+            #"href="/t/logs/view?around=line1#hit""#, "<dt>free</dt><dd>12</dd>", "<dt>path</dt><dd>/var x</dd>",
+            #"<dt>raw</dt><dd>\\u{20}</dd>"#,
             "at f()\nat g()", #"href="/t/logs?ids=7""#, "till 7",
         ] { #expect(html.contains(text), "\(text)") }
         #expect(!html.contains(#"<span class="badge">till 7"#), "lines of one device do not repeat its name")

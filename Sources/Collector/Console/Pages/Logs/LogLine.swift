@@ -1,3 +1,4 @@
+import Foundation
 import JSON
 
 /// One line of a log as templates show it: its address, its parts with the searched words marked, and its details.
@@ -42,7 +43,7 @@ struct LogLine {
             "category": marked(line["category"].text ?? ""),
             "message": marked(isCut ? String(text.prefix(Self.maximumShown)) : text),
             "left": isCut ? JSONValue(text.count - Self.maximumShown) : .null,
-            "shownMetadata": metadata.count <= 200 ? marked(metadata) : .null,
+            "shownMetadata": metadata.count <= 200 ? marked(Self.spaced(metadata)) : .null,
             "fields": .array(Self.fields(metadata)),
             "chunkAddress": .text(
                 base + FormFields([("ids", line["chunk"].text ?? "")]).address("/logs")),
@@ -59,8 +60,13 @@ struct LogLine {
     private static func fields(_ metadata: String) -> [JSONValue] {
         metadata.split(separator: " ").map { field in
             let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return ["name": .text(String(parts[0])), "value": .text(parts.count > 1 ? String(parts[1]) : "")]
+            return ["name": .text(String(parts[0])), "value": .text(parts.count > 1 ? spaced(parts[1]) : "")]
         }
+    }
+
+    /// With spaces in values, which the line has escaped. A backslash of the value itself is doubled there.
+    private static func spaced(_ text: some StringProtocol) -> String {
+        text.components(separatedBy: #"\\"#).map { $0.replacing(#"\u{20}"#, with: " ") }.joined(separator: #"\\"#)
     }
 
     /// The text in parts, of which those that were searched for are marked. The API ignores the case of A to Z.
