@@ -31,8 +31,6 @@ package struct CollectorServer: Sendable {
         /// The most requests of people and scripts that are worked on at once, with a share per token.
         package var peopleRequests = 64
         package var requestsPerToken = 16
-        /// The threads they run on.
-        package var people = PeopleExecutor.shared
         /// The most questions about the fleet's records at once.
         package var fleetScans: Int
 
@@ -84,7 +82,7 @@ package struct CollectorServer: Sendable {
             metadata: metadata, certificates: certificates, identity: identity, metrics: telemetry.metrics,
             rate: RequestRate(perSecond: settings.deviceRequestsPerSecond),
             shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken),
-            people: settings.people, clock: clock)
+            people: .shared, clock: clock)
         EnrollmentRoutes(metadata: metadata, certificates: certificates, reader: reader, logger: logger).add(to: router)
         IngestRoutes(store: store, metadata: metadata, reader: reader, logger: logger).add(to: router)
         ProfileRoutes(metadata: metadata, pins: pins, reader: reader, logger: logger).add(to: router)
@@ -132,7 +130,7 @@ package struct CollectorServer: Sendable {
             console: console.map { console in
                 ConsoleRouter(
                     console: console, api: api, metadata: metadata, reader: reader, peers: router.peers,
-                    people: settings.people, servesTLS: settings.servesTLS, logger: logger
+                    people: .shared, servesTLS: settings.servesTLS, logger: logger
                 ).responder(telemetry: telemetryOfConsole, metrics: telemetry.metrics, clock: clock)
             })
     }
