@@ -10,8 +10,8 @@ import NIOPosix
 package final class PeopleExecutor: TaskExecutor {
     private let pool: NIOThreadPool
 
-    /// Its threads start at the first use. No default value may use it: a program makes the defaults while it parses its
-    /// arguments, and checks only after that whether its limit on memory leaves room for threads.
+    /// Its threads start at the first use. No default value may use it: a program makes the defaults while it parses
+    /// its arguments, and checks only after that whether its limit on memory leaves room for threads.
     package static let shared = PeopleExecutor(threads: System.coreCount)
 
     package init(threads: Int) {

@@ -5,6 +5,7 @@ import WireModel
 /// A real `ws1collector serve` on loopback with a data directory of its own.
 final class CollectorProcess {
     let port: UInt16
+    private let binary: String
     private let process = Process()
     private let work: WorkDirectory
     let enrollmentToken: String
@@ -21,6 +22,7 @@ final class CollectorProcess {
                 "\(binary) is not there. Name it with --collector, or build it in the repository: "
                     + "swift build -c release --product ws1collector")
         }
+        self.binary = binary
         work = try WorkDirectory(in: directory)
         port = try Self.freePort()
         let data = work.file("collector")
@@ -50,6 +52,13 @@ final class CollectorProcess {
             throw BenchmarkError("the collector is not ready after 30 s. Its log ends:\n\(text.suffix(2000))")
         }
         enrollmentToken = token.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// - Parameter arguments: options of `ws1collector token create`.
+    func createToken(_ arguments: String...) throws -> String {
+        let output = try MeasuredProcess.output(
+            binary, ["token", "create"] + arguments + ["--data", work.file("collector")])
+        return String(decoding: output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     deinit {

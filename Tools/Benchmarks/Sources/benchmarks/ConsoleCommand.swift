@@ -44,7 +44,7 @@ struct ConsoleCommand: AsyncParsableCommand {
     }
 
     private func pages(_ collector: CollectorProcess) async throws -> Comparison {
-        let visitor = try ConsoleVisitor(collector)
+        let visitor = try ConsoleVisitor(collector, token: collector.administratorToken)
         let baseline = "GET /about"
         let contestants = ["/about"] + Self.pages
         var comparison = try await Comparison.run(
@@ -90,18 +90,18 @@ struct ConsoleCommand: AsyncParsableCommand {
 
     private func sharedIngest(_ collector: CollectorProcess) async throws -> Comparison {
         let alone = "ingest, 100 to a part"
-        var loads = 0
+        var loads = ConsoleVisitor.Loads()
         var comparison = try await Comparison.run(
             "console, beside ingest", unit: "records/s", rounds: options.rounds,
             [
                 Contestant(alone) { try self.recordsPerSecond(collector) },
                 Contestant("the same while \(viewers) people look", baseline: alone) {
                     var rate = 0.0
-                    loads += try self.watching(collector) { rate = try self.recordsPerSecond(collector) }
+                    loads.add(try self.watching(collector) { rate = try self.recordsPerSecond(collector) })
                     return rate
                 },
             ])
-        comparison.notes = ["pages loaded meanwhile: \(loads)"]
+        comparison.notes = ["pages loaded meanwhile: \(loads.answered), refused by the limits: \(loads.refused)"]
         return comparison
     }
 
@@ -114,12 +114,14 @@ struct ConsoleCommand: AsyncParsableCommand {
     private func wait(_ seconds: Double) { Thread.sleep(forTimeInterval: seconds) }
 
     /// Runs `body` while people look at live pages.
-    /// - Returns: how many pages they have loaded.
-    private func watching(_ collector: CollectorProcess, _ body: () throws -> Void) throws -> Int {
+    /// - Returns: the pages that they have loaded.
+    private func watching(_ collector: CollectorProcess, _ body: () throws -> Void) throws -> ConsoleVisitor.Loads {
         let isOver = Mutex(false)
-        let loads = Mutex(0)
+        let loads = Mutex(ConsoleVisitor.Loads())
         let failure = Mutex<(any Error)?>(nil)
-        let people = try (0..<viewers).map { _ in try ConsoleVisitor(collector) }
+        let people = try (0..<viewers).map { _ in
+            try ConsoleVisitor(collector, token: collector.createToken("--role", "viewer", "--name", "viewer"))
+        }
         let group = DispatchGroup()
         for (number, visitor) in people.enumerated() {
             group.enter()
@@ -128,7 +130,7 @@ struct ConsoleCommand: AsyncParsableCommand {
                 do {
                     let page = number.isMultiple(of: 2) ? "/" : "/devices"
                     let count = try visitor.follow(page, topics: "devices,notices") { isOver.withLock { $0 } }
-                    loads.withLock { $0 += count }
+                    loads.withLock { $0.add(count) }
                 } catch { failure.withLock { $0 = error } }
             }.start()
         }

@@ -130,17 +130,22 @@ if (living.length) {
     const topics = [...new Set([...living].map((element) => element.dataset.live))].join(",");
     const source = new EventSource(`${base}/live?topics=${encodeURIComponent(topics)}`);
     let isLoading = false, isDue = false;
-    async function refresh() {
+    const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+    async function refresh(delay = 0) {
         if (isLoading || document.hidden) { isDue = true; return; }
         isLoading = true;
+        await pause(delay);
         isDue = false;
-        const next = await load(location.href);
-        if (next) replace(next, "[data-live]");
-        setTimeout(() => { isLoading = false; if (isDue) refresh(); }, 2000);
+        const next = await load(location.href).catch(() => null);
+        if (next) replace(next, "[data-live]"); else isDue = true;
+        await pause(next ? 2000 : 10_000);
+        isLoading = false;
+        if (isDue) refresh();
     }
-    source.addEventListener("change", refresh);
+    // Everybody who looks is told in the same second, so the pages load a little apart.
+    source.addEventListener("change", () => refresh(Math.random() * 1000));
     // What changed before the stream was there, or while it was interrupted, nobody tells.
-    source.addEventListener("open", refresh);
+    source.addEventListener("open", () => refresh());
     document.addEventListener("visibilitychange", () => { if (isDue) refresh(); });
     addEventListener("pagehide", () => source.close());
 }
