@@ -41,8 +41,11 @@ package actor MetadataService {
     nonisolated let logger: Logger
 
     /// Devices by the hash of their credential.
-    nonisolated let devicesByCredential = MetadataCache<Data, DeviceRow>(limit: 16_384)
-    nonisolated let profiles = MetadataCache<ProfileScope, DeviceProfile>(limit: 1024)
+    nonisolated let devicesByCredential = MetadataCache<Data, DeviceRow, DeviceID>(limit: 16_384) { $1.id }
+    /// An organization's rows are removed together, because each is composed from the organization's own profile too.
+    nonisolated let profiles = MetadataCache<ProfileScope, DeviceProfile, String>(limit: 1024) { scope, _ in
+        scope.organization
+    }
     nonisolated let openCommands: OpenCommands
     nonisolated let seen = SeenBuffer()
     nonisolated let results = ResultBuffer()
@@ -201,44 +204,6 @@ package actor MetadataService {
         }
         lock?.release()
     }
-}
-
-/// Rows in memory, so callers need not wait for the disk. Limited: a full cache starts again.
-final class MetadataCache<Key: Hashable & Sendable, Row: Sendable>: Sendable {
-    private struct State {
-        var rows: [Key: Row] = [:]
-        /// Grows with every removal. A row that was read before a removal must not return after it.
-        var generation = 0
-    }
-
-    private let state = Mutex(State())
-    private let limit: Int
-
-    init(limit: Int) { self.limit = limit }
-
-    subscript(_ key: Key) -> Row? { state.withLock { $0.rows[key] } }
-
-    var generation: Int { state.withLock { $0.generation } }
-
-    /// - Parameter generation: the generation before the row was read.
-    func insert(_ row: Row, for key: Key, readAt generation: Int) {
-        state.withLock { state in
-            guard state.generation == generation else { return }
-            if state.rows.count >= limit { state.rows = [:] }
-            state.rows[key] = row
-        }
-    }
-
-    func remove(where isGone: (Key, Row) -> Bool) {
-        state.withLock { state in
-            state.generation += 1
-            state.rows = state.rows.filter { !isGone($0.key, $0.value) }
-        }
-    }
-}
-
-extension MetadataCache where Row == DeviceRow {
-    func remove(_ id: DeviceID) { remove { _, device in device.id == id } }
 }
 
 /// The quotas in force; they change while the collector serves.

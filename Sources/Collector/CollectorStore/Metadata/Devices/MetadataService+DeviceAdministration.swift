@@ -117,7 +117,7 @@ extension MetadataService {
     /// What follows in memory from changed devices, once that is committed.
     /// - Parameter endingCommands: nothing reaches them, or not in the enrollment that their commands are for.
     func noteChange(of devices: Set<DeviceID>, endingCommands: Bool) {
-        devicesByCredential.remove { _, device in devices.contains(device.id) }
+        devicesByCredential.remove(all: devices)
         for id in devices {
             if endingCommands { openCommands.forget(id) }
             search.noteChange(id)

@@ -146,7 +146,7 @@ extension MetadataService {
                 at: now)
             return .success(row)
         }
-        profiles.remove { key, _ in key.organization == scope.organization }
+        profiles.remove(scope.organization)
         return row
     }
 

@@ -1,0 +1,50 @@
+import Synchronization
+
+/// Rows in memory, so callers need not wait for the disk. A change removes a group of rows, however many others there
+/// are. Limited: a full cache starts again.
+final class MetadataCache<Key: Hashable & Sendable, Row: Sendable, Group: Hashable & Sendable>: Sendable {
+    private struct State {
+        var rows: [Key: Row] = [:]
+        /// Of the keys in `rows`.
+        var keys: [Group: Set<Key>] = [:]
+        /// Grows with every removal. A row that was read before a removal must not return after it.
+        var generation = 0
+    }
+
+    private let state = Mutex(State())
+    private let limit: Int
+    private let group: @Sendable (Key, Row) -> Group
+
+    /// - Parameters:
+    ///   - limit: the most rows.
+    ///   - group: the group of a row. The rows of one key are always in the same group.
+    init(limit: Int, group: @escaping @Sendable (Key, Row) -> Group) {
+        self.limit = limit
+        self.group = group
+    }
+
+    subscript(_ key: Key) -> Row? { state.withLock { $0.rows[key] } }
+
+    var generation: Int { state.withLock { $0.generation } }
+
+    /// - Parameter generation: the generation before the row was read.
+    func insert(_ row: Row, for key: Key, readAt generation: Int) {
+        state.withLock { state in
+            guard state.generation == generation else { return }
+            if state.rows.count >= limit { (state.rows, state.keys) = ([:], [:]) }
+            state.rows[key] = row
+            state.keys[group(key, row), default: []].insert(key)
+        }
+    }
+
+    func remove(_ group: Group) { remove(all: CollectionOfOne(group)) }
+
+    func remove(all groups: some Sequence<Group>) {
+        state.withLock { state in
+            state.generation += 1
+            for group in groups {
+                for key in state.keys.removeValue(forKey: group) ?? [] { state.rows[key] = nil }
+            }
+        }
+    }
+}
