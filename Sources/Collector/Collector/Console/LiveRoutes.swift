@@ -10,9 +10,10 @@ import WireModel
 /// Tells browsers when something that a page shows has changed, as server-sent events. The page then loads its live
 /// parts again, so an event has no content.
 struct LiveRoutes: Sendable {
-    /// Seconds between two events of one page, so that a busy fleet does not make pages load all the time.
+    /// The least number of seconds between two events of a page.
     static let pauseSeconds = 2
-    /// The same for topics of the whole fleet.
+    /// The same for topics of the whole fleet. It is at least the number of live pages, so that a busy fleet makes all
+    /// pages together load once a second at most, however many people look.
     static let fleetPauseSeconds = 10
     let metadata: MetadataService
     let digests: LiveDigests
@@ -28,8 +29,8 @@ struct LiveRoutes: Sendable {
         let topics = try await topics(FormFields(encoded: request.uri.query ?? "")["topics"] ?? "", context)
         let place = try context.takePlace(in: streams, for: "live pages")
         let events = LiveEvents(
-            topics: topics, organization: context.person.organization, digests: digests,
-            pauseSeconds: topics.contains(.logs) ? Self.fleetPauseSeconds : Self.pauseSeconds, place: place)
+            topics: topics, organization: context.person.organization, digests: digests, streams: streams,
+            place: place)
         // A stream does not hold up the end of the collector.
         return Response(
             status: .ok, headers: [.contentType: "text/event-stream"],
@@ -71,14 +72,21 @@ private struct LiveEvents: AsyncSequence, Sendable {
     let topics: [LiveTopic]
     let organization: String?
     let digests: LiveDigests
-    let pauseSeconds: Int
+    let streams: RequestShares
     /// Given back when the stream is released.
     let place: RequestShares.Place
+
+    private var pauseSeconds: Int {
+        let isOfFleet = topics.contains { $0 == .devices || $0 == .logs }
+        return isOfFleet ? Swift.max(LiveRoutes.fleetPauseSeconds, streams.inUse) : LiveRoutes.pauseSeconds
+    }
 
     struct AsyncIterator: AsyncIteratorProtocol {
         let events: LiveEvents
         private var known: [String]?
-        private var silence = 0
+        /// Seconds since the last event. The first one need not wait.
+        private var silence = Int.max / 2
+        private var idle = 0
 
         fileprivate init(_ events: LiveEvents) { self.events = events }
 
@@ -90,15 +98,15 @@ private struct LiveEvents: AsyncSequence, Sendable {
             }
             while true {
                 try await Task.sleep(for: .seconds(1))
-                silence += 1
+                (silence, idle) = (silence + 1, idle + 1)
                 if silence >= events.pauseSeconds {
                     let current = try await events.digests.now(events.topics, organization: events.organization)
                     if current != known {
-                        (self.known, silence) = (current, 0)
+                        (self.known, silence, idle) = (current, 0, 0)
                         return ByteBuffer(string: "event: change\ndata:\n\n")
                     }
                 }
-                if silence % LiveEvents.idleSeconds == 0 { return ByteBuffer(string: ":\n\n") }
+                if idle % LiveEvents.idleSeconds == 0 { return ByteBuffer(string: ":\n\n") }
             }
         }
     }

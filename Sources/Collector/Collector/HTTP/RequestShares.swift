@@ -51,6 +51,9 @@ package final class RequestShares: Sendable {
         case organization(Int)
     }
 
+    /// The places that are taken now.
+    var inUse: Int { taken.withLock { $0.all } }
+
     func take(for person: Person) throws(Full) -> Place {
         try taken.withLock { taken throws(Full) in
             guard taken.ofToken[person.tokenID, default: 0] < perToken else { throw .token(perToken) }

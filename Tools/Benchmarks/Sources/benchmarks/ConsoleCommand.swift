@@ -128,8 +128,8 @@ struct ConsoleCommand: AsyncParsableCommand {
             Thread {
                 defer { group.leave() }
                 do {
-                    let page = number.isMultiple(of: 2) ? "/" : "/devices"
-                    let count = try visitor.follow(page, topics: "devices,notices") { isOver.withLock { $0 } }
+                    let (page, topic) = number.isMultiple(of: 2) ? ("/", "notices") : ("/devices", "devices")
+                    let count = try visitor.follow(page, topics: topic) { isOver.withLock { $0 } }
                     loads.withLock { $0.add(count) }
                 } catch { failure.withLock { $0 = error } }
             }.start()
