@@ -76,14 +76,17 @@ private struct LiveEvents: AsyncSequence, Sendable {
     /// Given back when the stream is released.
     let place: RequestShares.Place
 
-    private var pauseSeconds: Int {
-        let isOfFleet = topics.contains { $0 == .devices || $0 == .logs }
-        return isOfFleet ? Swift.max(LiveRoutes.fleetPauseSeconds, streams.inUse) : LiveRoutes.pauseSeconds
+    /// The topics to look at that many seconds after an event. Those of the whole fleet wait longer; the others on the
+    /// page do not wait for them.
+    private func topics(after silence: Int) -> [LiveTopic] {
+        guard silence >= LiveRoutes.pauseSeconds else { return [] }
+        let isFleetDue = silence >= Swift.max(LiveRoutes.fleetPauseSeconds, streams.inUse)
+        return topics.filter { isFleetDue || $0 != .devices && $0 != .logs }
     }
 
     struct AsyncIterator: AsyncIteratorProtocol {
         let events: LiveEvents
-        private var known: [String]?
+        private var known: [LiveTopic: String]?
         /// Seconds since the last event. The first one need not wait.
         private var silence = Int.max / 2
         private var idle = 0
@@ -99,12 +102,13 @@ private struct LiveEvents: AsyncSequence, Sendable {
             while true {
                 try await Task.sleep(for: .seconds(1))
                 (silence, idle) = (silence + 1, idle + 1)
-                if silence >= events.pauseSeconds {
-                    let current = try await events.digests.now(events.topics, organization: events.organization)
-                    if current != known {
-                        (self.known, silence, idle) = (current, 0, 0)
-                        return ByteBuffer(string: "event: change\ndata:\n\n")
-                    }
+                let current = try await events.digests.now(
+                    events.topics(after: silence), organization: events.organization)
+                if current.contains(where: { known[$0.key] != $0.value }) {
+                    // The page loads all its parts.
+                    self.known = try await events.digests.now(events.topics, organization: events.organization)
+                    (silence, idle) = (0, 0)
+                    return ByteBuffer(string: "event: change\ndata:\n\n")
                 }
                 if idle % LiveEvents.idleSeconds == 0 { return ByteBuffer(string: ":\n\n") }
             }
@@ -130,12 +134,12 @@ final class LiveDigests: Sendable {
 
     init(metadata: MetadataService) { self.metadata = metadata }
 
-    func now(_ topics: [LiveTopic], organization: String?) async throws -> [String] {
-        var texts: [String] = []
+    func now(_ topics: [LiveTopic], organization: String?) async throws -> [LiveTopic: String] {
+        var texts: [LiveTopic: String] = [:]
         for topic in topics {
             let (key, now) = (Key(topic: topic, organization: organization), Uptime.microseconds())
             if let fresh = known.withLock({ $0[key] }), now - fresh.at < Self.freshMicroseconds {
-                texts.append(fresh.text)
+                texts[topic] = fresh.text
                 continue
             }
             let text = try await metadata.digest(of: topic, organization: organization)
@@ -143,7 +147,7 @@ final class LiveDigests: Sendable {
                 if known.count >= Self.maximum { known = [:] }
                 known[key] = (text, now)
             }
-            texts.append(text)
+            texts[topic] = text
         }
         return texts
     }
