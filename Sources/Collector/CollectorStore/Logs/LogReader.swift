@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Gzip
+import TelemetryBasics
 import WireModel
 
 /// Returns the lines that match a query, each once, in the requested order, piece by piece.

@@ -1,5 +1,6 @@
 import SQLite
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Read-only connections to `collector.sqlite`, each with its own serial queue.

@@ -1,5 +1,6 @@
 import Logging
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// The single writer of a stream. It decides parts against marks and stores them with group commits.

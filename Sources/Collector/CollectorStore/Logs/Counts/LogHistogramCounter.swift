@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// Counts the lines that match a query by level and time, each line once.

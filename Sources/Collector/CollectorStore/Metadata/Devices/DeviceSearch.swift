@@ -1,5 +1,6 @@
 import SQLite
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Lists of devices: filtered, searched and sorted in memory, with a connection and queue of their own.

@@ -1,4 +1,5 @@
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Drops record files, beside the writers and readers, on a queue and a connection of its own.

@@ -1,5 +1,6 @@
 import Logging
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Removes record files that are over their limits, one after the other. Waits for an administrator if the clock is in
