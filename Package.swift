@@ -211,6 +211,9 @@ let package = Package(
             path: "Tests/Support/TelemetryTestKit", exclude: ["CapturedHost/Machines", "QueueFiles"],
             swiftSettings: settings),
         .target(
+            name: "RecordStoreTestKit", dependencies: ["CollectorStore", "WireModel"],
+            path: "Tests/Support/RecordStoreTestKit", swiftSettings: settings),
+        .target(
             name: "HTTPTestKit", dependencies: ["TelemetryTestKit", nioCore, nioPosix, nioSSL],
             path: "Tests/Support/HTTPTestKit", swiftSettings: settings),
         .target(
@@ -253,8 +256,9 @@ let package = Package(
         tests("Console", ["TelemetryBasics", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests(
-            "CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging], exclude: ["Fixtures"]
-        ),
+            "CollectorStore",
+            ["RecordStoreTestKit", "TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging],
+            exclude: ["Fixtures"]),
         tests(
             "Collector",
             [

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import RecordStoreTestKit
 import SQLite
 import TelemetryBasics
 import Testing

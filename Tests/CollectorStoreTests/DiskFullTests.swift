@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import Glibc
+import RecordStoreTestKit
 import Testing
 import WireModel
 

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Gzip
+import RecordStoreTestKit
 import SQLite
 import TelemetryBasics
 import Testing

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import Logging
 import Gzip
+import RecordStoreTestKit
 import TelemetryBasics
 import WireModel
 

@@ -1,5 +1,6 @@
 import Foundation
 import Gzip
+import RecordStoreTestKit
 import TelemetryBasics
 import Testing
 import WireModel

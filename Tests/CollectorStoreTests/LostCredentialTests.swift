@@ -1,4 +1,5 @@
 import Foundation
+import RecordStoreTestKit
 import SQLite
 import Testing
 import WireModel

@@ -1,5 +1,6 @@
 import CollectorStore
 import Foundation
+import RecordStoreTestKit
 import Testing
 import WireModel
 

@@ -1,3 +1,4 @@
+import RecordStoreTestKit
 import TelemetryTestKit
 import Testing
 

@@ -154,7 +154,10 @@ extension RecordStoreConformance {
         try await store.drop(try #require(try await store.partitions().kept.first).partition)
         device.produce(2)
         _ = try await store.drain(&device)
-        let copy = try await engine.restored()
+        guard let copy = try await engine.restored() else {
+            // Such an engine says so, instead of writing an incomplete backup.
+            return await expectCode(.invalid) { _ = try await store.backup(to: "/nonexistent") }
+        }
         let balance = try await store.balance(of: device.device)
         #expect(try await copy.balance(of: device.device) == balance)
         let records = try await store.allRecords(of: device.device, stream: .sample)

@@ -4,13 +4,13 @@ import Testing
 import WireModel
 
 /// What every record store promises, whatever engine it is. Each check begins with an empty store.
-struct RecordStoreConformance {
-    let engine: any RecordStoreEngine
+package struct RecordStoreConformance {
+    package let engine: any RecordStoreEngine
     var store: any RecordStore { engine.store }
 
     /// One promise.
-    struct Check: Sendable, CustomTestStringConvertible {
-        let testDescription: String
+    package struct Check: Sendable, CustomTestStringConvertible {
+        package let testDescription: String
         private let body: @Sendable (RecordStoreConformance) async throws -> Void
 
         init(_ name: String, _ body: @escaping @Sendable (RecordStoreConformance) async throws -> Void) {
@@ -18,7 +18,7 @@ struct RecordStoreConformance {
             self.body = body
         }
 
-        func run(on engine: any RecordStoreEngine) async throws {
+        package func run(on engine: any RecordStoreEngine) async throws {
             do { try await body(RecordStoreConformance(engine: engine)) } catch {
                 await engine.close()
                 throw error
@@ -27,7 +27,7 @@ struct RecordStoreConformance {
         }
     }
 
-    static let checks = [
+    package static let checks = [
         Check("stores a part once and moves the mark") { try await $0.storesAPartOnceAndMovesTheMark() },
         Check("stores only what is above the mark") { try await $0.storesOnlyWhatIsAboveTheMark() },
         Check("refuses what is damaged or of another history") {

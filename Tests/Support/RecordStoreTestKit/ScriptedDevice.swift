@@ -4,19 +4,19 @@ import WireModel
 
 /// One stream of one epoch of a device, as far as a collector sees it: it makes records and cuts parts of what it
 /// holds.
-struct ScriptedDevice {
-    enum Item {
+package struct ScriptedDevice {
+    package enum Item {
         case record(number: UInt64, bytes: Data, link: ChainLink)
         case gap(Gap)
 
-        var last: UInt64 {
+        package var last: UInt64 {
             switch self {
             case .record(let number, _, _): number
             case .gap(let gap): gap.last
             }
         }
 
-        var link: ChainLink {
+        package var link: ChainLink {
             switch self {
             case .record(_, _, let link): link
             case .gap(let gap): gap.link
@@ -24,24 +24,24 @@ struct ScriptedDevice {
         }
     }
 
-    let device: DeviceID
-    var epoch: EpochID
-    let stream: StreamName
-    var last: UInt64 = 0
-    var link = ChainLink.zero
-    var held: [Item] = []
-    var mark = StreamMark.none
+    package let device: DeviceID
+    package var epoch: EpochID
+    package let stream: StreamName
+    package var last: UInt64 = 0
+    package var link = ChainLink.zero
+    package var held: [Item] = []
+    package var mark = StreamMark.none
     /// Every record ever made, by number.
-    var made: [UInt64: Data] = [:]
-    var links: [UInt64: ChainLink] = [0: .zero]
+    package var made: [UInt64: Data] = [:]
+    package var links: [UInt64: ChainLink] = [0: .zero]
 
-    init(device: DeviceID = .random(), epoch: EpochID = .random(), stream: StreamName = .sample) {
+    package init(device: DeviceID = .random(), epoch: EpochID = .random(), stream: StreamName = .sample) {
         self.device = device
         self.epoch = epoch
         self.stream = stream
     }
 
-    mutating func produce(
+    package mutating func produce(
         _ count: Int = 1, kind: WireRecordKind = .sampleSystem, module: String = "system", bodyBytes: Int = 40
     ) {
         for _ in 0..<count {
@@ -56,7 +56,7 @@ struct ScriptedDevice {
     }
 
     /// Any bytes, well-formed or not.
-    mutating func append(_ bytes: Data) {
+    package mutating func append(_ bytes: Data) {
         last += 1
         link = link.appending(bytes)
         made[last] = bytes
@@ -66,7 +66,7 @@ struct ScriptedDevice {
 
     /// Replaces up to `count` of the oldest items by one gap, merging with a gap of the same reason.
     @discardableResult
-    mutating func dropOldest(_ count: Int, reason: DropReason = .byteCap) -> Set<UInt64> {
+    package mutating func dropOldest(_ count: Int, reason: DropReason = .byteCap) -> Set<UInt64> {
         var first: UInt64?
         var end: Item?
         var dropped: Set<UInt64> = []
@@ -87,7 +87,7 @@ struct ScriptedDevice {
     }
 
     /// The first `count` items of what is held.
-    func part(_ count: Int = .max) -> BatchPart? {
+    package func part(_ count: Int = .max) -> BatchPart? {
         let items = held.prefix(count)
         guard let front = items.first, let back = items.last else { return nil }
         var records: [Data] = []
@@ -106,7 +106,7 @@ struct ScriptedDevice {
             totals: totals, records: records)
     }
 
-    var totals: StreamTotals {
+    package var totals: StreamTotals {
         var totals = StreamTotals(produced: last)
         for item in held {
             switch item {
@@ -118,7 +118,7 @@ struct ScriptedDevice {
     }
 
     @discardableResult
-    mutating func apply(_ answer: PartAnswer) -> MarkDecision {
+    package mutating func apply(_ answer: PartAnswer) -> MarkDecision {
         let decision = MarkDecision.decide(
             answered: answer.mark, outcome: answer.outcome, ownMark: mark.number, lastProduced: last,
             ownLink: { number in held.first { $0.last == number }?.link })
