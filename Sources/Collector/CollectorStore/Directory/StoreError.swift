@@ -36,7 +36,7 @@ package struct StoreError: CodedError, FileFailure, Equatable {
     }
 
     /// The code and the text that a client may read.
-    var publicDescription: String { "\(code.rawValue): \(publicMessage)" }
+    package var publicDescription: String { "\(code.rawValue): \(publicMessage)" }
 
     /// The text that a client may read. Messages of SQLite and of system calls name files of this machine, so a client
     /// gets a sentence for the code.

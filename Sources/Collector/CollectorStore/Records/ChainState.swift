@@ -14,10 +14,10 @@ package struct ChainState: Equatable, Sendable {
 
     /// The epoch was closed: what it has between the mark and `last` counts under `reason`.
     package struct Closure: Equatable, Sendable {
-        var last: UInt64
-        var reason: DropReason
+        package var last: UInt64
+        package var reason: DropReason
         /// The collector's clock, microseconds since 1970.
-        var at: Int64
+        package var at: Int64
     }
 
     /// The first closure of an epoch is kept; later ones change nothing.
@@ -139,10 +139,58 @@ package struct ChainKey: Hashable, Sendable {
     }
 }
 
-/// A chain's state as columns, the same in a day's file and in the baseline: `mark, totals, part_last, above_part,
-/// closed_last, closed_reason, closed_at`. The first two are the wire's own messages (`Mark`, `StreamTotals`);
-/// `above_part` is a `StreamTotals` whose `waiting` and `dropped` are those above `part_last`.
+/// A chain's state as columns, the same in every engine: `mark, totals, part_last, above_part, closed_last,
+/// closed_reason, closed_at`. The first two are the wire's own messages (`Mark`, `StreamTotals`); `above_part` is a
+/// `StreamTotals` whose `waiting` and `dropped` are those above `part_last`.
+package struct ChainColumns: Equatable, Sendable {
+    package var mark: Data
+    package var totals: Data
+    package var partLast: UInt64
+    package var abovePart: Data
+    package var closedLast: UInt64?
+    package var closedReason: Int64?
+    package var closedAt: Int64?
+
+    package init(mark: Data, totals: Data, partLast: UInt64, abovePart: Data) {
+        self.mark = mark
+        self.totals = totals
+        self.partLast = partLast
+        self.abovePart = abovePart
+    }
+
+    package init(_ state: ChainState) {
+        mark = state.mark.wire.encoded
+        totals = state.totals.sent.wire.encoded
+        partLast = state.totals.partLast
+        let above = StreamTotals(waiting: state.totals.waitingAbovePart, dropped: state.totals.droppedAbovePart)
+        abovePart = above.wire.encoded
+        closedLast = state.closed?.last
+        closedReason = (state.closed?.reason.rawValue).map(Int64.init)
+        closedAt = state.closed?.at
+    }
+
+    /// Of a chain of which nothing is known yet.
+    package static let none = ChainColumns(ChainState())
+}
+
 extension ChainState {
+    /// - Parameter place: of the row, for people.
+    /// - Throws: `.corrupt` if no collector could have written the columns.
+    package init(_ columns: ChainColumns, of place: String) throws(StoreError) {
+        do {
+            mark = try StreamMark(WireMark.decode(columns.mark))
+            totals.sent = StreamTotals(try WireStreamTotals.decode(columns.totals))
+            totals.partLast = columns.partLast
+            let above = StreamTotals(try WireStreamTotals.decode(columns.abovePart))
+            totals.waitingAbovePart = above.waiting
+            totals.droppedAbovePart = above.dropped
+            if let last = columns.closedLast {
+                closed = Closure(
+                    last: last, reason: DropReason(rawValue: Int(columns.closedReason ?? 0)), at: columns.closedAt ?? 0)
+            }
+        } catch { throw .unreadable(place, "\(error)") }
+    }
+
     static let columns = "mark, totals, part_last, above_part, closed_last, closed_reason, closed_at"
     static let columnDefinitions = """
         mark BLOB NOT NULL, totals BLOB NOT NULL, part_last INTEGER NOT NULL, above_part BLOB NOT NULL,
@@ -151,32 +199,34 @@ extension ChainState {
     static let columnCount: Int32 = 7
 
     func bind(to statement: Statement, from index: Int32) throws(SQLiteError) {
-        try statement.bind(mark.wire.encoded, at: index)
-        try statement.bind(totals.sent.wire.encoded, at: index + 1)
-        try statement.bind(totals.partLast, at: index + 2)
-        let above = StreamTotals(waiting: totals.waitingAbovePart, dropped: totals.droppedAbovePart)
-        try statement.bind(above.wire.encoded, at: index + 3)
-        try statement.bind(closed?.last, at: index + 4)
-        try statement.bind((closed?.reason.rawValue).map(Int64.init), at: index + 5)
-        try statement.bind(closed?.at, at: index + 6)
+        let columns = ChainColumns(self)
+        try statement.bind(columns.mark, at: index)
+        try statement.bind(columns.totals, at: index + 1)
+        try statement.bind(columns.partLast, at: index + 2)
+        try statement.bind(columns.abovePart, at: index + 3)
+        try statement.bind(columns.closedLast, at: index + 4)
+        try statement.bind(columns.closedReason, at: index + 5)
+        try statement.bind(columns.closedAt, at: index + 6)
     }
 
     /// - Throws: `.corrupt` if `bind` could not have written the columns.
     init(_ statement: Statement, from index: Int32, file: String) throws(StoreError) {
+        var columns: ChainColumns
         do {
-            mark = try StreamMark(WireMark.decode(statement.data(index)))
-            totals.sent = StreamTotals(try WireStreamTotals.decode(statement.data(index + 1)))
-            totals.partLast = try statement.uint64(index + 2)
-            let above = StreamTotals(try WireStreamTotals.decode(statement.data(index + 3)))
-            totals.waitingAbovePart = above.waiting
-            totals.droppedAbovePart = above.dropped
-            if let last = try statement.optionalUInt64(index + 4) {
-                closed = Closure(
-                    last: last, reason: DropReason(rawValue: statement.int(index + 5)), at: statement.int64(index + 6))
-            }
-        } catch {
-            throw StoreError(.corrupt, "a chain's row in \(file) cannot be read: \(error). Run `ws1collector verify`.")
-        }
+            columns = ChainColumns(
+                mark: statement.data(index), totals: statement.data(index + 1),
+                partLast: try statement.uint64(index + 2), abovePart: statement.data(index + 3))
+            columns.closedLast = try statement.optionalUInt64(index + 4)
+            columns.closedReason = statement.optionalInt64(index + 5)
+            columns.closedAt = statement.optionalInt64(index + 6)
+        } catch { throw .unreadable(file, "\(error)") }
+        try self.init(columns, of: file)
+    }
+}
+
+extension StoreError {
+    fileprivate static func unreadable(_ place: String, _ why: String) -> StoreError {
+        StoreError(.corrupt, "a chain's row in \(place) cannot be read: \(why). Run `ws1collector verify`.")
     }
 }
 

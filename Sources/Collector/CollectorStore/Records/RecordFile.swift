@@ -214,12 +214,8 @@ extension RecordFile {
     func insert(
         _ slice: AcceptedSlice, chain: Int64, formerMark: UInt64, receivedAt: Int64
     ) throws(SQLiteError) -> RecordBounds {
-        var stored = 0
-        var bounds = RecordBounds.none
-        for record in slice.records where record.rejection == nil {
-            stored += 1
-            bounds.include(kind: record.kind, at: record.wallTime)
-        }
+        let stored = slice.storedCount
+        let bounds = slice.bounds
         let statement = try connection.cached(
             """
             INSERT INTO slice (chain, first, last, lost_before, prior_link, last_link, received_at, earliest, latest, record_count, kinds,
@@ -249,25 +245,12 @@ extension RecordFile {
     }
 
     private func insertRejected(_ slice: AcceptedSlice, chain: Int64) throws(SQLiteError) {
-        var running = slice.priorLink
-        var position = slice.first - 1
-        var gaps = slice.gaps[...]
-        for record in slice.records {
-            while let gap = gaps.first, gap.first == position + 1 {
-                gaps.removeFirst()
-                (running, position) = (gap.link, gap.last)
-            }
-            running = running.appending(record.bytes)
-            position = record.number
-            guard let reason = record.rejection else { continue }
-            let kept = record.bytes.count <= RejectedRecord.keptBytes
+        for record in slice.rejectedRecords {
             try connection.run(
                 "INSERT INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)", chain,
-                record.number, reason.rawValue, record.bytes.count, running.data, kept ? record.bytes : nil)
+                record.number, record.reason.rawValue, record.size, record.link.data, record.bytes)
         }
     }
-
-    static func kindBit(_ kind: Int) -> UInt64 { 1 << UInt64(kind % 63) }
 
     static func encoded(_ gaps: [Gap]) -> Data {
         guard !gaps.isEmpty else { return Data() }

@@ -51,9 +51,9 @@ package struct RecordQuery: Equatable, Sendable {
         }
     }
 
-    /// Bits of `slice.kinds`; `nil` if every slice may match.
-    var kindBits: UInt64? {
-        kinds.isEmpty ? nil : kinds.reduce(0) { $0 | RecordFile.kindBit($1) }
+    /// Bits of `RecordBounds.kinds`; `nil` if every slice may match.
+    package var kindBits: UInt64? {
+        kinds.isEmpty ? nil : kinds.reduce(0) { $0 | RecordBounds.kindBit($1) }
     }
 }
 
@@ -81,20 +81,29 @@ package struct RecordTimes: Equatable, Sendable {
 /// The range of wall times and the kinds of some records. A query outside of them skips the records.
 ///
 /// Device clocks may be wrong, so the day of receipt proves nothing about these times.
-struct RecordBounds: Equatable, Sendable {
-    private(set) var earliest: Int64
-    private(set) var latest: Int64
-    /// The `RecordFile.kindBit` of each kind.
-    private(set) var kinds: UInt64
+package struct RecordBounds: Equatable, Sendable {
+    package private(set) var earliest: Int64
+    package private(set) var latest: Int64
+    /// The `kindBit` of each kind.
+    package private(set) var kinds: UInt64
 
     /// The bounds of no record; they match nothing.
-    static let none = RecordBounds(earliest: .max, latest: .min, kinds: 0)
+    package static let none = RecordBounds(earliest: .max, latest: .min, kinds: 0)
 
-    mutating func include(kind: Int, at time: Int64) {
-        include(RecordBounds(earliest: time, latest: time, kinds: RecordFile.kindBit(kind)))
+    package init(earliest: Int64, latest: Int64, kinds: UInt64) {
+        self.earliest = earliest
+        self.latest = latest
+        self.kinds = kinds
     }
 
-    mutating func include(_ other: RecordBounds) {
+    /// The bit of a record kind. Two kinds may share one.
+    package static func kindBit(_ kind: Int) -> UInt64 { 1 << UInt64(kind % 63) }
+
+    package mutating func include(kind: Int, at time: Int64) {
+        include(RecordBounds(earliest: time, latest: time, kinds: RecordBounds.kindBit(kind)))
+    }
+
+    package mutating func include(_ other: RecordBounds) {
         earliest = min(earliest, other.earliest)
         latest = max(latest, other.latest)
         kinds |= other.kinds
@@ -102,7 +111,7 @@ struct RecordBounds: Equatable, Sendable {
 
     /// Whether a matching record may be among them.
     /// - Parameter kindBits: `nil` for any kind.
-    func meet(_ times: RecordTimes, kindBits: UInt64?) -> Bool {
+    package func meet(_ times: RecordTimes, kindBits: UInt64?) -> Bool {
         earliest <= latest && times.from.map { latest >= $0 } ?? true && times.to.map { earliest < $0 } ?? true
             && kindBits.map { kinds & $0 != 0 } ?? true
     }

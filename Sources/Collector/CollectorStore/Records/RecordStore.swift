@@ -420,6 +420,17 @@ package struct StoreCommit: Sendable {
     package var failure: StoreError.Code?
     /// The records that it stored; empty if it failed.
     package var counts = StoreCounts()
+
+    package init(
+        stream: StreamName, requests: Int, duration: Duration, failure: StoreError.Code?,
+        counts: StoreCounts = StoreCounts()
+    ) {
+        self.stream = stream
+        self.requests = requests
+        self.duration = duration
+        self.failure = failure
+        self.counts = counts
+    }
 }
 
 /// Numbers of records by what became of them.
@@ -432,6 +443,13 @@ package struct StoreCounts: Equatable, Sendable {
     package var lost: UInt64 = 0
 
     package init() {}
+
+    package mutating func add(_ other: StoreCounts) {
+        stored.addSaturating(other.stored)
+        rejected.addSaturating(other.rejected)
+        dropped.addSaturating(other.dropped)
+        lost.addSaturating(other.lost)
+    }
 
     mutating func add(_ mark: StreamMark, since former: StreamMark) {
         stored.addSaturating(mark.stored.subtractingSaturating(former.stored))

@@ -1,37 +1,56 @@
 import FoundationEssentials
 import WireModel
 
-/// One row of a day's file: what one part added to a chain, packed.
-struct StoredSlice: Sendable {
-    var id: Int64
-    var first: UInt64
-    var last: UInt64
+/// What one part added to a chain, packed: a row of a day's file, or of another engine's table.
+package struct StoredSlice: Sendable {
+    package var id: Int64
+    package var first: UInt64
+    package var last: UInt64
     /// Numbers between the former mark and `first` that no part contained.
-    var lostBefore: UInt64
+    package var lostBefore: UInt64
     /// `link(first - 1)`.
-    var priorLink: ChainLink
+    package var priorLink: ChainLink
     /// `link(last)`.
-    var lastLink: ChainLink
-    var receivedAt: Int64
-    var recordCount: UInt64
-    var gaps: [Gap]
+    package var lastLink: ChainLink
+    package var receivedAt: Int64
+    package var recordCount: UInt64
+    package var gaps: [Gap]
     /// `PackedRecords`.
-    var records: Data
+    package var records: Data
     /// Ascending.
-    var rejected: [RejectedRecord]
+    package var rejected: [RejectedRecord]
+
+    /// - Parameter id: 0 where the engine has none.
+    package init(
+        id: Int64 = 0, first: UInt64, last: UInt64, lostBefore: UInt64, priorLink: ChainLink, lastLink: ChainLink,
+        receivedAt: Int64, recordCount: UInt64, gaps: [Gap] = [], records: Data = Data(),
+        rejected: [RejectedRecord] = []
+    ) {
+        self.id = id
+        self.first = first
+        self.last = last
+        self.lostBefore = lostBefore
+        self.priorLink = priorLink
+        self.lastLink = lastLink
+        self.receivedAt = receivedAt
+        self.recordCount = recordCount
+        self.gaps = gaps
+        self.records = records
+        self.rejected = rejected
+    }
 
     /// A step of the chain inside the slice.
-    enum Step: Equatable, Sendable {
+    package enum Step: Equatable, Sendable {
         case gap(Gap)
         /// The position of its bytes in `records`.
         case record(Range<Int>)
         case rejected(RejectedRecord)
     }
 
-    struct Fault: Error, Equatable {
+    package struct Fault: Error, Equatable {
         /// The first number that is wrong.
-        var number: UInt64
-        var message: String
+        package var number: UInt64
+        package var message: String
     }
 
     /// Walks over the slice number by number and recomputes the chain over all bytes.
@@ -39,7 +58,7 @@ struct StoredSlice: Sendable {
     /// The link of a rejected record without stored bytes cannot be proved. Throws if the rows do not cover the slice
     /// or the chain does not end in `lastLink`.
     /// - Parameter visit: receives the last number of a step, the link there, and the step.
-    func walk(_ visit: (UInt64, ChainLink, Step) -> Void) throws(Fault) {
+    package func walk(_ visit: (UInt64, ChainLink, Step) -> Void) throws(Fault) {
         let ranges = records.withUnsafeBytes { PackedRecords.ranges($0) }
         guard let ranges else {
             throw Fault(number: first, message: "the lengths of the packed records do not match their blob")
@@ -92,26 +111,71 @@ struct StoredSlice: Sendable {
 }
 
 /// A record that the mark passed and that was not stored.
-struct RejectedRecord: Equatable, Sendable {
-    var number: UInt64
-    var reason: RejectReason
+package struct RejectedRecord: Equatable, Sendable {
+    package var number: UInt64
+    package var reason: RejectReason
     /// Its size in bytes.
-    var size: Int
+    package var size: Int
     /// `link(number)`.
-    var link: ChainLink
+    package var link: ChainLink
     /// Stored if it is small, so the chain can be proved over it.
-    var bytes: Data?
+    package var bytes: Data?
 
+    /// Larger ones are not stored.
     static let keptBytes = 4096
+
+    package init(number: UInt64, reason: RejectReason, size: Int, link: ChainLink, bytes: Data?) {
+        self.number = number
+        self.reason = reason
+        self.size = size
+        self.link = link
+        self.bytes = bytes
+    }
+}
+
+extension AcceptedSlice {
+    /// How many of its records are stored.
+    package var storedCount: Int { records.count { $0.rejection == nil } }
+
+    /// Of the records that are stored.
+    package var bounds: RecordBounds {
+        var bounds = RecordBounds.none
+        for record in records where record.rejection == nil { bounds.include(kind: record.kind, at: record.wallTime) }
+        return bounds
+    }
+
+    /// The records that are not stored, with their links.
+    package var rejectedRecords: [RejectedRecord] {
+        if storedCount == records.count { return [] }
+        var rejected: [RejectedRecord] = []
+        var running = priorLink
+        var position = first - 1
+        var gaps = gaps[...]
+        for record in records {
+            while let gap = gaps.first, gap.first == position + 1 {
+                gaps.removeFirst()
+                (running, position) = (gap.link, gap.last)
+            }
+            running = running.appending(record.bytes)
+            position = record.number
+            guard let reason = record.rejection else { continue }
+            let isKept = record.bytes.count <= RejectedRecord.keptBytes
+            rejected.append(
+                RejectedRecord(
+                    number: record.number, reason: reason, size: record.bytes.count, link: running,
+                    bytes: isKept ? record.bytes : nil))
+        }
+        return rejected
+    }
 }
 
 /// The records of one slice in one blob: each as a length of four bytes, little-endian, followed by its bytes. There is
 /// nothing between them, so the blob's size is the sum.
-enum PackedRecords {
+package enum PackedRecords {
     static let lengthBytes = 4
 
     /// Packs the records that are stored.
-    static func pack(_ records: [AcceptedRecord]) -> Data {
+    package static func pack(_ records: [AcceptedRecord]) -> Data {
         var packed = Data(count: records.reduce(0) { $0 + ($1.rejection == nil ? $1.bytes.count + lengthBytes : 0) })
         packed.withUnsafeMutableBytes { packed in
             var position = 0
@@ -128,7 +192,7 @@ enum PackedRecords {
     }
 
     /// The position of each record in the blob; `nil` if the lengths do not cover it.
-    static func ranges(_ blob: UnsafeRawBufferPointer) -> [Range<Int>]? {
+    package static func ranges(_ blob: UnsafeRawBufferPointer) -> [Range<Int>]? {
         var ranges: [Range<Int>] = []
         return forEach(blob) { ranges.append($0) } ? ranges : nil
     }

@@ -189,65 +189,25 @@ actor StreamWriter {
         do { entry = try known(key, changes) } catch {
             if error.code == .corrupt, maySalvage { throw error }
             // Unknown is never "nothing": without its mark the part cannot be decided. Others continue.
-            return answer(part, .unavailable, cache[key]?.state.mark ?? .none, error.publicDescription)
+            return PartAnswer(
+                unavailable: part, mark: cache[key]?.state.mark ?? .none, detail: error.publicDescription)
         }
-        if let closed = entry.state.closed {
+        let step = ChainStep(appending: part, to: entry.state, device: job.device)
+        changes.incidents += step.incidents
+        guard step.state != entry.state else {
             changes.entries[key] = entry
-            return answer(
-                part, .closed, entry.state.mark, "the epoch was closed at number \(closed.last) (\(closed.reason))")
+            return step.answer(to: part)
         }
-        switch PartDecision.decide(part: part, mark: entry.state.mark) {
-        case .damaged(let fault): return answer(part, .damaged, entry.state.mark, fault)
-        case .identityConflict:
-            changes.incidents.append((DeviceIncident(.identityConflict, device: job.device, stream: stream), 1))
-            return answer(
-                part, .identityConflict, entry.state.mark, "the history at number \(entry.state.mark.number) differs"
-            )
-        case .already:
-            // An answer was lost. Newer totals deserve an update of the row; others come from a delayed duplicate.
-            if part.totals.produced > entry.state.totals.sent.produced {
-                noteDamage(part, entry.state.mark, since: entry.state, of: job, &changes)
-                try enter(key, &entry, on: file)
-                entry.state.totals = DeviceTotals(of: part)
-                changes.record(entry, key)
-            } else {
-                changes.entries[key] = entry
-            }
-            return answer(part, .already, entry.state.mark)
-        case .store(let slice):
-            try enter(key, &entry, on: file)
-            if let place = entry.place {
-                let bounds = try StoreError.mapping(
-                    file.insert(
-                        slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt))
-                entry.bounds?.include(bounds)
-            }
-            let lost = slice.mark.lostAtCollector.subtractingSaturating(entry.state.mark.lostAtCollector)
-            if lost > 0 {
-                changes.incidents.append((DeviceIncident(.recordsLost, device: job.device, stream: stream), lost))
-            }
-            noteDamage(part, slice.mark, since: entry.state, of: job, &changes)
-            changes.counts.add(slice.mark, since: entry.state.mark)
-            entry.state.mark = slice.mark
-            entry.state.totals = DeviceTotals(of: part)
-            changes.record(entry, key)
-            return answer(part, .stored, slice.mark)
+        try enter(key, &entry, on: file)
+        if let slice = step.slice, let place = entry.place {
+            let bounds = try StoreError.mapping(
+                file.insert(slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt))
+            entry.bounds?.include(bounds)
         }
-    }
-
-    /// Numbers that the device counts as lost to damage: without a number, and among those up to the mark.
-    private func noteDamage(
-        _ part: BatchPart, _ mark: StreamMark, since former: ChainState, of job: WriterJob,
-        _ changes: inout WriterChanges
-    ) {
-        func lost(_ totals: StreamTotals, _ mark: StreamMark) -> UInt64 {
-            [totals.droppedUnnumbered[.salvage], totals.droppedUnnumbered[.unreadable], mark.dropped[.unreadable]]
-                .reduce(into: 0) { $0.addSaturating($1 ?? 0) }
-        }
-        let more = lost(part.totals, mark).subtractingSaturating(lost(former.totals.sent, former.mark))
-        if more > 0 {
-            changes.incidents.append((DeviceIncident(.damagedOnDevice, device: job.device, stream: stream), more))
-        }
+        changes.counts.add(step.counts)
+        entry.state = step.state
+        changes.record(entry, key)
+        return step.answer(to: part)
     }
 
     private func close(
@@ -294,24 +254,8 @@ actor StreamWriter {
         entry.bounds = RecordBounds.none
     }
 
-    private func answer(_ part: BatchPart, _ outcome: PartOutcome, _ mark: StreamMark, _ detail: String = "")
-        -> PartAnswer
-    {
-        PartAnswer(epoch: part.epoch, stream: part.stream, outcome: outcome, mark: mark, detail: detail)
-    }
-
     private nonisolated func refusal(of job: WriterJob, _ error: StoreError) -> WriterJob.Outcome {
-        switch job.work {
-        case .append(let parts):
-            return .appended(
-                parts.map { part in
-                    let mark = cache[ChainKey(device: job.device, epoch: part.epoch)]?.state.mark ?? .none
-                    return PartAnswer(
-                        epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: mark,
-                        detail: error.publicDescription)
-                })
-        case .close: return .closed(.failure(error))
-        }
+        job.refusal(error) { cache[ChainKey(device: job.device, epoch: $0.epoch)]?.state.mark ?? .none }
     }
 
     /// Whether the last transaction failed.

@@ -3,17 +3,19 @@ import WireModel
 
 /// Jobs that wait for a writer or are being written; bounded in bytes and parts. A job that does not fit is refused at
 /// once.
-final class WriterPipeline: Sendable {
-    struct Limits: Sendable {
+package final class WriterPipeline: Sendable {
+    package struct Limits: Sendable {
         /// Bytes of parts waiting and in the transaction under way. One request always fits into an empty pipeline.
-        var bytes = 64 << 20
-        var parts = 4096
+        package var bytes = 64 << 20
+        package var parts = 4096
         /// Bytes and parts that share one transaction.
-        var transactionBytes = 8 << 20
-        var transactionParts = 512
+        package var transactionBytes = 8 << 20
+        package var transactionParts = 512
+
+        package init() {}
     }
 
-    enum Admission: Equatable {
+    package enum Admission: Equatable {
         case admitted
         case full(bytes: Int, parts: Int)
         case shutDown
@@ -26,14 +28,14 @@ final class WriterPipeline: Sendable {
         var isShutDown = false
     }
 
-    let limits: Limits
+    package let limits: Limits
     private let state = Mutex(State())
 
-    init(limits: Limits) {
+    package init(limits: Limits) {
         self.limits = limits
     }
 
-    func admit(_ job: WriterJob) -> Admission {
+    package func admit(_ job: WriterJob) -> Admission {
         state.withLock { state in
             if state.isShutDown { return .shutDown }
             let fits = state.bytes + job.byteCount <= limits.bytes && state.parts + job.partCount <= limits.parts
@@ -47,7 +49,7 @@ final class WriterPipeline: Sendable {
 
     /// What shares the next transaction, in order of arrival; at least one job if any waits. It counts until it is
     /// released.
-    func take() -> [WriterJob] {
+    package func take() -> [WriterJob] {
         state.withLock { state in
             var bytes = 0
             var parts = 0
@@ -67,7 +69,7 @@ final class WriterPipeline: Sendable {
         }
     }
 
-    func release(_ jobs: [WriterJob]) {
+    package func release(_ jobs: [WriterJob]) {
         state.withLock { state in
             for job in jobs {
                 state.bytes -= job.byteCount
@@ -77,31 +79,31 @@ final class WriterPipeline: Sendable {
     }
 
     /// Waiting and in the transaction under way.
-    var bytes: Int { state.withLock { $0.bytes } }
+    package var bytes: Int { state.withLock { $0.bytes } }
 
-    func shutDown() { state.withLock { $0.isShutDown = true } }
+    package func shutDown() { state.withLock { $0.isShutDown = true } }
 }
 
 /// One request's work for one stream's writer: parts to append in order, or an epoch to close. Settled once.
-final class WriterJob: Sendable {
-    enum Work: Sendable {
+package final class WriterJob: Sendable {
+    package enum Work: Sendable {
         case append([BatchPart])
         case close(epoch: EpochID, EpochClose.Stream)
     }
 
-    enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         case appended([PartAnswer])
         case closed(Result<ClosedStream, StoreError>)
     }
 
-    let device: DeviceID
-    let receivedAt: Int64
-    let work: Work
+    package let device: DeviceID
+    package let receivedAt: Int64
+    package let work: Work
     /// What it holds in memory, in bytes.
-    let byteCount: Int
+    package let byteCount: Int
     private let settled = Mutex<Outcome?>(nil)
 
-    init(device: DeviceID, receivedAt: Int64, work: Work) {
+    package init(device: DeviceID, receivedAt: Int64, work: Work) {
         self.device = device
         self.receivedAt = receivedAt
         self.work = work
@@ -112,11 +114,29 @@ final class WriterJob: Sendable {
         }
     }
 
-    var partCount: Int {
+    package var partCount: Int {
         if case .append(let parts) = work { parts.count } else { 1 }
     }
 
-    var outcome: Outcome? { settled.withLock { $0 } }
+    package var outcome: Outcome? { settled.withLock { $0 } }
 
-    func settle(_ outcome: Outcome) { settled.withLock { $0 = $0 ?? outcome } }
+    package func settle(_ outcome: Outcome) { settled.withLock { $0 = $0 ?? outcome } }
+
+    /// What the job is settled with if nothing of it can be done now.
+    /// - Parameter mark: the last known mark of a part's chain.
+    package func refusal(_ error: StoreError, mark: (BatchPart) -> StreamMark = { _ in .none }) -> Outcome {
+        switch work {
+        case .append(let parts):
+            .appended(
+                parts.map { PartAnswer(unavailable: $0, mark: mark($0), detail: error.publicDescription) })
+        case .close: .closed(.failure(error))
+        }
+    }
+}
+
+extension PartAnswer {
+    /// The part cannot be decided now. The device sends it again.
+    package init(unavailable part: BatchPart, mark: StreamMark, detail: String) {
+        self.init(epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: mark, detail: detail)
+    }
 }

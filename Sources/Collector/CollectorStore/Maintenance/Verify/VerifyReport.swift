@@ -27,8 +27,8 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         if findings.count < Self.limit { findings.append(finding) } else { furtherFindings += 1 }
     }
 
-    /// Notes what was found in a record file.
-    mutating func add(
+    /// Notes what was found in a partition.
+    package mutating func add(
         _ code: Finding.Code, _ partition: Partition, _ message: String, chain: ChainKey? = nil, first: UInt64? = nil,
         last: UInt64? = nil
     ) {

@@ -221,7 +221,7 @@ extension DropReason {
 
 extension StreamMark {
     /// Counts one step of a slice.
-    mutating func add(_ step: StoredSlice.Step) {
+    package mutating func add(_ step: StoredSlice.Step) {
         switch step {
         case .gap(let gap) where gap.reason == .lostAtCollector: lostAtCollector.addSaturating(gap.count)
         case .gap(let gap): dropped[gap.reason, default: 0].addSaturating(gap.count)
@@ -233,7 +233,7 @@ extension StreamMark {
 
 extension StoredSlice {
     /// Adds and proves the slice's contents. Its place in the chain is not checked.
-    func count(into mark: inout StreamMark) throws(Fault) {
+    package func count(into mark: inout StreamMark) throws(Fault) {
         var counted = mark
         try walk { _, _, step in counted.add(step) }
         mark = counted
