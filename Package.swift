@@ -109,6 +109,9 @@ let package = Package(
         library("CMalloc"),
         // Linux's copy_file_range; the Glibc module lacks it too.
         library("CFileCopy"),
+        // libpq, declared here and opened at run time: a build needs no libpq-dev, only a collector with PostgreSQL
+        // needs libpq5.
+        library("CLibPQ"),
 
         // Device and collector.
         target("TelemetryBasics", in: .shared, []),
@@ -170,6 +173,7 @@ let package = Package(
         target("JSON", in: .collector, []),
         target("CollectorAPI", in: .collector, ["WireModel"]),
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
+        target("PostgreSQL", in: .collector, ["TelemetryBasics", "CLibPQ", logging]),
         target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
             "Console", in: .collector, ["TelemetryBasics", "WireModel", "Gzip", "JSON", mustache], exclude: ["Assets"]),
