@@ -223,6 +223,9 @@ let package = Package(
         .target(
             name: "BrowserTestKit", dependencies: ["TelemetryTestKit", "Transmitter", "JSON"],
             path: "Tests/Support/BrowserTestKit", swiftSettings: settings),
+        .target(
+            name: "PostgresTestKit", dependencies: ["TelemetryTestKit"], path: "Tests/Support/PostgresTestKit",
+            swiftSettings: settings),
         tests("TelemetryBasics", []),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
         tests("Gzip", []),
