@@ -262,6 +262,7 @@ let package = Package(
         tests("JSON", ["WireModel"]),
         tests("Console", ["TelemetryBasics", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
+        tests("PostgreSQL", ["PostgresTestKit", logging]),
         tests(
             "CollectorStore",
             ["RecordStoreTestKit", "TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging],
