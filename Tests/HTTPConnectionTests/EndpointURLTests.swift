@@ -33,4 +33,15 @@ import Testing
             #expect(throws: ConnectionSettingsError.self) { try EndpointURL(proxy: text) }
         }
     }
+
+    @Test func `The address of another server is called by its own name in errors`() throws {
+        let server = try EndpointURL(server: "https://database.test:8443", name: "ClickHouse URL")
+        #expect(server.authority == "database.test:8443")
+        let error = #expect(throws: ConnectionSettingsError.self) {
+            try EndpointURL(server: "ftp://u:secret@database.test", name: "ClickHouse URL")
+        }
+        #expect(error?.code == .invalidServerURL)
+        #expect(error?.message.hasPrefix("the ClickHouse URL ") == true)
+        #expect(error?.message.contains("secret") == false)
+    }
 }

@@ -28,6 +28,12 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Parses the address of another server that the collector itself asks: `http[s]://HOST[:PORT][/PREFIX]`.
+    /// - Parameter name: what messages call the address, such as "ClickHouse URL".
+    package init(server text: String, name: String) throws(ConnectionSettingsError) {
+        try self.init(text, code: .invalidServerURL, what: name, schemes: [.http, .https])
+    }
+
     private init(_ text: String, code: ConnectionSettingsError.Code, what: String, schemes: [Scheme])
         throws(ConnectionSettingsError)
     {
@@ -95,6 +101,8 @@ package struct ConnectionSettingsError: CodedError {
     package enum Code: String, Sendable {
         case invalidCollectorURL = "invalid-collector-url"
         case invalidProxyURL = "invalid-proxy-url"
+        /// Of a server that the collector itself asks.
+        case invalidServerURL = "invalid-server-url"
         case certificateAuthorities = "certificate-authorities"
         /// Plain HTTP to another machine without permission.
         case plaintext
