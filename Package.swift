@@ -189,6 +189,7 @@ let package = Package(
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
+        target("ClickHouse", in: .collector, ["TelemetryBasics", nioCore]),
         // Not part of the collector; only the command uses both.
         target(
             "FleetSimulator", in: .collector,
@@ -282,6 +283,7 @@ let package = Package(
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
             ]),
+        tests("ClickHouse", []),
         tests(
             "FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
         tests("BrowserTestKit", ["JSON", nioCore, nioPosix, nioHTTP1]),

@@ -1,0 +1,51 @@
+/// Where the ClickHouse servers are, and who asks them.
+package struct ClickHouseConfiguration: Sendable, CustomStringConvertible, CustomReflectable {
+    /// HTTP interfaces of the replicas, `http[s]://HOST[:PORT]`. Reads and inserts use the first one that works. Where
+    /// several collectors run, give each another order, so that they share the load.
+    package var urls: [String]
+    package var user: String
+    package var password: String
+    package var database: String
+    /// PEM file of the only trusted certificate authorities for https; `nil` trusts the system's.
+    package var caFile: String?
+    /// Time limit for a connection, seconds.
+    package var connectTimeoutSeconds = 3
+    /// Time limit for a whole query on one replica, seconds. The server ends the query after the same time.
+    package var queryTimeoutSeconds = 20
+    /// Time limit for a whole insert, seconds. Keep it above the timeout of a quorum, so that the server's own answer
+    /// comes first.
+    package var insertTimeoutSeconds = 20
+    /// The most bytes of an answer.
+    package var maximumAnswerBytes = 256 << 20
+
+    package init(
+        urls: [String], user: String = "default", password: String = "", database: String = "default",
+        caFile: String? = nil
+    ) {
+        self.urls = urls
+        self.user = user
+        self.password = password
+        self.database = database
+        self.caFile = caFile
+    }
+
+    /// Without the password.
+    package var description: String {
+        "ClickHouse at \(urls.joined(separator: ", ")), database \(database), user \(user)"
+    }
+
+    /// Hides the password from `dump` and from test output too.
+    package var customMirror: Mirror {
+        Mirror(self, children: ["urls": urls, "user": user, "database": database])
+    }
+}
+
+/// One server of the configuration.
+package struct ClickHouseReplica: Sendable, Hashable, CustomStringConvertible {
+    /// Its place in the configuration, from 0.
+    package let index: Int
+    /// Without user and password.
+    package let url: String
+
+    package var description: String { url }
+}
