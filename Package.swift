@@ -189,7 +189,12 @@ let package = Package(
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
-        target("ClickHouse", in: .collector, ["TelemetryBasics", nioCore]),
+        target(
+            "ClickHouse", in: .collector,
+            [
+                "TelemetryBasics", "WireModel", "Gzip", "HTTPConnection", asyncHTTPClient, nioCore, nioHTTP1, nioPosix,
+                logging,
+            ]),
         // Not part of the collector; only the command uses both.
         target(
             "FleetSimulator", in: .collector,
@@ -283,7 +288,7 @@ let package = Package(
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
             ]),
-        tests("ClickHouse", []),
+        tests("ClickHouse", [nioCore, nioHTTP1]),
         tests(
             "FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
         tests("BrowserTestKit", ["JSON", nioCore, nioPosix, nioHTTP1]),
