@@ -227,6 +227,10 @@ let package = Package(
             name: "HTTPTestKit", dependencies: ["TelemetryTestKit", nioCore, nioPosix, nioSSL],
             path: "Tests/Support/HTTPTestKit", swiftSettings: settings),
         .target(
+            name: "ClickHouseTestKit",
+            dependencies: ["ClickHouse", "TelemetryTestKit", nioCore, nioPosix, logging],
+            path: "Tests/Support/ClickHouseTestKit", swiftSettings: settings),
+        .target(
             name: "BrowserTestKit", dependencies: ["TelemetryTestKit", "Transmitter", "JSON"],
             path: "Tests/Support/BrowserTestKit", swiftSettings: settings),
         .target(
