@@ -292,7 +292,7 @@ let package = Package(
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
             ]),
-        tests("ClickHouse", [nioCore, nioHTTP1]),
+        tests("ClickHouse", ["ClickHouseTestKit", "HTTPTestKit", logging, nioCore, nioHTTP1]),
         tests(
             "FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
         tests("BrowserTestKit", ["JSON", nioCore, nioPosix, nioHTTP1]),
