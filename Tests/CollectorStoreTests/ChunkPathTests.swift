@@ -28,4 +28,19 @@ import WireModel
         let path = ChunkPath(organization: "default", application: "", device: device, upload: upload, number: 7)
         #expect(path.text == "default/%/\(device)/\(upload)-0007.log.gz")
     }
+
+    @Test func anAttemptIsPartOfTheName() throws {
+        let (device, upload) = (DeviceID(high: 1, low: 2), UploadID(high: 3, low: 4))
+        let path = ChunkPath(
+            organization: "default", application: "a", device: device, upload: upload, number: 12_345, attempt: 255)
+        #expect(path.file == "\(upload)-12345.00000000000000ff.log.gz")
+        let name = try #require(ChunkPath.FileName(path.file))
+        #expect(name.upload == upload && name.number == 12_345 && name.attempt == 255 && !name.isPartial)
+        // As before there were attempts.
+        #expect(ChunkPath.FileName("\(upload)-0007.log.gz")?.attempt == nil)
+        #expect(ChunkPath.FileName("\(upload)-0007.log.gz")?.number == 7)
+        for rest in ["-0007.ff.log.gz", "-0007.00000000000000fg.log.gz", "-.00000000000000ff.log.gz", "-7..log.gz"] {
+            #expect(ChunkPath.FileName("\(upload)\(rest)") == nil, "\(rest)")
+        }
+    }
 }

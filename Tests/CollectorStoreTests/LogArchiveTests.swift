@@ -61,9 +61,9 @@ import WireModel
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         #expect(FileManager.default.fileExists(atPath: directory.path + "/chunks/lock"))
-        #expect(try archive.removeLeftovers().strangers.isEmpty)
+        #expect(try archive.removeLeftovers(leastAge: .zero).strangers.isEmpty)
         try Data("kept".utf8).write(to: URL(fileURLWithPath: directory.path + "/chunks/note"))
-        #expect(try archive.removeLeftovers().strangers == ["note"])
+        #expect(try archive.removeLeftovers(leastAge: .zero).strangers == ["note"])
         await archive.close()
     }
 

@@ -20,6 +20,8 @@ package struct StoreError: CodedError, FileFailure, Equatable {
         case shuttingDown = "shutting-down"
         /// More requests are waiting than the bounded pipeline accepts.
         case overloaded
+        /// A service that keeps data for the collector does not answer, or refuses. What was asked may have been done.
+        case unavailable
         case internalFault = "internal"
     }
 
@@ -47,6 +49,8 @@ package struct StoreError: CodedError, FileFailure, Equatable {
         case .corrupt: "A file of the collector is damaged. Its log says more."
         case .newerVersion: "A file of the collector was written by a newer version. Its log says more."
         case .inUse: "Another process uses the collector's files. Its log says more."
+        case .unavailable:
+            "A service that keeps data for the collector is not available. The collector's log says more."
         case .internalFault: "The collector has failed. Its log says more."
         case .notFound, .conflict, .invalid, .shuttingDown, .overloaded:
             cause == nil ? message : "The collector failed (\(code.rawValue)). Its log says more."

@@ -2,7 +2,15 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// Where a chunk lies below `<data>/chunks`: `<organization>/<application>/<device>/<upload>-<number>.log.gz`.
+/// Where a chunk lies below `<data>/chunks`, or in a bucket:
+///
+/// ```
+/// <organization>/<application>/<device>/<upload>-<number>.log.gz              in a directory
+/// <organization>/<application>/<device>/<upload>-<number>.<attempt>.log.gz    where several collectors store
+/// ```
+///
+/// The attempt is random, so no two attempts at one chunk share a path. Each can be removed without harm to the other.
+/// The registry keeps the path of the one that counts.
 ///
 /// Each component has only letters, digits, `.`, `_`, `-` and `%`, and does not begin with a point, whatever names a
 /// device sends.
@@ -18,16 +26,26 @@ package struct ChunkPath: Hashable, Sendable {
     static let partialSuffix = ".partial"
     private static let componentBytes = 120
 
-    init(organization: String, application: String, device: DeviceID, upload: UploadID, number: Int) {
+    /// - Parameter attempt: `nil` where only one collector stores.
+    package init(
+        organization: String, application: String, device: DeviceID, upload: UploadID, number: Int,
+        attempt: UInt64? = nil
+    ) {
         directory = "\(Self.component(organization))/\(Self.component(application))/\(device)"
-        let digits = String(number)
-        file = "\(upload)-\(String(repeating: "0", count: max(0, 4 - digits.utf8.count)))\(digits)\(Self.suffix)"
+        let attempt = attempt.map { "." + Self.padded(String($0, radix: 16), to: FileName.attemptCharacters) } ?? ""
+        file = "\(upload)-\(Self.padded(String(number), to: 4))\(attempt)\(Self.suffix)"
+    }
+
+    private static func padded(_ digits: String, to count: Int) -> String {
+        String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
     }
 
     /// What a file's name says of it.
     struct FileName: Equatable {
         let upload: UploadID
         let number: Int
+        /// `nil`: of a store that only one collector uses.
+        let attempt: UInt64?
         /// Not finished.
         let isPartial: Bool
 
@@ -43,13 +61,24 @@ package struct ChunkPath: Hashable, Sendable {
             guard rest.hasSuffix(ChunkPath.suffix), let upload = UploadID(String(rest.prefix(Self.idCharacters))) else {
                 return nil
             }
-            let digits = rest.dropLast(ChunkPath.suffix.count).dropFirst(Self.idCharacters)
+            var digits = rest.dropLast(ChunkPath.suffix.count).dropFirst(Self.idCharacters)
+            if let point = digits.firstIndex(of: ".") {
+                let text = digits[digits.index(after: point)...]
+                guard text.utf8.count == Self.attemptCharacters, let attempt = UInt64(text, radix: 16) else {
+                    return nil
+                }
+                self.attempt = attempt
+                digits = digits[..<point]
+            } else {
+                attempt = nil
+            }
             guard digits.first == "-", let number = Int(digits.dropFirst()), number >= 0 else { return nil }
             self.upload = upload
             self.number = number
         }
 
         private static let idCharacters = 36
+        static let attemptCharacters = 16
     }
 
     /// Every other byte as `%2f`; nothing at all as `%`; what would be too long is cut and made single by a digest of

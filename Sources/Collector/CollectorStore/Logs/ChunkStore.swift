@@ -1,18 +1,23 @@
 import FoundationEssentials
 import WireModel
 
-/// Where the bytes of chunks lie: a directory today (`DirectoryChunkStore`), object storage later.
+/// Where the bytes of chunks lie: a directory (`DirectoryChunkStore`) or a bucket (`BucketChunkStore`).
 ///
 /// The store knows bytes by their path and nothing else. Which chunks there should be, whose they are and what they
 /// hold is in `collector.sqlite`; `LogArchive` keeps the two together. So a store need not list chunks by device or
 /// time, and it need not change two of them at once.
 ///
 /// - A chunk is there whole or not at all, also after a crash in the middle of `put`.
-/// - What `put` has returned from survives a loss of power.
+/// - What `put` has returned from survives a loss of power. In a bucket this is the storage's promise.
 /// - Calls may block, as long as a disk or a network takes. They are made on queues of their own, never on Swift's
 ///   threads, and from several at a time. Two calls of `put` for one path are never under way together.
 package protocol ChunkStore: Sendable {
-    /// Stores a chunk and replaces an existing one. If it throws, the old or the new chunk is there, whole.
+    /// Whether several collectors store here, over a network. Then each attempt at a chunk gets a path of its own, and
+    /// a call may fail with `.unavailable`, with its outcome unknown.
+    var isShared: Bool { get }
+
+    /// Stores a chunk and replaces an existing one. If it throws, the old or the new chunk is there, whole. In a shared
+    /// store the new one may also come later.
     func put(_ bytes: Data, at path: ChunkPath) throws(StoreError)
 
     /// A part of a chunk.
@@ -35,9 +40,34 @@ package protocol ChunkStore: Sendable {
 
 /// One thing in a chunk store.
 package enum ChunkStoreEntry: Equatable, Sendable {
-    case chunk(path: String, upload: UploadID, number: Int)
+    /// - age: how long ago it was stored; `nil` where only one collector stores.
+    /// - isAttempt: whether its path belongs to one attempt alone. Then no other attempt takes its place.
+    case chunk(path: String, upload: UploadID, number: Int, isAttempt: Bool, age: Duration?)
     /// The remains of an unfinished `put`.
     case unfinished(path: String)
     /// Nothing that a collector has put there, or not to be looked into.
     case stranger(path: String)
+}
+
+extension ChunkStoreEntry {
+    /// What lies at a path of a store that knows no directories.
+    package init(path: String, age: Duration?) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        // Such a store has no unfinished chunks.
+        guard parts.count == 4, let name = ChunkPath.FileName(String(parts[3])), !name.isPartial else {
+            self = .stranger(path: path)
+            return
+        }
+        self = Self.entry(path, name, age: age)
+    }
+
+    static func entry(_ path: String, _ name: ChunkPath.FileName, age: Duration?) -> ChunkStoreEntry {
+        name.isPartial
+            ? .unfinished(path: path)
+            : .chunk(path: path, upload: name.upload, number: name.number, isAttempt: name.attempt != nil, age: age)
+    }
+}
+
+extension ChunkStore {
+    package var isShared: Bool { false }
 }

@@ -66,9 +66,7 @@ package struct DirectoryChunkStore: ChunkStore {
                 guard let name = ChunkPath.FileName(String(path.dropFirst(parent.utf8.count + 1))) else {
                     return try body(.stranger(path: path))
                 }
-                try body(
-                    name.isPartial
-                        ? .unfinished(path: path) : .chunk(path: path, upload: name.upload, number: name.number))
+                try body(.entry(path, name, age: nil))
             }
         }
     }

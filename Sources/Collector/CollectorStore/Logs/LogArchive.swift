@@ -24,35 +24,44 @@ package final class LogArchive: Sendable {
     let chunks: any ChunkStore
     private let leastFreeBytes: UInt64
     private let lock: FileLock?
-    /// Chunks are inflated and written on a few queues, one device's always on the same.
-    private let writers = (0..<4).map { ChunkWriter(number: $0) }
-    /// Chunks that are being put. The same chunk in a second request would take the place of bytes that are indexed
-    /// already.
-    private let beingPut = Mutex<Set<ChunkPath>>([])
+    /// Chunks are inflated and written on a few queues, one device's always on the same. A disk gains nothing from
+    /// more; over a network most of the time is waiting.
+    private let writers: [ChunkWriter]
+    /// Deletes, so that no device waits behind it.
+    let remover = ChunkWriter(label: "remover")
+    /// Chunks that are being put. In a store of one collector, the same chunk in a second request would take the place
+    /// of bytes that are indexed already.
+    private let beingPut = Mutex<Set<ChunkKey>>([])
 
-    /// Opens the archive and removes what an earlier process left unfinished.
+    private struct ChunkKey: Hashable {
+        var device: DeviceID
+        var upload: UploadID
+        var number: Int
+    }
+
+    /// The most chunks that wait for a shared store, in memory. If its network is slow, devices that send records must
+    /// still find places for their requests.
+    private static let maximumWaiting = 64
+    /// An attempt at a chunk in a shared store must be registered so soon after it began.
+    static let attemptSeconds: Int64 = 3600
+    /// Attempts that are not registered are removed from a shared store at this age. It is far above `attemptSeconds`,
+    /// so no attempt is removed that another collector may still register.
+    package static let leftoverAge: Duration = .seconds(86_400)
+
+    /// Opens the archive, and removes what an earlier process left unfinished in a directory. A shared store is not
+    /// touched: it need not answer now, and others may use it; `cleanUp` removes leftovers there.
     /// - Parameter chunks: `nil`: the data directory's.
     /// - Throws: `.inUse` where another collector holds it, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
         metadata: MetadataService, chunks: (any ChunkStore)? = nil, configuration: Configuration = Configuration(),
         logger: Logger
     ) throws(StoreError) -> LogArchive {
+        if let chunks, chunks.isShared {
+            return LogArchive(metadata: metadata, chunks: chunks, configuration: configuration)
+        }
         let lock = try DataDirectory.lock(metadata.directory.chunksLockPath)
         let archive = LogArchive(metadata: metadata, chunks: chunks, configuration: configuration, lock: lock)
-        let leftovers = try archive.removeLeftovers()
-        if leftovers.removed > 0 {
-            logger.notice("files of unfinished chunks removed", metadata: ["store.files": "\(leftovers.removed)"])
-        }
-        if let first = leftovers.strangers.first {
-            logger.warning(
-                "unknown files among the chunks are left alone",
-                metadata: ["store.files": "\(leftovers.strangers.count)", "store.file": "\(first)"])
-        }
-        if let first = leftovers.unknown.first {
-            logger.error(
-                "chunks of unknown uploads are left alone and not listed",
-                metadata: ["store.files": "\(leftovers.unknown.count)", "store.file": "\(first)"])
-        }
+        try archive.removeLeftovers(leastAge: .zero).log(to: logger)
         return archive
     }
 
@@ -62,7 +71,9 @@ package final class LogArchive: Sendable {
         lock: FileLock? = nil
     ) {
         self.metadata = metadata
-        self.chunks = chunks ?? DirectoryChunkStore(directory: metadata.directory)
+        let chunks = chunks ?? DirectoryChunkStore(directory: metadata.directory)
+        self.chunks = chunks
+        writers = (0..<(chunks.isShared ? 16 : 4)).map { ChunkWriter(label: "\($0)") }
         self.lock = lock
         leastFreeBytes = configuration.leastFreeBytes
         metadata.logQuotas.set(configuration.quotas)
@@ -78,6 +89,16 @@ package final class LogArchive: Sendable {
     package func store(
         _ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID
     ) async throws(UploadError) -> UploadStanding {
+        let key = ChunkKey(device: device, upload: upload, number: number)
+        let waiting = chunks.isShared ? Self.maximumWaiting : .max
+        let refusal: String? = beingPut.withLock { beingPut in
+            guard beingPut.count < waiting else { return "too many chunks are being stored. Try again." }
+            return beingPut.insert(key).inserted ? nil : "another request is storing the chunk. Try again."
+        }
+        if let refusal { throw .store(StoreError(.overloaded, refusal)) }
+        defer { beingPut.withLock { _ = $0.remove(key) } }
+        let deadline =
+            chunks.isShared ? SystemClock.bootMicroseconds() + Self.attemptSeconds * 1_000_000 : nil
         let expected: MetadataService.ExpectedChunk
         switch try await metadata.admit(number, of: upload, from: device) {
         case .already(let standing): return standing
@@ -90,22 +111,25 @@ package final class LogArchive: Sendable {
                     "\(free) bytes are free; logs are accepted only with \(leastFreeBytes) free. Free disk space, or delete logs."
                 ))
         }
-        guard beingPut.withLock({ $0.insert(expected.path).inserted }) else {
-            throw .store(StoreError(.overloaded, "another request is storing the chunk. Try again."))
-        }
-        defer { beingPut.withLock { _ = $0.remove(expected.path) } }
+        let path = expected.path(attempt: chunks.isShared ? .random(in: .min ... .max) : nil)
         let writer = writers[Int(truncatingIfNeeded: device.low % UInt64(writers.count))]
-        let scan = try await writer.put(bytes, expected, in: chunks)
+        let scan = try await writer.put(bytes, expected, at: path, in: chunks)
         do throws(UploadError) {
             let noted = try await metadata.noteStored(
-                number, of: upload, from: device, scan: scan, storedBytes: bytes.count)
-            if !noted.isTaken { await writer.delete([expected.path.text], in: chunks) }
+                number, of: upload, from: device, scan: scan, path: path, storedBytes: bytes.count, before: deadline)
+            // Another collector was faster, or the device has deleted the chunk meanwhile.
+            if !noted.isKept { await writer.delete([path.text], in: chunks) }
             return noted.standing
         } catch {
             // A failed commit may have reached the disk nevertheless.
-            if (try? await metadata.isStored(number, of: upload, from: device)) == false {
-                await writer.delete([expected.path.text], in: chunks)
-            }
+            let isUnused =
+                if chunks.isShared {
+                    // Where that is not known, `cleanUp` decides later.
+                    error.isRefusal
+                } else {
+                    (try? await metadata.isStored(number, of: upload, from: device)) == false
+                }
+            if isUnused { await writer.delete([path.text], in: chunks) }
             throw error
         }
     }
@@ -188,78 +212,36 @@ package final class LogArchive: Sendable {
     ) async throws(StoreError) -> LogDeletion? {
         let forgotten = try await metadata.forgetChunks(query, confirmation: confirmation, by: actor)
         guard let forgotten else { return nil }
-        // What cannot be removed now is removed at the next start, as nothing refers to it.
-        await writers[0].delete(forgotten.paths, in: chunks)
+        // What cannot be removed now is removed with the leftovers, as nothing refers to it.
+        await remover.delete(forgotten.paths, in: chunks)
         return forgotten.deletion
     }
 
     /// Lets the archive go. The metadata service stays open.
     package func shutDown() { lock?.release() }
-
-    // MARK: Leftovers
-
-    /// The remains of a killed process, and chunks of unknown uploads.
-    struct Leftovers {
-        /// What was removed.
-        var removed = 0
-        /// Whole chunks of uploads that `collector.sqlite` has never heard of; they are left alone.
-        var unknown: [String] = []
-        /// Not ours, or not to be looked into; left alone.
-        var strangers: [String] = []
-    }
-
-    /// Removes the remains of a killed process: unfinished files, and chunks that `collector.sqlite` does not keep.
-    /// Files with other names are left alone.
-    func removeLeftovers() throws(StoreError) -> Leftovers {
-        let snapshot = MetadataSnapshot(directory: metadata.directory.path)
-        let kept = try snapshot.keptChunks()
-        var found = Leftovers()
-        try chunks.list { entry throws(StoreError) in
-            func remove(_ path: String) {
-                if chunks.delete(path) { found.removed += 1 } else { found.strangers.append(path) }
-            }
-            switch entry {
-            case .stranger(let path): found.strangers.append(path)
-            case .unfinished(let path): remove(path)
-            case .chunk(let path, _, _) where kept.contains(path): break
-            case .chunk(let path, let upload, let number):
-                switch try snapshot.fate(ofLeftover: number, of: upload) {
-                case .awaited: break
-                case .unknown: found.unknown.append(path)
-                case .over: remove(path)
-                }
-            }
-        }
-        return found
-    }
-}
-
-/// What is to become of a chunk's bytes that are not kept.
-enum LeftoverFate {
-    /// It may come again, and takes the place of these bytes then.
-    case awaited
-    /// Deleted, lost by its device, or of an upload that has ended.
-    case over
-    case unknown
 }
 
 /// Looks at chunks and puts them, one at a time, off the cooperative pool.
-private actor ChunkWriter {
+actor ChunkWriter {
     private nonisolated let executor: BlockingExecutor
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(number: Int) {
-        executor = BlockingExecutor(label: "ws1.collector.chunks.\(number)")
+    init(label: String) {
+        executor = BlockingExecutor(label: "ws1.collector.chunks.\(label)")
     }
 
     /// - Returns: what the chunk holds.
     func put(
-        _ bytes: Data, _ expected: MetadataService.ExpectedChunk, in chunks: any ChunkStore
+        _ bytes: Data, _ expected: MetadataService.ExpectedChunk, at path: ChunkPath, in chunks: any ChunkStore
     ) throws(UploadError) -> ChunkScan {
         let scan = try ChunkScan(bytes, rawBytes: expected.rawBytes, rawDigest: expected.rawDigest)
-        do throws(StoreError) { try chunks.put(bytes, at: expected.path) } catch { throw .store(error) }
+        do throws(StoreError) { try chunks.put(bytes, at: path) } catch { throw .store(error) }
         return scan
+    }
+
+    func removeLeftovers(of archive: LogArchive, leastAge: Duration) throws(StoreError) -> LogArchive.Leftovers {
+        try archive.removeLeftovers(leastAge: leastAge)
     }
 
     func delete(_ paths: [String], in chunks: any ChunkStore) { for path in paths { chunks.delete(path) } }

@@ -8,10 +8,15 @@ package struct LogPurge: Sendable {
     private let archive: LogArchive
     private let clock: any StoreClock
 
-    /// - Parameter quotas: the collector's quotas: their notices end when logs are deleted.
+    /// - Parameters:
+    ///   - quotas: the collector's quotas: their notices end when logs are deleted.
+    ///   - chunks: where the collector keeps chunks; `nil`: in the data directory.
     /// - Throws: `.notFound` if there is no collector's data; `.conflict` while the clock is in doubt; errors of
     ///   opening `collector.sqlite`.
-    package init(directory path: String, quotas: LogQuotas, clock: any StoreClock, logger: Logger) throws(StoreError) {
+    package init(
+        directory path: String, quotas: LogQuotas, chunks: (any ChunkStore)? = nil, clock: any StoreClock,
+        logger: Logger
+    ) throws(StoreError) {
         let directory = DataDirectory(path: path)
         guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
         try RetentionService(directory: path).requireTrustedClock()
@@ -19,7 +24,7 @@ package struct LogPurge: Sendable {
         var configuration = LogArchive.Configuration()
         configuration.quotas = quotas
         let metadata = try MetadataService.open(directory: path, clock: clock, logger: logger, exclusive: false).0
-        archive = LogArchive(metadata: metadata, configuration: configuration)
+        archive = LogArchive(metadata: metadata, chunks: chunks, configuration: configuration)
     }
 
     /// Selects logs received that many days ago or earlier, including those of test devices.

@@ -6,8 +6,8 @@ import WireModel
 /// The uploads, the fates of their chunks, and the content of these.
 ///
 /// A row says stored only while the chunk store has the bytes: the bytes come before the row changes, and go after it.
-/// Bytes whose row says otherwise are removed at the next start. Bytes of an unknown upload are reported and left
-/// alone, because then `collector.sqlite` is probably the wrong one.
+/// Bytes whose row says otherwise are removed with the leftovers (`LogArchive+Leftovers.swift`). Bytes of an unknown
+/// upload are reported and left alone, because then `collector.sqlite` is probably the wrong one.
 ///
 /// A deleted chunk must not come back, so its row stays (`ChunkFate.deleted`). No period is long enough to forget it: a
 /// device that was switched off during an upload continues after any time, because its clock for the seven days counts
@@ -122,15 +122,16 @@ extension MetadataSnapshot {
     }
 
     /// What is to become of a chunk's bytes that are not kept.
-    func fate(ofLeftover number: Int, of upload: UploadID) throws(StoreError) -> LeftoverFate {
+    func fate(ofLeftover path: String, _ number: Int, of upload: UploadID) throws(StoreError) -> LeftoverFate {
         try read { connection throws(SQLiteError) in
             try connection.first(
                 """
-                SELECT upload.phase, chunk.fate FROM upload LEFT JOIN chunk ON chunk.upload = upload.row AND chunk.number = ?
+                SELECT upload.phase, chunk.fate, chunk.path = ? FROM upload LEFT JOIN chunk ON chunk.upload = upload.row AND chunk.number = ?
                 WHERE upload.id = ?
-                """, number, upload.data
+                """, path, number, upload.data
             ) { chunk in
-                chunk.int(0) == UploadPhase.open.rawValue && chunk.int(1) == ChunkFate.missing.rawValue
+                if chunk.int(1) == ChunkFate.stored.rawValue, chunk.bool(2) { return .kept }
+                return chunk.int(0) == UploadPhase.open.rawValue && chunk.int(1) == ChunkFate.missing.rawValue
                     ? .awaited : .over
             } ?? .unknown
         }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// What devices do.
@@ -8,7 +9,15 @@ extension MetadataService {
     struct ExpectedChunk: Equatable, Sendable {
         var rawBytes: Int
         var rawDigest: Data
-        var path: ChunkPath
+        fileprivate var upload: Known
+        fileprivate var number: Int
+
+        /// - Parameter attempt: `nil` in a store that only one collector uses.
+        func path(attempt: UInt64?) -> ChunkPath {
+            ChunkPath(
+                organization: upload.usageKey.organization, application: upload.usageKey.application,
+                device: upload.device, upload: upload.upload, number: number, attempt: attempt)
+        }
     }
 
     enum ChunkAdmission: Sendable {
@@ -67,7 +76,7 @@ extension MetadataService {
                 return .success(
                     .take(
                         ExpectedChunk(
-                            rawBytes: chunk.rawBytes, rawDigest: chunk.rawDigest, path: known.path(of: number))))
+                            rawBytes: chunk.rawBytes, rawDigest: chunk.rawDigest, upload: known, number: number)))
             case (.already, _): return .success(.already(try standing(known)))
             case (.refuse(let error), _):
                 if case .quotaExceeded(let owner, _, _) = error, let full = usage.first(where: { $0.owner == owner }) {
@@ -82,15 +91,28 @@ extension MetadataService {
     }
 
     /// Notes that the chunk store has a chunk, and the chunk's content. On disk when it returns.
-    /// - Returns: the upload's status, and whether the chunk was accepted. If not, its bytes must not be kept.
+    /// - Parameters:
+    ///   - path: where the bytes are.
+    ///   - deadline: of this machine's time since boot, in microseconds; after it the bytes may have been removed as
+    ///     leftovers, so they are not noted. `nil`: none.
+    /// - Returns: the upload's status, and whether the bytes at that path are those that are kept. If not, they must be
+    ///   removed.
     func noteStored(
-        _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, storedBytes: Int
-    ) throws(UploadError) -> (standing: UploadStanding, isTaken: Bool) {
-        if case .already(let standing) = try admit(number, of: upload, from: device) { return (standing, false) }
+        _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, path: ChunkPath, storedBytes: Int,
+        before deadline: Int64?
+    ) throws(UploadError) -> (standing: UploadStanding, isKept: Bool) {
+        if case .already(let standing) = try admit(number, of: upload, from: device) {
+            do throws(StoreError) {
+                return (standing, try self.path(of: number, of: upload, from: device) == path.text)
+            } catch { throw .store(error) }
+        }
         return try change {
-            () throws(SQLiteError) -> Result<(standing: UploadStanding, isTaken: Bool), UploadError> in
+            () throws(SQLiteError) -> Result<(standing: UploadStanding, isKept: Bool), UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
-            try note(number, of: known, scan: scan, storedBytes: storedBytes)
+            if let deadline, SystemClock.bootMicroseconds() >= deadline {
+                return .failure(.store(StoreError(.overloaded, "storing the chunk took too long. Try again.")))
+            }
+            try note(number, of: known, scan: scan, path: path, storedBytes: storedBytes)
             return .success((try standing(known), true))
         }
     }
@@ -118,7 +140,7 @@ extension MetadataService {
 
     // MARK: Rows
 
-    struct Known {
+    struct Known: Equatable {
         var row: Int64
         var upload: UploadID
         var device: DeviceID
@@ -126,12 +148,6 @@ extension MetadataService {
         var manifestHash: Data
         var phase: UploadPhase
         var expires: Int64
-
-        func path(of number: Int) -> ChunkPath {
-            ChunkPath(
-                organization: usageKey.organization, application: usageKey.application, device: device, upload: upload,
-                number: number)
-        }
     }
 
     private func find(_ upload: UploadID, of device: DeviceID) throws(SQLiteError) -> Known? {
@@ -160,6 +176,16 @@ extension MetadataService {
         try read { () throws(SQLiteError) in
             guard let known = try find(upload, of: device) else { return false }
             return try chunk(number, of: known)?.fate == .stored
+        }
+    }
+
+    /// Where the bytes of a stored chunk are; `nil` if it is not stored.
+    private func path(of number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> String? {
+        try read { () throws(SQLiteError) in
+            guard let known = try find(upload, of: device) else { return nil }
+            return try connection.first(
+                "SELECT path FROM chunk WHERE upload = ? AND number = ? AND fate = 2", known.row, number
+            ) { $0.string(0) }
         }
     }
 
@@ -214,7 +240,9 @@ extension MetadataService {
         }
     }
 
-    private func note(_ number: Int, of known: Known, scan: ChunkScan, storedBytes: Int) throws(SQLiteError) {
+    private func note(
+        _ number: Int, of known: Known, scan: ChunkScan, path: ChunkPath, storedBytes: Int
+    ) throws(SQLiteError) {
         let now = clock.now()
         let noted = try connection.first(
             """
@@ -222,7 +250,7 @@ extension MetadataService {
             first_time = ?7, last_time = ?8, errors = ?9, warnings = ?10, informations = ?11, verboses = ?12, others = ?13
             WHERE upload = ?14 AND number = ?15 RETURNING row
             """,
-            now, known.path(of: number).text, storedBytes, scan.storedDigest, scan.numbers?.lowerBound,
+            now, path.text, storedBytes, scan.storedDigest, scan.numbers?.lowerBound,
             scan.numbers?.upperBound,
             scan.times?.lowerBound, scan.times?.upperBound, scan.levels[0], scan.levels[1], scan.levels[2],
             scan.levels[3], scan.otherLines,

@@ -91,6 +91,9 @@ package enum UploadError: StoreRefusal, Equatable, Sendable {
     /// The device or organization has the most application names it may have.
     case tooManyApplications(ofDevice: Bool, limit: Int)
     case store(StoreError)
+
+    /// Whether it is certain that nothing was changed.
+    var isRefusal: Bool { if case .store = self { false } else { true } }
 }
 
 /// Decides about a received chunk by what is known of it and its upload. Pure.

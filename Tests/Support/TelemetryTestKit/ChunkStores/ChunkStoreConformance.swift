@@ -1,18 +1,21 @@
+import CollectorStore
 import Foundation
 import Testing
 import WireModel
 
-@testable import CollectorStore
-
 /// What every chunk store must do. Another one runs the same body: it brings a way to open it again over what it kept.
-struct ChunkStoreConformance {
-    /// Opens the store over what the one before has kept.
-    let open: () throws -> any ChunkStore
+package struct ChunkStoreConformance {
+    private let open: () throws -> any ChunkStore
 
-    private static func path(_ upload: UploadID, _ number: Int = 1, application: String = "app") -> ChunkPath {
+    /// - Parameter open: opens the store over what the one before has kept.
+    package init(open: @escaping () throws -> any ChunkStore) { self.open = open }
+
+    private static func path(
+        _ upload: UploadID, _ number: Int = 1, application: String = "app", attempt: UInt64? = nil
+    ) -> ChunkPath {
         ChunkPath(
             organization: "default", application: application, device: DeviceID(high: 1, low: 2), upload: upload,
-            number: number)
+            number: number, attempt: attempt)
     }
 
     private static func entries(_ store: any ChunkStore) throws -> [ChunkStoreEntry] {
@@ -21,11 +24,13 @@ struct ChunkStoreConformance {
         return entries
     }
 
-    func run() throws {
+    /// Blocks, as the store does.
+    package func run() throws {
         try whatIsPutIsThereInPartsAndAfterANewOpening()
         try whatIsPutAgainTakesThePlace()
         try whatIsDeletedIsGoneAndMayBeDeletedAgain()
         try everythingIsListedWithUploadAndNumber()
+        try attemptsAtOneChunkStayApart()
     }
 
     private func whatIsPutIsThereInPartsAndAfterANewOpening() throws {
@@ -58,7 +63,7 @@ struct ChunkStoreConformance {
 
     private func everythingIsListedWithUploadAndNumber() throws {
         let store = try open()
-        for case .chunk(let path, _, _) in try Self.entries(store) { store.delete(path) }
+        for case .chunk(let path, _, _, _, _) in try Self.entries(store) { store.delete(path) }
         let (one, other) = (UploadID.random(), UploadID.random())
         // Also of a name that is no path.
         for path in [Self.path(one, 1), Self.path(one, 1000), Self.path(other, 7, application: "../../a b")] {
@@ -68,38 +73,26 @@ struct ChunkStoreConformance {
         #expect(found.count == 3)
         for (upload, number) in [(one, 1), (one, 1000), (other, 7)] {
             let listed = found.compactMap { entry -> String? in
-                guard case .chunk(let path, upload, number) = entry else { return nil }
+                guard case .chunk(let path, upload, number, false, _) = entry else { return nil }
                 return path
             }
             #expect(listed.count == 1)
             for path in listed { #expect(try store.read(path, 0..<1) == Data("x".utf8)) }
         }
     }
-}
-
-@Suite("Chunk stores") struct ChunkStoreConformanceTests {
-    @Test func theDirectoryDoesWhatEveryChunkStoreMust() throws {
-        let directory = try TemporaryDirectory()
-        try ChunkStoreConformance { DirectoryChunkStore(directory: DataDirectory(path: directory.path)) }.run()
-    }
-
-    @Test func theDirectoryTellsOfUnfinishedFilesAndStrangersApart() throws {
-        let directory = try TemporaryDirectory()
-        let data = DataDirectory(path: directory.path)
-        try data.prepare()
-        let store = DirectoryChunkStore(directory: data)
-        let path = ChunkPath(
-            organization: "default", application: "", device: DeviceID(high: 1, low: 2), upload: .random(), number: 3)
-        _ = try store.write(Data("half".utf8), for: path)
-        try Data().write(to: URL(fileURLWithPath: "\(directory.path)/chunks/\(path.directory)/note"))
-        var (unfinished, strangers) = (0, 0)
-        try store.list { entry in
-            switch entry {
-            case .unfinished(let partial): unfinished += partial.hasPrefix(path.text) ? 1 : 100
-            case .stranger(let stranger): strangers += stranger == "\(path.directory)/note" ? 1 : 100
-            case .chunk: Issue.record("there is no whole chunk")
-            }
+    private func attemptsAtOneChunkStayApart() throws {
+        let (store, upload) = (try open(), UploadID.random())
+        let paths = [1, UInt64.max].map { Self.path(upload, attempt: $0) }
+        for path in paths { try store.put(Data(path.file.utf8), at: path) }
+        let found = try Self.entries(store).compactMap { entry -> String? in
+            guard case .chunk(let path, upload, 1, true, let age) = entry else { return nil }
+            #expect((age != nil) == store.isShared)
+            return path
         }
-        #expect((unfinished, strangers) == (1, 1))
+        #expect(Set(found) == Set(paths.map(\.text)))
+        #expect(store.delete(paths[0].text))
+        #expect(try store.read(paths[0].text, 0..<1) == nil)
+        let rest = Data(paths[1].file.utf8)
+        #expect(try store.read(paths[1].text, 0..<rest.count) == rest)
     }
 }

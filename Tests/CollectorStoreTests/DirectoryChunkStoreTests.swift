@@ -1,0 +1,33 @@
+import Foundation
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct DirectoryChunkStoreTests {
+    @Test func theDirectoryDoesWhatEveryChunkStoreMust() throws {
+        let directory = try TemporaryDirectory()
+        try ChunkStoreConformance { DirectoryChunkStore(directory: DataDirectory(path: directory.path)) }.run()
+    }
+
+    @Test func theDirectoryTellsOfUnfinishedFilesAndStrangersApart() throws {
+        let directory = try TemporaryDirectory()
+        let data = DataDirectory(path: directory.path)
+        try data.prepare()
+        let store = DirectoryChunkStore(directory: data)
+        let path = ChunkPath(
+            organization: "default", application: "", device: DeviceID(high: 1, low: 2), upload: .random(), number: 3)
+        _ = try store.write(Data("half".utf8), for: path)
+        try Data().write(to: URL(fileURLWithPath: "\(directory.path)/chunks/\(path.directory)/note"))
+        var (unfinished, strangers) = (0, 0)
+        try store.list { entry in
+            switch entry {
+            case .unfinished(let partial): unfinished += partial.hasPrefix(path.text) ? 1 : 100
+            case .stranger(let stranger): strangers += stranger == "\(path.directory)/note" ? 1 : 100
+            case .chunk: Issue.record("there is no whole chunk")
+            }
+        }
+        #expect((unfinished, strangers) == (1, 1))
+    }
+}
