@@ -176,6 +176,11 @@ let package = Package(
         target("PostgreSQL", in: .collector, ["TelemetryBasics", "CLibPQ", logging]),
         target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
+            "ObjectStorage", in: .collector,
+            [
+                "TelemetryBasics", "WireModel", "HTTPConnection", asyncHTTPClient, nioCore, nioPosix, crypto,
+            ]),
+        target(
             "Console", in: .collector, ["TelemetryBasics", "WireModel", "Gzip", "JSON", mustache], exclude: ["Assets"]),
         target(
             "Collector", in: .collector,
@@ -277,6 +282,11 @@ let package = Package(
             "CollectorStore",
             ["RecordStoreTestKit", "TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging],
             exclude: ["Fixtures"]),
+        tests(
+            "ObjectStorage",
+            [
+                "TelemetryBasics", "WireModel", "HTTPTestKit", nioPosix, crypto,
+            ]),
         tests(
             "Collector",
             [

@@ -89,13 +89,19 @@ package final class ScriptedServer: Sendable {
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             var buffer = unwrapInboundIn(data)
             received += buffer.readString(length: buffer.readableBytes) ?? ""
-            // Test bodies are marked by their end, so that no length needs parsing here. A TLS handshake starts with
-            // the byte 22.
-            let end = received.hasPrefix("POST") ? "<end>" : "\r\n\r\n"
-            guard received.hasSuffix(end) || received.utf8.first == 22 else { return }
+            // A TLS handshake starts with the byte 22.
+            guard Self.isWhole(received) || received.utf8.first == 22 else { return }
             let steps = box.server.withLock { $0 }?.script(for: received) ?? []
             received = ""
             for step in steps { perform(step, context) }
+        }
+
+        /// The bodies of POST are marked by their end. Those of PUT have a length; they are text.
+        private static func isWhole(_ request: String) -> Bool {
+            if request.hasPrefix("POST") { return request.hasSuffix("<end>") }
+            guard let end = request.firstRange(of: "\r\n\r\n") else { return false }
+            let length = request[..<end.lowerBound].firstMatch(of: /content-length: ([0-9]+)/.ignoresCase())
+            return request[end.upperBound...].utf8.count >= length.flatMap { Int($0.1) } ?? 0
         }
 
         private func perform(_ step: Step, _ context: ChannelHandlerContext) {

@@ -8,6 +8,7 @@ package struct TransportRequest: Sendable {
         case post = "POST"
         case put = "PUT"
         case delete = "DELETE"
+        case head = "HEAD"
     }
 
     package var method: Method
