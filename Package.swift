@@ -178,7 +178,8 @@ let package = Package(
         target(
             "ObjectStorage", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "HTTPConnection", asyncHTTPClient, nioCore, nioPosix, crypto,
+                "TelemetryBasics", "WireModel", "HTTPConnection", "CollectorStore", asyncHTTPClient, nioCore, nioPosix,
+                crypto,
             ]),
         target(
             "Console", in: .collector, ["TelemetryBasics", "WireModel", "Gzip", "JSON", mustache], exclude: ["Assets"]),
@@ -285,7 +286,8 @@ let package = Package(
         tests(
             "ObjectStorage",
             [
-                "TelemetryBasics", "WireModel", "HTTPTestKit", nioPosix, crypto,
+                "TelemetryBasics", "WireModel", "HTTPTestKit", "CollectorStore", "Gzip", nioPosix,
+                crypto, logging,
             ]),
         tests(
             "Collector",
