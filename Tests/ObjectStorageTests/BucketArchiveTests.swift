@@ -94,23 +94,28 @@ import WireModel
         }
     }
 
-    /// The second collector stores and registers while the first one's object is on its way.
+    /// The second collector stores and registers while the first one's object is on its way. Both have the same text in
+    /// other gzip members, so the index of one does not describe the bytes of the other.
     @Test func theLoserOfARaceRemovesItsOwnObjectOnly() async throws {
         try await TestBucket.with { bucket in
-            let chunk = try LogSender.Chunk(segment: 1, lines: 100)
+            let chunk = try LogSender.Chunk(segment: 1, lines: 5000)
+            let other = try LogSender.Chunk(segment: 1, lines: 5000, linesPerMember: 7)
+            #expect(chunk.text == other.text && chunk.gzip != other.gzip)
             let store = BucketChunkStore(bucket.storage)
-            let winner = try archive(store)
-            let upload = try await begin([chunk], at: winner)
-            let device = device
             let loser = try archive(
-                InterruptedChunkStore(base: store) {
-                    _ = try await winner.store(chunk.gzip, chunk: 1, of: upload, from: device.row.id)
+                InterruptedChunkStore(base: store) { [self] in
+                    let winner = try archive(store)
+                    for upload in try await winner.metadata.uploads(of: device.row.id, command: nil, limit: 1) {
+                        _ = try await winner.store(chunk.gzip, chunk: 1, of: upload.upload, from: device.row.id)
+                    }
+                    await close(winner)
                 })
-            let standing = try await loser.store(chunk.gzip, chunk: 1, of: upload, from: device.row.id)
+            let upload = try await begin([chunk], at: loser)
+            let standing = try await loser.store(other.gzip, chunk: 1, of: upload, from: device.row.id)
             #expect(standing.storedChunks == 1)
             #expect(try await bucket.keys().count == 1)
             #expect(try await loser.wholeText() == chunk.text)
-            await close(winner, loser)
+            await close(loser)
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTestKit
 import NIOPosix
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -18,12 +19,14 @@ import WireModel
     private static let slowDown = answer("503 Slow Down", [], "<Error><Code>SlowDown</Code></Error>")
 
     private static func serving(
-        _ scripts: [[ScriptedServer.Step]], adjust: (inout ObjectStorageConfiguration) -> Void = { _ in },
+        _ scripts: [[ScriptedServer.Step]], certificate: ServerCertificates.Server? = nil,
+        adjust: (inout ObjectStorageConfiguration) -> Void = { _ in },
         _ body: (ObjectStorage, ScriptedServer) async throws -> Void
     ) async throws {
-        try await ScriptedServer.serving(scripts) { server in
+        try await ScriptedServer.serving(scripts, certificate: certificate) { server in
             var configuration = try ObjectStorageConfiguration(
-                endpoint: "http://127.0.0.1:\(server.port)", region: "us-east-1", bucket: "logs",
+                endpoint: "\(certificate == nil ? "http" : "https")://localhost:\(server.port)", region: "us-east-1",
+                bucket: "logs",
                 credentials: .given(
                     try ObjectStorageCredentials(
                         accessKeyID: "AKIA", secretAccessKey: "the-secret", sessionToken: "the-token")))
@@ -49,7 +52,7 @@ import WireModel
             #expect(request.hasPrefix("PUT /logs/a%20b HTTP/1.1\r\n") && request.hasSuffix("\r\n\r\ndata"))
             let head = request.lowercased()
             for header in [
-                "host: 127.0.0.1:\(server.port)", "content-length: 4",
+                "host: localhost:\(server.port)", "content-length: 4",
                 "content-md5: jxd/of09/sibxsd3swam3a==",
                 "x-amz-content-sha256: 3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7",
                 "x-amz-meta-sha256: 3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7",
@@ -159,6 +162,24 @@ import WireModel
             #expect(await code { _ = try await storage.list() } == .corrupt)
             #expect(await code { _ = try await storage.list(after: "t") } == .corrupt)
             #expect(await code { _ = try await storage.list() } == .corrupt)
+        }
+    }
+
+    @Test func onlyAServerOfATrustedAuthorityIsTalkedTo() async throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("authority-\(UUID()).pem")
+        try Data(ServerCertificates.authority.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let scripts = [[Self.answer("200 OK", [], "data")]]
+        try await Self.serving(
+            scripts, certificate: ServerCertificates.one, adjust: { $0.certificateAuthorityFile = file.path }
+        ) { storage, _ in
+            let bytes = try await storage.bytes("key")
+            #expect(bytes == Data("data".utf8))
+        }
+        try await Self.serving(scripts, certificate: ServerCertificates.one) { storage, server in
+            let error = await #expect(throws: ObjectStorageError.self) { _ = try await storage.get("key") }
+            #expect(error?.code == .unavailable && error?.message.contains("file of authorities") == true)
+            #expect(server.requests.isEmpty)
         }
     }
 

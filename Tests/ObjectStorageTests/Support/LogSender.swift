@@ -19,16 +19,17 @@ struct LogSender: Sendable {
         let text: Data
         let gzip: Data
 
-        /// Lines of one segment, a second apart, in gzip members of 100.
-        init(segment: UInt64, lines count: Int) throws {
+        /// Lines of one segment, a second apart. The text does not depend on the size of the gzip members.
+        init(segment: UInt64, lines count: Int, linesPerMember: Int = 100) throws {
             let lines = (1...UInt64(count)).map { position in
                 let number = LogNumber(segment: segment, position: position).value
                 return
                     "\(Timestamp.text(StandingClock.start + Int64(position) * 1_000_000)) I \(number) app line \(position)\n"
             }
             var gzip = Data()
-            for start in stride(from: 0, to: lines.count, by: 100) {
-                gzip += try GzipCodec.compress(Data(lines[start..<min(start + 100, lines.count)].joined().utf8))
+            for start in stride(from: 0, to: lines.count, by: linesPerMember) {
+                gzip += try GzipCodec.compress(
+                    Data(lines[start..<min(start + linesPerMember, lines.count)].joined().utf8))
             }
             (text, self.gzip) = (Data(lines.joined().utf8), gzip)
         }
