@@ -94,7 +94,7 @@ import WireModel
         }
     }
 
-    /// The second collector stores and registers while the first one's object is on its way. Both have the same text in
+    /// The second collector stores and registers before the first one's object arrives. Both have the same text in
     /// other gzip members, so the index of one does not describe the bytes of the other.
     @Test func theLoserOfARaceRemovesItsOwnObjectOnly() async throws {
         try await TestBucket.with { bucket in
@@ -268,7 +268,7 @@ import WireModel
 
     @Test func aBucketThatIsAwayStopsLogsAndNothingElse() async throws {
         let server = try await MotoServer.start()
-        try await TestBucket.with(server: server, adjust: { $0.totalTimeout = .seconds(1) }) { bucket in
+        try await TestBucket.with(server: server, adjust: { $0.totalTimeout = .seconds(5) }) { bucket in
             let chunks = BucketChunkStore(bucket.storage, pause: .zero)
             let chunk = try LogSender.Chunk(segment: 1, lines: 100)
             server.end()
@@ -293,7 +293,7 @@ import WireModel
     }
 }
 
-/// Does something during the first call that changes or lists.
+/// Does something before the first call that stores or lists.
 private struct InterruptedChunkStore: ChunkStore {
     let base: BucketChunkStore
     let interruption: @Sendable () async throws -> Void
@@ -317,8 +317,8 @@ private struct InterruptedChunkStore: ChunkStore {
     var isShared: Bool { true }
     var freeBytes: UInt64? { nil }
     func put(_ bytes: Data, at path: ChunkPath) throws(StoreError) {
-        try base.put(bytes, at: path)
         interrupt()
+        try base.put(bytes, at: path)
     }
     func read(_ path: String, _ range: Range<Int>) throws(StoreError) -> Data? { try base.read(path, range) }
     func delete(_ path: String) -> Bool { base.delete(path) }

@@ -163,13 +163,13 @@ import WireModel
 
     @Test func aServerThatIsGoneIsUnavailableWithinTheLimit() async throws {
         let server = try await MotoServer.start()
-        try await TestBucket.with(server: server, adjust: { $0.totalTimeout = .seconds(2) }) { bucket in
+        try await TestBucket.with(server: server, adjust: { $0.totalTimeout = .seconds(5) }) { bucket in
             try await bucket.storage.put("key", Data("x".utf8))
             server.end()
             let begun = ContinuousClock.now
             let error = await #expect(throws: ObjectStorageError.self) { try await bucket.storage.put("key", Data()) }
             #expect(error?.code == .unavailable && error?.message.contains("Given up after") == true)
-            #expect(ContinuousClock.now - begun < .seconds(8))
+            #expect(ContinuousClock.now - begun < .seconds(20))
             let next = try await MotoServer.start(after: server)
             try await bucket.storage.createBucket()
             try await bucket.storage.put("key", Data("y".utf8))
@@ -183,14 +183,14 @@ import WireModel
         try await TestBucket.with(
             server: server,
             adjust: {
-                $0.requestTimeout = .milliseconds(700)
-                $0.totalTimeout = .seconds(2)
+                $0.requestTimeout = .seconds(2)
+                $0.totalTimeout = .seconds(4)
             }
         ) { bucket in
             server.freeze()
             let begun = ContinuousClock.now
             #expect(await code { try await bucket.storage.put("key", Data("x".utf8)) } == .unavailable)
-            #expect(ContinuousClock.now - begun < .seconds(8))
+            #expect(ContinuousClock.now - begun < .seconds(20))
             server.thaw()
             try await bucket.storage.put("key", Data("x".utf8))
             #expect(try await bucket.keys() == ["key"])

@@ -84,6 +84,7 @@ final class ObjectRequests: Sendable {
         let begun = ContinuousClock.now
         var attempts = 0
         var renewed = false
+        var earlier: ObjectStorageError?
         while true {
             let (credentials, isShutDown) = state.withLock { ($0.credentials, $0.isShutDown) }
             guard !isShutDown else {
@@ -91,6 +92,7 @@ final class ObjectRequests: Sendable {
             }
             attempts += 1
             let left = configuration.totalTimeout - (ContinuousClock.now - begun)
+            let isCutShort = left < configuration.requestTimeout
             let request = request(call, credentials, timeout: min(configuration.requestTimeout, left))
             let failure: ObjectStorageError
             switch await sent(request) {
@@ -110,7 +112,12 @@ final class ObjectRequests: Sendable {
             guard failure.code == .unavailable else { throw failure }
             let pause = plan.pause(
                 after: attempts, elapsed: ContinuousClock.now - begun, roll: .random(in: 0...1))
-            guard let pause else { throw failure.after(attempts, ContinuousClock.now - begun) }
+            guard let pause else {
+                // That an attempt was cut short tells less than why the one before it failed.
+                let reason = isCutShort ? earlier ?? failure : failure
+                throw reason.after(attempts, ContinuousClock.now - begun)
+            }
+            earlier = failure
             do { try await Task.sleep(for: pause) } catch {
                 throw ObjectStorageError(.shutDown, "\(call.subject): the call was cancelled.", cause: failure)
             }
