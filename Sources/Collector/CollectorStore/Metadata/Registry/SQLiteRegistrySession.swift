@@ -1,0 +1,92 @@
+import SQLite
+
+/// A session with the registry in `collector.sqlite`.
+///
+/// It adds nothing to what SQLite does: statements stay prepared in the connection's cache, rows are read in SQLite's
+/// memory, and changes of several processes are serial because SQLite has one writer.
+package final class SQLiteRegistrySession: RegistrySession {
+    let connection: Connection
+    private let identity: FileIdentity
+
+    init(_ connection: Connection) {
+        self.connection = connection
+        identity = FileIdentity(path: connection.path)
+    }
+
+    package var name: String { connection.path }
+    package var dialect: RegistryDialect { .sqlite }
+
+    package func execute(_ sql: String, _ values: [any RegistryBindable]) throws(StoreError) -> Int {
+        let statement = try StoreError.mapping(connection.cached(sql))
+        try bind(values, to: statement)
+        try StoreError.mapping(statement.run())
+        return connection.changes
+    }
+
+    package func query(
+        _ sql: String, _ values: [any RegistryBindable], isKept: Bool,
+        _ take: (RegistryRow) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        let statement = try StoreError.mapping(isKept ? connection.cached(sql) : connection.prepare(sql))
+        try bind(values, to: statement)
+        defer { statement.reset() }
+        let row = RegistryRow(statement)
+        while try StoreError.mapping(statement.step()) {
+            guard try take(row) else { return }
+        }
+    }
+
+    package func transaction<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        try connection.transaction(.immediate, mapping: StoreError.init, body)
+    }
+
+    package func reading<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        try connection.transaction(.deferred, mapping: StoreError.init, body)
+    }
+
+    package func requireInPlace() throws(StoreError) {
+        guard identity.isInPlace else { throw .databaseGone(connection.path) }
+    }
+
+    /// A session that may write leaves an empty WAL.
+    package func close() throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in
+            if connection.options.mode != .readOnly { _ = try connection.checkpoint(.truncate) }
+            try connection.close()
+        }
+    }
+
+    private func bind(_ values: [any RegistryBindable], to statement: Statement) throws(StoreError) {
+        guard values.count == Int(statement.parameterCount) else {
+            throw StoreError(
+                .internalFault,
+                "\(values.count) values for \(statement.parameterCount) parameters on \(connection.path).")
+        }
+        for (offset, value) in values.enumerated() {
+            let (value, place) = (try value.registryValue(), Int32(offset + 1))
+            try StoreError.mapping { () throws(SQLiteError) in
+                switch value {
+                case .integer(let value): try statement.bind(value, at: place)
+                case .real(let value): try statement.bind(value, at: place)
+                case .text(let value): try statement.bind(value, at: place)
+                case .bytes(let value): try statement.bind(value, at: place)
+                case .null: try statement.bindNull(at: place)
+                }
+            }
+        }
+    }
+}
+
+/// The registry in `collector.sqlite` of a data directory.
+struct SQLiteRegistry: Registry {
+    let directory: DataDirectory
+
+    func openWriting() throws(StoreError) -> any RegistrySession {
+        SQLiteRegistrySession(try CollectorDatabase.open(directory))
+    }
+
+    func openReading() throws(StoreError) -> any RegistrySession {
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        return SQLiteRegistrySession(connection)
+    }
+}
