@@ -1,6 +1,5 @@
 import Foundation
 import RecordStoreTestKit
-import SQLite
 import Testing
 import WireModel
 
@@ -99,10 +98,10 @@ import WireModel
     }
 
     @Test func theTrailIsBoundedByOrganizationAndAClockAheadDoesNotEmptyIt() throws {
-        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
+        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
         let table = AuditTable(connection: connection)
         func fill(_ organization: String, _ count: Int, at now: Int64) throws {
-            try connection.transaction { () throws(SQLiteError) in
+            try connection.transaction { () throws(StoreError) in
                 for number in 0..<count {
                     try table.append(
                         AuditEntry(.tokenCreate, by: .commandLine, organization: organization, subject: "\(number)"),

@@ -1,6 +1,5 @@
 import Foundation
 import RecordStoreTestKit
-import SQLite
 import Testing
 import WireModel
 
@@ -100,9 +99,9 @@ import WireModel
 
     @Test func whatDevicesDoNeverPushesOutWhatPeopleDo() throws {
         let directory = try TemporaryDirectory()
-        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
+        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
         let table = AuditTable(connection: connection)
-        try connection.transaction { () throws(SQLiteError) in
+        try connection.transaction { () throws(StoreError) in
             for _ in 0..<10 {
                 try table.append(AuditEntry(.tokenCreate, by: .commandLine, organization: "o", subject: ""), at: 5)
             }

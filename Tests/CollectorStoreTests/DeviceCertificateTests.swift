@@ -1,6 +1,5 @@
 import Foundation
 import RecordStoreTestKit
-import SQLite
 import Testing
 import WireModel
 
@@ -79,11 +78,11 @@ import WireModel
         let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
         _ = try await metadata.createPersonToken(name: "someone", role: .viewer, organization: "default")
         await metadata.close()
-        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
+        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
         let table = AuditTable(connection: connection)
         let entry = AuditEntry(
             .certificateIssue, by: .device(enrolled.deviceID), organization: "default", subject: "\(enrolled.deviceID)")
-        try connection.transaction { () throws(SQLiteError) in
+        try connection.transaction { () throws(StoreError) in
             for _ in 0..<(AuditTable.kept + 200) { try table.append(entry, at: clock.now()) }
         }
         let issued = try table.page(

@@ -345,7 +345,7 @@ import WireModel
     }
 
     @Test func entriesOfJobsDisplaceNothingElse() throws {
-        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
+        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
         let table = AuditTable(connection: connection)
         func entry(_ job: String?) -> AuditEntry {
             AuditEntry(
@@ -356,7 +356,7 @@ import WireModel
                 $0.int(0)
             }
         }
-        try connection.transaction { () throws(SQLiteError) in
+        try connection.transaction { () throws(StoreError) in
             for _ in 0..<100 { try table.append(entry(nil), at: 1) }
             for number in 0..<(AuditTable.kept + 200) { try table.append(entry("j"), at: Int64(number)) }
         }

@@ -62,8 +62,8 @@ import WireModel
     }
 
     private func release() throws -> RetentionState.Waiting? {
-        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
-        return try connection.transaction { () throws(SQLiteError) in
+        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
+        return try connection.transaction { () throws(StoreError) in
             try RetentionState(connection: connection).release(by: .commandLine, at: clock.now())
         }
     }

@@ -1,6 +1,5 @@
 import Foundation
 import Logging
-import SQLite
 
 @testable import CollectorStore
 
@@ -19,8 +18,8 @@ final class TestMetadata: Sendable {
         do {
             let clock = SteppedClock()
             service = try MetadataService.open(directory: directory, clock: clock, logger: Self.logger).0
-            let connection = try CollectorDatabase.open(DataDirectory(path: directory))
-            try connection.transaction(.immediate) { () throws(SQLiteError) in
+            let connection = try SQLiteRegistry(directory: DataDirectory(path: directory)).openWriting()
+            try connection.transaction { () throws(StoreError) in
                 _ = try MetadataService.insertOrganization("other", at: Harness.now, into: connection)
                 for token in Self.tokens {
                     try MetadataService.insertToken(token, hash: Secret.hash(of: token.id), into: connection)

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Logging
-import SQLite
 import Synchronization
 import TelemetryBasics
 import WireModel
@@ -155,7 +154,7 @@ package final class LogArchive: Sendable {
 
     /// From where lines arrive that are not there yet.
     package func arrival() async throws(StoreError) -> LogArrival {
-        try await metadata.readers.read { connection throws(SQLiteError) in
+        try await metadata.readers.read { connection throws(StoreError) in
             LogArrival(run: try LogRunRows.next(connection))
         }
     }

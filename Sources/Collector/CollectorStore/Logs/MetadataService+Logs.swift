@@ -1,6 +1,5 @@
 import Crypto
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// Answers people's questions about logs.
@@ -13,30 +12,31 @@ extension MetadataService {
     package nonisolated func chunks(
         _ query: LogQuery, below id: Int64?, limit: Int
     ) async throws(StoreError) -> ListPage<ChunkRow, Int64> {
-        let rows = try await readers.read { connection throws(SQLiteError) in
+        let rows = try await readers.read { connection throws(StoreError) in
             var condition = ChunkCondition(query)
             if let id { condition.add("c.row < ?", id) }
-            let statement = try connection.prepare(
+            var rows: [ChunkRow] = []
+            try connection.query(
                 """
                 SELECT c.row, u.id, c.number, c.device, c.organization, c.application, c.type, c.ring, c.test, u.command, c.log_epoch,
                 c.file_name, c.raw_bytes, c.stored_bytes, c.received, c.first_time, c.last_time, c.first_number, c.last_number, c.errors,
                 c.warnings, c.informations, c.verboses, c.others, c.raw_digest FROM chunk AS c JOIN upload AS u ON u.row = c.upload
                 WHERE \(condition.text) ORDER BY c.row DESC LIMIT \(limit + 1)
-                """)
-            try condition.bind(to: statement)
-            var rows: [ChunkRow] = []
-            while try statement.step() { rows.append(try Self.chunk(statement, path: connection.path)) }
+                """, condition.values, isKept: false
+            ) { row throws(StoreError) in
+                rows.append(try Self.chunk(row, path: connection.name))
+                return true
+            }
             return rows
         }
         return ListPage(rows, limit: limit) { $0.id }
     }
 
-    private static func chunk(_ row: Statement, path: String) throws(SQLiteError) -> ChunkRow {
+    private static func chunk(_ row: RegistryRow, path: String) throws(StoreError) -> ChunkRow {
         guard let upload = UploadID(row.data(1)), let device = DeviceID(row.data(3)),
             let epoch = LogEpochID(row.data(10))
         else {
-            throw SQLiteError(
-                code: .corrupt, message: "\(path): a chunk has impossible ids.", operation: "read chunk")
+            throw StoreError(.corrupt, "\(path): a chunk has impossible ids.")
         }
         var times: ClosedRange<Int64>?
         var numbers: ClosedRange<UInt64>?
@@ -54,27 +54,24 @@ extension MetadataService {
 
     /// Runs of lines that may match a query, by segment, at one moment.
     nonisolated func segments(_ query: LogQuery) async throws(StoreError) -> [LogSegment] {
-        let segments: [LogSegment.Key: LogSegment]? = try await readers.read { connection throws(SQLiteError) in
+        let segments: [LogSegment.Key: LogSegment]? = try await readers.read { connection throws(StoreError) in
             let condition = ChunkCondition(query, runs: true)
-            let statement = try connection.prepare(
+            var segments: [LogSegment.Key: LogSegment] = [:]
+            var count = 0
+            try connection.query(
                 """
                 SELECT r.row, c.device, c.log_epoch, r.segment, r.first_time FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk
                 WHERE \(condition.text)
-                """)
-            try condition.bind(to: statement)
-            var segments: [LogSegment.Key: LogSegment] = [:]
-            var count = 0
-            while try statement.step() {
-                guard let device = DeviceID(statement.data(1)), let epoch = LogEpochID(statement.data(2)) else {
-                    continue
-                }
+                """, condition.values, isKept: false
+            ) { row throws(StoreError) in
+                guard let device = DeviceID(row.data(1)), let epoch = LogEpochID(row.data(2)) else { return true }
                 count += 1
-                guard count <= LogSegment.maximumRuns else { return nil }
-                let key = LogSegment.Key(device: device, epoch: epoch, segment: try statement.uint64(3))
-                segments[key, default: LogSegment(key: key, start: .max)].add(
-                    run: statement.int64(0), from: statement.int64(4))
+                guard count <= LogSegment.maximumRuns else { return false }
+                let key = LogSegment.Key(device: device, epoch: epoch, segment: try row.uint64(3))
+                segments[key, default: LogSegment(key: key, start: .max)].add(run: row.int64(0), from: row.int64(4))
+                return true
             }
-            return segments
+            return count <= LogSegment.maximumRuns ? segments : nil
         }
         guard let segments else {
             throw StoreError(
@@ -86,19 +83,17 @@ extension MetadataService {
 
     /// Runs that were deleted since they were found are left out.
     nonisolated func runs(_ rows: [Int64]) async throws(StoreError) -> [LogRun] {
-        try await readers.read { connection throws(SQLiteError) in
-            let statement = try connection.cached(
-                "SELECT c.path, r.segment, r.pieces FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2"
-            )
+        try await readers.read { connection throws(StoreError) in
             var runs: [LogRun] = []
             for row in rows {
-                try statement.bind(row)
-                defer { statement.reset() }
-                guard try statement.step(), let pieces = statement.withBlob(2, { LogPiece.decode($0) }) else {
-                    continue
+                let run = try connection.first(
+                    "SELECT c.path, r.segment, r.pieces FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2",
+                    row
+                ) { found throws(StoreError) -> LogRun? in
+                    guard let pieces = found.withBlob(2, { LogPiece.decode($0) }) else { return nil }
+                    return LogRun(path: found.string(0), segment: try found.uint64(1), pieces: pieces)
                 }
-                runs.append(
-                    LogRun(path: statement.string(0), segment: try statement.uint64(1), pieces: pieces))
+                if let run { runs.append(run) }
             }
             return runs
         }
@@ -108,7 +103,7 @@ extension MetadataService {
     /// - Parameter organization: `nil` for all.
     package nonisolated func logUsage(organization: String?) async throws(StoreError) -> [LogUsageRow] {
         let quota = logQuotas.value.applicationBytes
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """
                 SELECT organization, application, test, chunks, raw_bytes, q.bytes FROM log_usage
@@ -131,7 +126,7 @@ extension MetadataService {
         of device: DeviceID, command: CommandID?, limit: Int
     ) async throws(StoreError) -> [UploadRow] {
         try await age()
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """
                 SELECT u.id, u.application, u.command, u.phase, u.begun, u.expires, u.ended, count(c.row), coalesce(sum(c.fate = 2), 0),
@@ -155,7 +150,7 @@ extension MetadataService {
 
     /// What a deletion would remove: every chunk that `chunks` lists.
     package nonisolated func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
-        try await readers.read { connection throws(SQLiteError) in try LogDeletion(of: query, in: connection) }
+        try await readers.read { connection throws(StoreError) in try LogDeletion(of: query, in: connection) }
     }
 
     /// Marks the confirmed chunks as deleted.
@@ -175,39 +170,35 @@ extension MetadataService {
     ) throws(StoreError) -> (deletion: LogDeletion, paths: [String])? {
         let now = clock.now()
         let condition = ChunkCondition(query)
-        return try transaction { () throws(SQLiteError) in
+        return try transaction { () throws(StoreError) in
             let plan = try LogDeletion(of: query, in: connection)
             guard plan.confirmation == confirmation else { return nil }
-            let select = try connection.prepare(
-                """
-                SELECT c.row, c.organization, c.application, c.test, c.raw_bytes, c.path, c.device FROM chunk AS c
-                WHERE \(condition.text)
-                """
-            )
-            try condition.bind(to: select)
             var rows: [Int64] = []
             var paths: [String] = []
             var freed: [UsageKey: (chunks: Int, rawBytes: Int)] = [:]
             var freedByDevice: [DeviceID: (key: UsageKey, rawBytes: Int)] = [:]
-            while try select.step() {
-                rows.append(select.int64(0))
-                paths.append(select.string(5))
-                let key = UsageKey(organization: select.string(1), application: select.string(2), test: select.bool(3))
+            try connection.query(
+                """
+                SELECT c.row, c.organization, c.application, c.test, c.raw_bytes, c.path, c.device FROM chunk AS c
+                WHERE \(condition.text)
+                """, condition.values, isKept: false
+            ) { chunk in
+                rows.append(chunk.int64(0))
+                paths.append(chunk.string(5))
+                let key = UsageKey(organization: chunk.string(1), application: chunk.string(2), test: chunk.bool(3))
                 let former = freed[key] ?? (0, 0)
-                freed[key] = (former.chunks + 1, former.rawBytes + select.int(4))
-                if let device = DeviceID(select.data(6)) {
-                    freedByDevice[device, default: (key, 0)].rawBytes += select.int(4)
+                freed[key] = (former.chunks + 1, former.rawBytes + chunk.int(4))
+                if let device = DeviceID(chunk.data(6)) {
+                    freedByDevice[device, default: (key, 0)].rawBytes += chunk.int(4)
                 }
+                return true
             }
             try LogRunRows.remember(connection)
-            let mark = try connection.cached(
-                "UPDATE chunk SET fate = \(ChunkFate.deleted.rawValue), deleted = ?, path = NULL WHERE row = ?")
-            let forget = try connection.cached("DELETE FROM log_run WHERE chunk = ?")
             for row in rows {
-                try mark.bind(now, row)
-                try mark.run()
-                try forget.bind(row)
-                try forget.run()
+                try connection.run(
+                    "UPDATE chunk SET fate = \(ChunkFate.deleted.rawValue), deleted = ?, path = NULL WHERE row = ?",
+                    now, row)
+                try connection.run("DELETE FROM log_run WHERE chunk = ?", row)
             }
             for (key, freed) in freed { try count(key, chunks: -freed.chunks, rawBytes: -freed.rawBytes, at: now) }
             for (device, freed) in freedByDevice {
@@ -236,25 +227,24 @@ extension MetadataService {
 }
 
 extension LogDeletion {
-    fileprivate init(of query: LogQuery, in connection: Connection) throws(SQLiteError) {
+    fileprivate init(of query: LogQuery, in connection: any RegistrySession) throws(StoreError) {
         let condition = ChunkCondition(query)
-        let statement = try connection.prepare(
+        var deletion = LogDeletion(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "")
+        try connection.query(
             """
             SELECT count(*), count(DISTINCT c.device), coalesce(sum(c.raw_bytes), 0),
             coalesce(sum(c.errors + c.warnings + c.informations + c.verboses + c.others), 0), coalesce(sum(c.row), 0),
             coalesce(max(c.row), 0), coalesce(sum(c.row % 65521 * c.row % 2147483647), 0) FROM chunk AS c WHERE \(condition.text)
-            """)
-        try condition.bind(to: statement)
-        guard try statement.step() else {
-            self.init(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "")
-            return
+            """, condition.values, isKept: false
+        ) { row throws(StoreError) in
+            let facts = (0..<7).map { String(row.int64($0)) }.joined(separator: " ")
+            let digest = SHA256.hash(data: Data("\(query)\n\(facts)".utf8))
+            deletion = LogDeletion(
+                chunks: row.int(0), devices: row.int(1), rawBytes: row.int(2), lines: try row.uint64(3),
+                confirmation: Data(digest.prefix(16)).hexadecimal)
+            return false
         }
-        defer { statement.reset() }
-        let facts = (0..<7).map { String(statement.int64($0)) }.joined(separator: " ")
-        let digest = SHA256.hash(data: Data("\(query)\n\(facts)".utf8))
-        self.init(
-            chunks: statement.int(0), devices: statement.int(1), rawBytes: statement.int(2),
-            lines: try statement.uint64(3), confirmation: Data(digest.prefix(16)).hexadecimal)
+        self = deletion
     }
 }
 
@@ -262,14 +252,15 @@ extension LogDeletion {
 /// into the text.
 struct ChunkCondition {
     private var terms = ["c.fate = \(ChunkFate.stored.rawValue)"]
-    private var values: [any BindableValue] = []
+    /// Of the parameters in `text`, in order.
+    private(set) var values: [any RegistryBindable] = []
 
     init(_ query: LogQuery, runs: Bool = false) {
         if let organization = query.organization { add("c.organization = ?", organization) }
         if !query.devices.isEmpty {
             let devices = query.devices + query.predecessors
             terms.append("c.device IN (\(devices.map { _ in "?" }.joined(separator: ", ")))")
-            values += devices.map(\.data)
+            values += devices.map(\.data) as [any RegistryBindable]
         }
         if let application = query.application { add("c.application = ?", application) }
         // A chunk with lines of several types may match.
@@ -294,14 +285,10 @@ struct ChunkCondition {
         terms.append("(" + columns.map { "\(table).\($0) > 0" }.joined(separator: " OR ") + ")")
     }
 
-    mutating func add(_ term: String, _ value: any BindableValue) {
+    mutating func add(_ term: String, _ value: any RegistryBindable) {
         terms.append(term)
         values.append(value)
     }
 
     var text: String { terms.joined(separator: " AND ") }
-
-    func bind(to statement: Statement) throws(SQLiteError) {
-        for (place, value) in values.enumerated() { try value.bind(to: statement, at: Int32(place + 1)) }
-    }
 }

@@ -269,7 +269,9 @@ enum CollectorDatabase {
                     try giveKeys(connection)
                     for partition in partitions { try RecordFileList(connection).add(partition, at: 0) }
                 case 6:
-                    try CredentialLedger(connection: connection).renewKey()
+                    try connection.run(
+                        "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", CredentialLedger.keyName,
+                        Secret.randomBytes())
                     try noteEnrollmentTokens(connection)
                 case 7: try keepVerdicts(connection)
                 default: break

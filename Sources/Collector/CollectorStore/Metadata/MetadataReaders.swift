@@ -1,12 +1,11 @@
-import SQLite
 import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Read-only connections to `collector.sqlite`, each with its own serial queue.
+/// Sessions that only read the registry, each with its own serial queue.
 ///
 /// There are three: one may be busy with a long list and another with a search of logs, while the third authenticates a
-/// token. A call goes to the connection with the fewest calls. It sees the file at one moment: everything committed
+/// token. A call goes to the connection with the fewest calls. It sees the registry at one moment: everything committed
 /// before the call, and nothing committed while it reads.
 final class MetadataReaders: Sendable {
     private let readers: [MetadataReader]
@@ -15,15 +14,15 @@ final class MetadataReaders: Sendable {
 
     private static let count = 3
 
-    init(_ directory: DataDirectory) throws(StoreError) {
+    init(_ registry: any Registry) throws(StoreError) {
         var readers: [MetadataReader] = []
-        for number in 0..<Self.count { readers.append(try MetadataReader(directory, number: number)) }
+        for number in 0..<Self.count { readers.append(try MetadataReader(registry, number: number)) }
         self.readers = readers
         load = Mutex(readers.map { _ in 0 })
     }
 
     func read<Value: Sendable>(
-        _ body: @Sendable (Connection) throws(SQLiteError) -> Value
+        _ body: @Sendable (any RegistrySession) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         let place = load.withLock { load in
             let place = load.indices.min { load[$0] < load[$1] } ?? 0
@@ -37,27 +36,23 @@ final class MetadataReaders: Sendable {
     func close() async { for reader in readers { await reader.close() } }
 }
 
-/// One read-only connection, off the cooperative pool.
+/// One session, off the cooperative pool.
 private actor MetadataReader {
-    private let connection: Connection
-    private let identity: FileIdentity
+    private let connection: any RegistrySession
     private nonisolated let executor: BlockingExecutor
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(_ directory: DataDirectory, number: Int) throws(StoreError) {
-        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        identity = FileIdentity(path: connection.path)
-        self.connection = connection
+    init(_ registry: any Registry, number: Int) throws(StoreError) {
+        connection = try registry.openReading()
         executor = BlockingExecutor(label: "ws1.collector.metadata.reader.\(number)")
     }
 
     func read<Value: Sendable>(
-        _ body: @Sendable (Connection) throws(SQLiteError) -> Value
+        _ body: @Sendable (any RegistrySession) throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
-        guard identity.isInPlace else { throw .databaseGone(connection.path) }
-        return try StoreError.mapping(
-            connection.transaction(.deferred) { () throws(SQLiteError) in try body(connection) })
+        try connection.requireInPlace()
+        return try connection.reading { () throws(StoreError) in try body(connection) }
     }
 
     func close() { try? connection.close() }
@@ -85,7 +80,7 @@ package struct MetadataSnapshot {
     /// Whether the device exists in any organization. A deleted device does not.
     /// - Throws: as `organizations`.
     package func hasDevice(_ device: DeviceID) throws(StoreError) -> Bool {
-        try read { connection throws(SQLiteError) in
+        try read { connection throws(StoreError) in
             try connection.hasRow("SELECT 1 FROM device WHERE id = ?", device.data)
         }
     }
@@ -94,7 +89,7 @@ package struct MetadataSnapshot {
     /// - Parameter organization: `nil` for all.
     /// - Throws: as `organizations`.
     package func owners(organization: String? = nil) throws(StoreError) -> [DeviceID: String] {
-        let rows = try read { connection throws(SQLiteError) in
+        let rows = try read { connection throws(StoreError) in
             try connection.rows(
                 "SELECT id, organization FROM device WHERE ?1 IS NULL OR organization = ?1", organization
             ) { row in DeviceID(row.data(0)).map { ($0, row.string(1)) } }
@@ -102,8 +97,7 @@ package struct MetadataSnapshot {
         return Dictionary(uniqueKeysWithValues: rows)
     }
 
-    func read<Value>(_ body: (Connection) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
-        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        return try StoreError.mapping(body(connection))
+    func read<Value>(_ body: (any RegistrySession) throws(StoreError) -> Value) throws(StoreError) -> Value {
+        try body(try SQLiteRegistry(directory: directory).openReading())
     }
 }

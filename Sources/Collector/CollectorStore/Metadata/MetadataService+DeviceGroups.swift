@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// A property by which the devices of a fleet are compared.
@@ -35,7 +34,7 @@ extension MetadataService {
         }
         // What came a moment ago counts.
         await writeSeen()
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """
                 SELECT id, os_name, os_distribution, os_version, agent_version, application, beacon FROM device
@@ -49,7 +48,7 @@ extension MetadataService {
     }
 
     /// - Parameter row: as `groupedDevices` selects it.
-    private static func group(_ row: Statement, by grouping: DeviceGrouping) -> String {
+    private static func group(_ row: RegistryRow, by grouping: DeviceGrouping) -> String {
         let beacon = row.optionalData(6).flatMap { try? WireBeacon.decode($0) }
         switch grouping {
         case .os:

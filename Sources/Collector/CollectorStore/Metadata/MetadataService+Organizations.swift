@@ -1,11 +1,10 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 extension MetadataService {
     /// Sorted by name.
     package nonisolated func organizations() async throws(StoreError) -> [OrganizationRow] {
-        try await readers.read { connection throws(SQLiteError) in try OrganizationRow.all(in: connection) }
+        try await readers.read { connection throws(StoreError) in try OrganizationRow.all(in: connection) }
     }
 
     /// Makes an organization with its own privacy key and the default profile.
@@ -29,7 +28,7 @@ extension MetadataService {
             )
         }
         let now = clock.now()
-        let isNew = try transaction { () throws(SQLiteError) in
+        let isNew = try transaction { () throws(StoreError) in
             guard try Self.insertOrganization(name, at: now, into: connection) else { return false }
             try audit.append(AuditEntry(.organizationCreate, by: actor, organization: name, subject: name), at: now)
             return true
@@ -40,12 +39,12 @@ extension MetadataService {
     /// Inserts it with its own privacy key and the profile of a new organization.
     /// - Returns: whether it is new.
     static func insertOrganization(
-        _ name: String, at now: Int64, into connection: Connection
-    ) throws(SQLiteError) -> Bool {
-        try connection.run(
+        _ name: String, at now: Int64, into connection: any RegistrySession
+    ) throws(StoreError) -> Bool {
+        let inserted = try connection.run(
             "INSERT OR IGNORE INTO organization (name, created, privacy_key) VALUES (?, ?, ?)", name, now,
             Secret.randomBytes())
-        guard connection.changes == 1 else { return false }
+        guard inserted == 1 else { return false }
         var profile = WireProfile.ofNewOrganization
         profile.revision = 1
         profile.organization = name
@@ -66,14 +65,14 @@ package struct OrganizationRow: Equatable, Sendable {
 
 extension OrganizationRow {
     /// Sorted by name.
-    static func all(in connection: Connection) throws(SQLiteError) -> [OrganizationRow] {
+    static func all(in connection: any RegistrySession) throws(StoreError) -> [OrganizationRow] {
         try connection.rows(
             """
             SELECT name, created, (SELECT count(*) FROM device WHERE device.organization = organization.name),
             (SELECT coalesce(max(revision), 0) FROM profile WHERE profile.organization = organization.name)
             FROM organization ORDER BY name
             """
-        ) { statement throws(SQLiteError) in
+        ) { statement throws(StoreError) in
             OrganizationRow(
                 name: statement.string(0), created: statement.int64(1), devices: statement.int(2),
                 profileRevision: try statement.uint64(3))

@@ -1,4 +1,3 @@
-import SQLite
 import WireModel
 
 /// Retention in a running collector, for administrators. A day's file contains the records of all organizations, so all
@@ -14,7 +13,7 @@ extension MetadataService {
     /// - Returns: what it waited for; `nil`, without an audit entry, if it did not wait.
     package func releaseRetention(by actor: AuditActor) throws(StoreError) -> String? {
         let now = clock.now()
-        return try transaction { () throws(SQLiteError) in
+        return try transaction { () throws(StoreError) in
             try RetentionState(connection: connection).release(by: actor, at: now)?.message
         }
     }
@@ -35,7 +34,7 @@ extension MetadataService {
     package func purge(_ plan: PurgePlan, by actor: AuditActor) throws(StoreError) -> String? {
         let request = PurgeRequest(files: plan.files.map { PurgeRequest.File($0.partition) }, actor: actor)
         let now = clock.now()
-        let isAsked = try transaction { () throws(SQLiteError) in
+        let isAsked = try transaction { () throws(StoreError) in
             try RetentionState(connection: connection).ask(request, at: now)
         }
         return isAsked ? request.idText : nil

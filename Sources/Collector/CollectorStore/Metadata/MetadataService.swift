@@ -5,9 +5,10 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Everything in `collector.sqlite` except the marks and counts of records: organizations, tokens, devices and their
-/// enrollment, profiles, commands, the audit trail, notices, uploads and their chunks. Extensions group the operations
-/// by subject (`MetadataService+Devices.swift` and so on).
+/// Everything in the registry, `collector.sqlite`, except the marks and counts of records: organizations, tokens,
+/// devices and their enrollment, profiles, commands, the audit trail, notices, uploads and their chunks. Extensions
+/// group the operations by subject (`MetadataService+Devices.swift` and so on). They know the engine only as a
+/// `RegistrySession`.
 ///
 /// There is one writer and a few readers:
 ///
@@ -30,7 +31,7 @@ package actor MetadataService {
     /// Compares devices' clocks with the collector's, from what `seen` receives.
     package nonisolated let deviceClocks = DeviceClocks()
 
-    let connection: Connection
+    let connection: any RegistrySession
     let audit: AuditTable
     let notices: NoticeTable
     let ledger: CredentialLedger
@@ -59,7 +60,6 @@ package actor MetadataService {
     var signInRefusals = SignInRefusals()
 
     private nonisolated let lock: FileLock?
-    private let identity: FileIdentity
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.metadata")
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -81,30 +81,34 @@ package actor MetadataService {
         let lock = exclusive ? try DataDirectory.lock(directory.lockPath) : nil
         let connection = try CollectorDatabase.open(directory)
         if exclusive { try CollectorDatabase.requireWhole(connection, in: directory) }
-        if exclusive { try StoreError.mapping(discardPreparedDeviceJobs(in: connection)) }
-        let created = try FirstStart.create(in: connection, at: clock.now(), deliver: deliver)
-        return (try MetadataService(connection, in: directory, lock: lock, clock: clock, logger: logger), created)
+        let session = SQLiteRegistrySession(connection)
+        if exclusive { try discardPreparedDeviceJobs(in: session) }
+        let created = try FirstStart.create(in: session, at: clock.now(), deliver: deliver)
+        return (
+            try MetadataService(
+                session, of: SQLiteRegistry(directory: directory), in: directory, lock: lock, clock: clock,
+                logger: logger), created
+        )
     }
 
     private init(
-        _ connection: sending Connection, in directory: DataDirectory, lock: FileLock?, clock: any StoreClock,
-        logger: Logger
+        _ connection: sending any RegistrySession, of registry: any Registry, in directory: DataDirectory,
+        lock: FileLock?, clock: any StoreClock, logger: Logger
     ) throws(StoreError) {
-        guard let collector = CollectorID(try CollectorDatabase.meta("collector_id", connection)),
-            let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
-        else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are missing.") }
+        guard let collector = CollectorID(try connection.meta("collector_id")),
+            let incarnation = IncarnationID(try connection.meta("incarnation_id"))
+        else { throw StoreError(.corrupt, "\(connection.name): the collector's ids are missing.") }
         collectorID = collector
         incarnationID = incarnation
         self.directory = directory
         let commands = OpenCommands()
-        try StoreError.mapping(commands.load(from: connection, at: clock.now()))
+        try commands.load(from: connection, at: clock.now())
         openCommands = commands
-        readers = try MetadataReaders(directory)
-        search = try DeviceSearch(directory)
+        readers = try MetadataReaders(registry)
+        search = try DeviceSearch(registry)
         self.lock = lock
         self.clock = clock
         self.logger = logger
-        identity = FileIdentity(path: connection.path)
         audit = AuditTable(connection: connection)
         notices = NoticeTable(connection: connection)
         ledger = CredentialLedger(connection: connection)
@@ -116,20 +120,20 @@ package actor MetadataService {
     /// Runs a transaction. Its body belongs to this actor, or to a part of the store with its own subject, such as
     /// `NoticeService`.
     func transaction<Value>(
-        _ body: () throws(SQLiteError) -> Value
+        _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         try requireInPlace()
         let formerLimit = auditLimit
-        do { return try connection.transaction(.immediate, body) } catch {
+        do { return try connection.transaction(body) } catch {
             // What was told is not on disk.
             auditLimit = formerLimit
-            throw StoreError(error)
+            throw error
         }
     }
 
     /// Runs a transaction whose result is committed, including a refusal with its audit entry.
     func change<Value, Refusal: StoreRefusal>(
-        _ body: () throws(SQLiteError) -> Result<Value, Refusal>
+        _ body: () throws(StoreError) -> Result<Value, Refusal>
     ) throws(Refusal) -> Value {
         let outcome: Result<Value, Refusal>
         do { outcome = try transaction(body) } catch { throw .store(error) }
@@ -140,21 +144,21 @@ package actor MetadataService {
     func tell(
         _ action: AuditEntry.Action, of device: DeviceID, organization: String, _ detail: [String: String] = [:],
         outcome: AuditEntry.Outcome = .done, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         guard let leftOut = auditLimit.admit(action, of: device, at: now) else { return }
         try audit.append(
             .ofDevice(action, device, organization: organization, detail, leftOut: leftOut, outcome: outcome), at: now)
     }
 
-    /// Reads on the writer's connection, for callers that then write by what they found.
-    func read<Value>(_ body: () throws(SQLiteError) -> Value) throws(StoreError) -> Value {
+    /// Reads in the writer's session, for callers that then write by what they found.
+    func read<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try requireInPlace()
-        return try StoreError.mapping(body)
+        return try connection.reading(body)
     }
 
     /// A file that was removed or replaced must not be used for answers.
     func requireInPlace() throws(StoreError) {
-        guard identity.isInPlace else { throw .databaseGone(connection.path) }
+        try connection.requireInPlace()
     }
 
     /// - Throws: `.invalid` for a page size outside of 1 to 1,000.
@@ -185,7 +189,7 @@ package actor MetadataService {
     package nonisolated func audit(
         _ query: AuditQuery, below id: Int64?, limit: Int
     ) async throws(StoreError) -> ListPage<AuditRow, Int64> {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             try AuditTable(connection: connection).page(query, below: id, limit: limit)
         }
     }
@@ -196,10 +200,7 @@ package actor MetadataService {
         writeResults()
         await readers.close()
         await search.close()
-        do throws(SQLiteError) {
-            _ = try connection.checkpoint(.truncate)
-            try connection.close()
-        } catch {
+        do throws(StoreError) { try connection.close() } catch {
             logger.warning("collector.sqlite not closed in order", metadata: ["store.error": "\(error)"])
         }
         lock?.release()

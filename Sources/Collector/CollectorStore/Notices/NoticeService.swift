@@ -1,5 +1,4 @@
 import Logging
-import SQLite
 import TelemetryBasics
 import WireModel
 
@@ -20,14 +19,14 @@ package struct NoticeService: Sendable {
 
     /// - Parameter organization: whose it is; empty: the collector's own, for its administrators alone.
     package func raise(_ code: NoticeRow.Code, organization: String = "", subject: String, detail: String) async {
-        await write { table, now throws(SQLiteError) in
+        await write { table, now throws(StoreError) in
             try table.raise(code, organization: organization, subject: subject, detail: detail, at: now)
         }
     }
 
     /// Ends a notice. Does nothing if there is none.
     package func end(_ code: NoticeRow.Code, organization: String = "", subject: String) async {
-        await write { table, now throws(SQLiteError) in
+        await write { table, now throws(StoreError) in
             try table.end(code, organization: organization, subject: subject, at: now)
         }
     }
@@ -35,14 +34,14 @@ package struct NoticeService: Sendable {
     /// Makes the collector's open notices of a code exactly these. Each subject is raised only once ever, with its
     /// detail. Notices of other subjects end.
     package func settle(_ code: NoticeRow.Code, _ present: [String: String]) async {
-        await write { table, now throws(SQLiteError) in try table.settle(code, present, at: now) }
+        await write { table, now throws(StoreError) in try table.settle(code, present, at: now) }
     }
 
     /// Makes the collector's open notices of a code exactly these. Unlike `settle`, it raises a notice again if it had
     /// ended or its detail changed, unless `told` has it already.
     /// - Parameter told: the notices of the previous call; `nil` for none.
     package func follow(_ code: NoticeRow.Code, _ present: [String: String], told: [String: String]?) async {
-        await write { table, now throws(SQLiteError) in
+        await write { table, now throws(StoreError) in
             let same = present.filter { told?[$0.key] == $0.value }
             if told == nil {
                 try table.endOthers(code, than: Set(present.keys), at: now)
@@ -79,7 +78,7 @@ package struct NoticeService: Sendable {
     ///   - isSettled: whether the collector has listened for long enough to say so.
     func tell(_ silent: [SilentDevice], isSettled: Bool) async {
         let devices = Dictionary(grouping: silent, by: \.organization)
-        await write { table, now throws(SQLiteError) in
+        await write { table, now throws(StoreError) in
             let told = try table.toldOfSilence(at: now)
             for organization in Set(devices.keys).union(told.keys) {
                 let found = Dictionary((devices[organization] ?? []).map { ($0.id, $0) }) { first, _ in first }
@@ -123,7 +122,7 @@ package struct NoticeService: Sendable {
         // An upload that has just expired has its notice.
         try await metadata.age()
         let now = now()
-        return try await metadata.readers.read { connection throws(SQLiteError) in
+        return try await metadata.readers.read { connection throws(StoreError) in
             try NoticeTable(connection: connection).page(
                 organization: organization, filter, below: id, limit: limit, at: now)
         }
@@ -133,7 +132,7 @@ package struct NoticeService: Sendable {
     /// - Parameter organization: `nil` for all.
     package func openCount(organization: String?) async throws(StoreError) -> Int {
         let now = now()
-        return try await metadata.readers.read { connection throws(SQLiteError) in
+        return try await metadata.readers.read { connection throws(StoreError) in
             try NoticeTable(connection: connection).openCount(organization: organization, at: now)
         }
     }
@@ -161,7 +160,7 @@ package struct NoticeService: Sendable {
     }
 
     package func counts() async throws(StoreError) -> NoticeCounts {
-        try await metadata.readers.read { connection throws(SQLiteError) in
+        try await metadata.readers.read { connection throws(StoreError) in
             try NoticeTable(connection: connection).counts()
         }
     }
@@ -170,19 +169,19 @@ package struct NoticeService: Sendable {
 
     /// Undelivered notices, oldest first. The first call ever returns the open ones and those raised since `time`.
     func unposted(since time: Int64, limit: Int) async throws(StoreError) -> [NoticeNews] {
-        try await metadata.withNotices { table, now throws(SQLiteError) in
+        try await metadata.withNotices { table, now throws(StoreError) in
             if try !table.hasReceiver() { try table.beginPosting(since: time) }
             return try table.unposted(limit: limit, at: now)
         }
     }
 
     func notePosted(_ news: NoticeNews) async throws(StoreError) {
-        try await metadata.withNotices { table, _ throws(SQLiteError) in try table.notePosted(news) }
+        try await metadata.withNotices { table, _ throws(StoreError) in try table.notePosted(news) }
     }
 
     func now() -> Int64 { metadata.clock.now() }
 
-    private func write(_ body: @Sendable (NoticeTable, _ now: Int64) throws(SQLiteError) -> Void) async {
+    private func write(_ body: @Sendable (NoticeTable, _ now: Int64) throws(StoreError) -> Void) async {
         do throws(StoreError) { try await metadata.withNotices(body) } catch { logFailure(error) }
     }
 
@@ -194,10 +193,10 @@ package struct NoticeService: Sendable {
 extension MetadataService {
     /// One transaction on the notices.
     fileprivate func withNotices<Value: Sendable>(
-        _ body: @Sendable (NoticeTable, _ now: Int64) throws(SQLiteError) -> Value
+        _ body: @Sendable (NoticeTable, _ now: Int64) throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         let now = clock.now()
-        return try transaction { () throws(SQLiteError) in try body(notices, now) }
+        return try transaction { () throws(StoreError) in try body(notices, now) }
     }
 
     /// Mutes or unmutes, with an entry in the audit trail.
@@ -205,7 +204,7 @@ extension MetadataService {
         _ id: Int64, organization: String?, until: Int64?, isMuted: Bool, by actor: AuditActor
     ) throws(StoreError) -> NoticeRow {
         let now = clock.now()
-        let result = try transaction { () throws(SQLiteError) -> Result<NoticeRow, StoreError> in
+        let result = try transaction { () throws(StoreError) -> Result<NoticeRow, StoreError> in
             guard let notice = try notices.notice(id, organization: organization, at: now) else {
                 return .failure(StoreError(.notFound, "There is no such notice, or you do not see it."))
             }
@@ -238,7 +237,7 @@ extension MetadataService {
     /// Raises the notices of incidents, each for the organization of its device; a conflict is in the audit trail, too.
     fileprivate func write(_ incidents: [DeviceIncident: UInt64]) throws(StoreError) {
         let now = clock.now()
-        try transaction { () throws(SQLiteError) in
+        try transaction { () throws(StoreError) in
             for (incident, count) in incidents {
                 let found = try connection.first(
                     "SELECT organization FROM device WHERE id = ?", incident.device.data

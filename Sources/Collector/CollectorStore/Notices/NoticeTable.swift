@@ -1,9 +1,8 @@
-import SQLite
 import WireModel
 
 /// The notices in `collector.sqlite`. Not `Sendable`: the owner of its connection uses it inside its transactions.
 struct NoticeTable {
-    let connection: Connection
+    let connection: any RegistrySession
 
     /// Of one organization. The oldest are removed first.
     private static let kept = 1000
@@ -12,15 +11,15 @@ struct NoticeTable {
     /// - Parameter again: a notice that ended less than so many microseconds ago is opened again.
     func raise(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, again: Int64 = 0, at now: Int64
-    ) throws(SQLiteError) {
-        try connection.run(
+    ) throws(StoreError) {
+        let raised = try connection.run(
             """
             UPDATE notice SET count = count + 1, last = ?1, detail = ?2,
             posted = CASE WHEN ended IS NOT NULL AND posted = \(Posted.end.rawValue) THEN \(Posted.nothing.rawValue) ELSE posted END,
             ended = NULL WHERE id = (
             SELECT max(id) FROM notice WHERE organization = ?3 AND code = ?4 AND subject = ?5 AND (ended IS NULL OR ended > ?6))
             """, now, detail, organization, code.rawValue, subject, again > 0 ? now - again : Int64.max)
-        guard connection.changes == 0 else { return }
+        guard raised == 0 else { return }
         try connection.run(
             "INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5)",
             code.rawValue, organization, subject, detail, now)
@@ -36,7 +35,7 @@ struct NoticeTable {
     func raise(
         _ code: NoticeRow.Code, organization: String, subject: String, adding amount: UInt64, at now: Int64,
         detail: (UInt64, String) -> String
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let former = try connection.first(
             """
             SELECT amount, detail FROM notice WHERE id = (
@@ -56,14 +55,14 @@ struct NoticeTable {
     /// Raises a notice whose subject is of one event alone: it is told once, however often this is called.
     func raiseOnce(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let sql = "SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ?"
         if try connection.hasRow(sql, organization, code.rawValue, subject) { return }
         try raise(code, organization: organization, subject: subject, detail: detail, at: now)
     }
 
     /// What a notice tells of is over. If its beginning was not handed on because it is muted, neither is its end.
-    func end(_ code: NoticeRow.Code, organization: String, subject: String, at now: Int64) throws(SQLiteError) {
+    func end(_ code: NoticeRow.Code, organization: String, subject: String, at now: Int64) throws(StoreError) {
         try connection.run(
             """
             UPDATE notice SET ended = ?1,
@@ -73,7 +72,7 @@ struct NoticeTable {
     }
 
     /// Open notices of a code that were last raised before a time are over.
-    func end(_ code: NoticeRow.Code, lastRaisedBefore time: Int64, at now: Int64) throws(SQLiteError) {
+    func end(_ code: NoticeRow.Code, lastRaisedBefore time: Int64, at now: Int64) throws(StoreError) {
         let old = try connection.rows(
             "SELECT organization, subject FROM notice WHERE code = ? AND ended IS NULL AND last < ?", code.rawValue,
             time
@@ -83,7 +82,7 @@ struct NoticeTable {
 
     /// Makes the collector's open notices of a code exactly the given ones. Each subject is raised only once ever;
     /// notices of other subjects end.
-    func settle(_ code: NoticeRow.Code, _ present: [String: String], at now: Int64) throws(SQLiteError) {
+    func settle(_ code: NoticeRow.Code, _ present: [String: String], at now: Int64) throws(StoreError) {
         let subjects = try endOthers(code, than: Set(present.keys), at: now)
         for (subject, detail) in present.sorted(by: { $0.key < $1.key }) where !subjects.contains(subject) {
             try raise(code, organization: "", subject: subject, detail: detail, at: now)
@@ -91,24 +90,21 @@ struct NoticeTable {
     }
 
     /// What is told of silent devices, by organization.
-    func toldOfSilence(at now: Int64) throws(SQLiteError) -> [String: SilencePlan.Told] {
-        let statement = try connection.cached(
+    func toldOfSilence(at now: Int64) throws(StoreError) -> [String: SilencePlan.Told] {
+        var told: [String: SilencePlan.Told] = [:]
+        try connection.each(
             """
             SELECT organization, code, subject, detail, ended IS NULL FROM notice WHERE (code = ?1 AND (ended IS NULL OR first > ?3))
             OR (code = ?2 AND ended IS NULL)
-            """)
-        try statement.bind(
-            NoticeRow.Code.deviceSilent.rawValue, NoticeRow.Code.devicesSilent.rawValue,
-            now - SilencePlan.dayMicroseconds)
-        defer { statement.reset() }
-        var told: [String: SilencePlan.Told] = [:]
-        while try statement.step() {
-            let organization = statement.string(0)
-            if statement.string(1) == NoticeRow.Code.devicesSilent.rawValue {
-                told[organization, default: .init()].many = statement.string(3)
-            } else if let device = DeviceID(statement.string(2)) {
+            """, NoticeRow.Code.deviceSilent.rawValue, NoticeRow.Code.devicesSilent.rawValue,
+            now - SilencePlan.dayMicroseconds
+        ) { row in
+            let organization = row.string(0)
+            if row.string(1) == NoticeRow.Code.devicesSilent.rawValue {
+                told[organization, default: .init()].many = row.string(3)
+            } else if let device = DeviceID(row.string(2)) {
                 told[organization, default: .init()].recent.insert(device)
-                if statement.bool(4) { told[organization, default: .init()].lasting.insert(device) }
+                if row.bool(4) { told[organization, default: .init()].lasting.insert(device) }
             }
         }
         return told
@@ -119,7 +115,7 @@ struct NoticeTable {
     @discardableResult
     func endOthers(
         _ code: NoticeRow.Code, than subjects: Set<String>, at now: Int64
-    ) throws(SQLiteError) -> Set<String> {
+    ) throws(StoreError) -> Set<String> {
         let sql = "SELECT DISTINCT subject FROM notice WHERE organization = '' AND code = ?"
         let known = Set(try connection.rows(sql, code.rawValue) { $0.string(0) })
         for subject in known.subtracting(subjects) { try end(code, organization: "", subject: subject, at: now) }
@@ -130,7 +126,7 @@ struct NoticeTable {
     /// - Parameter organization: `nil` for all.
     func page(
         organization: String?, _ filter: NoticeFilter, below id: Int64?, limit: Int, at now: Int64
-    ) throws(SQLiteError) -> ListPage<NoticeRow, Int64> {
+    ) throws(StoreError) -> ListPage<NoticeRow, Int64> {
         let rows = try connection.rows(
             """
             \(Self.selection(at: "?4")) WHERE (?1 IS NULL OR notice.organization = ?1) AND (?2 IS NULL OR id < ?2)
@@ -143,7 +139,7 @@ struct NoticeTable {
 
     /// Open notices that are not muted.
     /// - Parameter organization: `nil` for all.
-    func openCount(organization: String?, at now: Int64) throws(SQLiteError) -> Int {
+    func openCount(organization: String?, at now: Int64) throws(StoreError) -> Int {
         try connection.first(
             """
             SELECT count(*) FROM notice WHERE (?1 IS NULL OR organization = ?1) AND \(Self.isOpen)
@@ -180,7 +176,7 @@ struct NoticeTable {
 
     /// - Parameter organization: `nil` for any.
     /// - Returns: `nil` if there is no such notice in the organization.
-    func notice(_ id: Int64, organization: String?, at now: Int64) throws(SQLiteError) -> NoticeRow? {
+    func notice(_ id: Int64, organization: String?, at now: Int64) throws(StoreError) -> NoticeRow? {
         try connection.first(
             "\(Self.selection(at: "?3")) WHERE id = ?1 AND (?2 IS NULL OR notice.organization = ?2)", id, organization,
             now
@@ -189,7 +185,7 @@ struct NoticeTable {
 
     /// Mutes all notices of the same code, organization and subject. Replaces a former mute.
     /// - Returns: `false` if the organization has as many as it may.
-    func mute(_ notice: NoticeRow, _ mute: NoticeMute) throws(SQLiteError) -> Bool {
+    func mute(_ notice: NoticeRow, _ mute: NoticeMute) throws(StoreError) -> Bool {
         try connection.run("DELETE FROM muted_notice WHERE until <= ?", mute.at)
         let others = try connection.first(
             "SELECT count(*) FROM muted_notice WHERE organization = ?1 AND NOT (code = ?2 AND subject = ?3)",
@@ -208,7 +204,7 @@ struct NoticeTable {
         return true
     }
 
-    func unmute(_ notice: NoticeRow) throws(SQLiteError) {
+    func unmute(_ notice: NoticeRow) throws(StoreError) {
         try connection.run(
             "DELETE FROM muted_notice WHERE organization = ? AND code = ? AND subject = ?", notice.organization,
             notice.code.rawValue, notice.subject)
@@ -226,7 +222,7 @@ struct NoticeTable {
 
     /// Undelivered news, oldest notice first. A notice that has ended is first reported as begun. The beginning of a
     /// muted notice waits until it is not muted any more; the end of one whose beginning was delivered does not.
-    func unposted(limit: Int, at now: Int64) throws(SQLiteError) -> [NoticeNews] {
+    func unposted(limit: Int, at now: Int64) throws(StoreError) -> [NoticeNews] {
         try connection.rows(
             """
             \(Self.selection(at: "?2")) WHERE posted < \(Posted.end.rawValue)
@@ -238,32 +234,29 @@ struct NoticeTable {
         }
     }
 
-    func notePosted(_ news: NoticeNews) throws(SQLiteError) {
+    func notePosted(_ news: NoticeNews) throws(StoreError) {
         let posted: Posted = news.kind == .raised && news.notice.code.hasEnd ? .beginning : .end
         try connection.run("UPDATE notice SET posted = ? WHERE id = ?", posted.rawValue, news.notice.id)
     }
 
     /// Whether somebody has ever wanted to hear of notices.
-    func hasReceiver() throws(SQLiteError) -> Bool {
+    func hasReceiver() throws(StoreError) -> Bool {
         try connection.hasRow("SELECT 1 FROM meta WHERE name = 'notice_posted'")
     }
 
     /// Starts delivery: of the open notices and of those raised since a time, but not of those that ended before.
-    func beginPosting(since time: Int64) throws(SQLiteError) {
+    func beginPosting(since time: Int64) throws(StoreError) {
         try connection.run(
             "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND NOT (\(Self.isOpen))", time)
         try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)")
     }
 
-    func counts() throws(SQLiteError) -> NoticeCounts {
-        let statement = try connection.cached(
-            "SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code")
-        defer { statement.reset() }
+    func counts() throws(StoreError) -> NoticeCounts {
         var counts: [NoticeRow.Code: NoticeCounts.Count] = [:]
-        while try statement.step() {
-            guard let code = NoticeRow.Code(rawValue: statement.string(0)) else { continue }
+        try connection.each("SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code") { row in
+            guard let code = NoticeRow.Code(rawValue: row.string(0)) else { return }
             counts[code] = NoticeCounts.Count(
-                notices: statement.int(1), lasting: code.hasEnd ? statement.int(2) : 0, raised: statement.int(3))
+                notices: row.int(1), lasting: code.hasEnd ? row.int(2) : 0, raised: row.int(3))
         }
         return NoticeCounts(counts)
     }
@@ -271,7 +264,7 @@ struct NoticeTable {
 
 extension NoticeRow {
     /// - Parameter row: as `NoticeTable.selection` has it; `nil` where its code is not known.
-    fileprivate init?(_ row: Statement) {
+    fileprivate init?(_ row: RegistryRow) {
         guard let code = Code(rawValue: row.string(1)) else { return nil }
         self.init(
             id: row.int64(0), code: code, organization: row.string(2), subject: row.string(3), detail: row.string(4),

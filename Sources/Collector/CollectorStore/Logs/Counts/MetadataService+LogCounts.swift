@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// How many logs there are of something.
@@ -47,41 +46,39 @@ package struct LogFacets: Equatable, Sendable {
 extension MetadataService {
     /// - Returns: `nil` if there are more than `limit`.
     nonisolated func countedRuns(_ query: LogQuery, limit: Int) async throws(StoreError) -> [CountedLogRun]? {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             let condition = ChunkCondition(query, runs: true)
-            let statement = try connection.prepare(
+            var runs: [CountedLogRun] = []
+            var isOver = false
+            try connection.query(
                 """
                 SELECT r.row, c.device, c.log_epoch, r.segment, r.first_time, r.last_time, r.errors, r.warnings, r.informations,
                 r.verboses FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE \(condition.text) LIMIT \(limit + 1)
-                """)
-            try condition.bind(to: statement)
-            var runs: [CountedLogRun] = []
-            while try statement.step() {
-                guard let device = DeviceID(statement.data(1)), let epoch = LogEpochID(statement.data(2)) else {
-                    continue
-                }
-                guard runs.count < limit else { return nil }
-                let first = statement.int64(4)
+                """, condition.values, isKept: false
+            ) { row throws(StoreError) in
+                guard let device = DeviceID(row.data(1)), let epoch = LogEpochID(row.data(2)) else { return true }
+                isOver = runs.count >= limit
+                guard !isOver else { return false }
+                let first = row.int64(4)
                 runs.append(
                     CountedLogRun(
-                        row: statement.int64(0),
-                        segment: LogSegment.Key(device: device, epoch: epoch, segment: try statement.uint64(3)),
-                        times: first...max(first, statement.int64(5)),
-                        levels: try [
-                            statement.uint64(6), statement.uint64(7), statement.uint64(8), statement.uint64(9),
-                        ]))
+                        row: row.int64(0),
+                        segment: LogSegment.Key(device: device, epoch: epoch, segment: try row.uint64(3)),
+                        times: first...max(first, row.int64(5)),
+                        levels: try [row.uint64(6), row.uint64(7), row.uint64(8), row.uint64(9)]))
+                return true
             }
-            return runs
+            return isOver ? nil : runs
         }
     }
 
     /// The times of the earliest and the latest line of chunks that may match; `nil` if there is none.
     package nonisolated func logTimes(_ query: LogQuery) async throws(StoreError) -> ClosedRange<Int64>? {
-        try await readers.read { connection throws(SQLiteError) in try connection.logTotal(query).times }
+        try await readers.read { connection throws(StoreError) in try connection.logTotal(query).times }
     }
 
     package nonisolated func logFacets(_ query: LogQuery) async throws(StoreError) -> LogFacets {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             let total = try connection.logTotal(query)
             var (any, other) = (query, query)
             any.application = nil
@@ -109,25 +106,25 @@ extension MetadataService {
     }
 }
 
-extension Connection {
+extension RegistrySession {
     private static var lineSum: String { "c.errors + c.warnings + c.informations + c.verboses + c.others" }
 
     fileprivate func logTotal(
         _ query: LogQuery
-    ) throws(SQLiteError) -> (chunks: Int, lines: UInt64, bytes: Int, times: ClosedRange<Int64>?) {
+    ) throws(StoreError) -> (chunks: Int, lines: UInt64, bytes: Int, times: ClosedRange<Int64>?) {
         let condition = ChunkCondition(query)
-        let statement = try prepare(
+        var total: (chunks: Int, lines: UInt64, bytes: Int, times: ClosedRange<Int64>?) = (0, 0, 0, nil)
+        try self.query(
             """
             SELECT count(*), coalesce(sum(\(Self.lineSum)), 0), coalesce(sum(c.raw_bytes), 0), min(c.first_time), max(c.last_time)
             FROM chunk AS c WHERE \(condition.text)
-            """)
-        try condition.bind(to: statement)
-        guard try statement.step() else { return (0, 0, 0, nil) }
-        var times: ClosedRange<Int64>?
-        if !statement.isNull(3), statement.int64(3) <= statement.int64(4) {
-            times = statement.int64(3)...statement.int64(4)
+            """, condition.values, isKept: false
+        ) { row throws(StoreError) in
+            total = (row.int(0), try row.uint64(1), row.int(2), nil)
+            if !row.isNull(3), row.int64(3) <= row.int64(4) { total.times = row.int64(3)...row.int64(4) }
+            return false
         }
-        return (statement.int(0), try statement.uint64(1), statement.int(2), times)
+        return total
     }
 
     /// - Parameters:
@@ -137,28 +134,27 @@ extension Connection {
     /// - Returns: those with the most lines, and how many values there are.
     fileprivate func logFacets<Value>(
         _ query: LogQuery, by column: String, name: String = "NULL", limit: Int,
-        _ value: (Statement) throws(SQLiteError) -> Value?
-    ) throws(SQLiteError) -> (facets: [LogFacet<Value>], count: Int) {
+        _ value: (RegistryRow) throws(StoreError) -> Value?
+    ) throws(StoreError) -> (facets: [LogFacet<Value>], count: Int) {
         let condition = ChunkCondition(query)
-        let statement = try prepare(
+        var facets: [LogFacet<Value>] = []
+        var count = 0
+        try self.query(
             """
             SELECT \(column), count(*), sum(\(Self.lineSum)) AS lines, sum(c.raw_bytes), count(*) OVER (), \(name) FROM chunk AS c
             WHERE \(condition.text) GROUP BY \(column) ORDER BY lines DESC, \(column) LIMIT \(limit)
-            """)
-        try condition.bind(to: statement)
-        var facets: [LogFacet<Value>] = []
-        var count = 0
-        while try statement.step() {
-            count = statement.int(4)
-            guard let value = try value(statement) else { continue }
+            """, condition.values, isKept: false
+        ) { row throws(StoreError) in
+            count = row.int(4)
+            guard let value = try value(row) else { return true }
             facets.append(
-                LogFacet(
-                    value: value, chunks: statement.int(1), lines: try statement.uint64(2), bytes: statement.int(3)))
+                LogFacet(value: value, chunks: row.int(1), lines: try row.uint64(2), bytes: row.int(3)))
+            return true
         }
         return (facets, count)
     }
 
-    fileprivate func logLevelFacets(_ query: LogQuery) throws(SQLiteError) -> [LogFacet<LogLevel>] {
+    fileprivate func logLevelFacets(_ query: LogQuery) throws(StoreError) -> [LogFacet<LogLevel>] {
         var query = query
         query.lines.level = .verbose
         let condition = ChunkCondition(query)
@@ -166,16 +162,19 @@ extension Connection {
         let sums = columns.map {
             "coalesce(sum(c.\($0) > 0), 0), coalesce(sum(c.\($0)), 0), coalesce(sum(c.raw_bytes) FILTER (WHERE c.\($0) > 0), 0)"
         }
-        let statement = try prepare("SELECT \(sums.joined(separator: ", ")) FROM chunk AS c WHERE \(condition.text)")
-        try condition.bind(to: statement)
-        guard try statement.step() else { return [] }
         var facets: [LogFacet<LogLevel>] = []
-        for (place, level) in LogLevel.allCases.enumerated() {
-            let column = Int32(3 * place)
-            facets.append(
-                LogFacet(
-                    value: level, chunks: statement.int(column), lines: try statement.uint64(column + 1),
-                    bytes: statement.int(column + 2)))
+        try self.query(
+            "SELECT \(sums.joined(separator: ", ")) FROM chunk AS c WHERE \(condition.text)", condition.values,
+            isKept: false
+        ) { row throws(StoreError) in
+            for (place, level) in LogLevel.allCases.enumerated() {
+                let column = Int32(3 * place)
+                facets.append(
+                    LogFacet(
+                        value: level, chunks: row.int(column), lines: try row.uint64(column + 1),
+                        bytes: row.int(column + 2)))
+            }
+            return false
         }
         return facets
     }

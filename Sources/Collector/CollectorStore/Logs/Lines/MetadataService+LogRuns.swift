@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// A run as it is found: what its index says, without the pieces.
@@ -36,12 +35,12 @@ enum LogRunRows {
         (1 + max(coalesce((SELECT max(row) FROM log_run), 0), coalesce((SELECT value FROM meta WHERE name = '\(lastName)'), 0)))
         """
 
-    static func next(_ connection: Connection) throws(SQLiteError) -> Int64 {
+    static func next(_ connection: any RegistrySession) throws(StoreError) -> Int64 {
         try connection.first("SELECT \(next)") { $0.int64(0) } ?? 1
     }
 
     /// Must be called in the transaction that deletes runs, before it does.
-    static func remember(_ connection: Connection) throws(SQLiteError) {
+    static func remember(_ connection: any RegistrySession) throws(StoreError) {
         try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('\(lastName)', \(next) - 1)")
     }
 }
@@ -60,20 +59,19 @@ extension MetadataService {
     nonisolated func runHeaders(
         _ query: LogQuery, _ order: LogLineOrder, limit: Int
     ) async throws(StoreError) -> FoundRuns {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             let next = try LogRunRows.next(connection)
             let condition = ChunkCondition(query, runs: true)
-            let statement = try connection.prepare(
+            var headers: [LogRunHeader] = []
+            try connection.query(
                 """
                 SELECT r.row, r.first_time, r.last_time FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk
                 WHERE \(condition.text) ORDER BY \(order == .newest ? "r.last_time DESC" : "r.first_time"), r.row LIMIT \(limit + 1)
-                """)
-            try condition.bind(to: statement)
-            var headers: [LogRunHeader] = []
-            while try statement.step() {
-                let first = statement.int64(1)
-                headers.append(
-                    LogRunHeader(row: statement.int64(0), times: first...max(first, statement.int64(2))))
+                """, condition.values, isKept: false
+            ) { row in
+                let first = row.int64(1)
+                headers.append(LogRunHeader(row: row.int64(0), times: first...max(first, row.int64(2))))
+                return true
             }
             let isCut = headers.count > limit
             if isCut { headers.removeLast() }
@@ -86,46 +84,47 @@ extension MetadataService {
     nonisolated func arrivedRuns(
         _ query: LogQuery, from row: Int64, limit: Int
     ) async throws(StoreError) -> (rows: [Int64], next: Int64) {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             let next = try LogRunRows.next(connection)
             // Mostly nothing has arrived.
             guard row < next else { return ([], next) }
             var condition = ChunkCondition(query, runs: true)
             condition.add("r.row >= ?", row)
-            let statement = try connection.prepare(
+            var rows: [Int64] = []
+            try connection.query(
                 """
                 SELECT r.row FROM log_run AS r CROSS JOIN chunk AS c ON c.row = r.chunk WHERE \(condition.text)
                 ORDER BY r.row LIMIT \(limit)
-                """)
-            try condition.bind(to: statement)
-            var rows: [Int64] = []
-            while try statement.step() { rows.append(statement.int64(0)) }
+                """, condition.values, isKept: false
+            ) {
+                rows.append($0.int64(0))
+                return true
+            }
             return (rows, next)
         }
     }
 
     /// In the order of the rows. Runs that were deleted since they were found are left out.
     nonisolated func runDetails(_ rows: [Int64]) async throws(StoreError) -> [LogRunDetail] {
-        try await readers.read { connection throws(SQLiteError) in
-            let statement = try connection.cached(
-                """
-                SELECT c.row, c.path, c.device, c.log_epoch, r.segment, c.application, c.type, c.ring, c.test, r.pieces
-                FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = \(ChunkFate.stored.rawValue)
-                """)
+        try await readers.read { connection throws(StoreError) in
             var runs: [LogRunDetail] = []
             for row in rows {
-                try statement.bind(row)
-                defer { statement.reset() }
-                guard try statement.step(), let device = DeviceID(statement.data(2)),
-                    let epoch = LogEpochID(statement.data(3)),
-                    let pieces = statement.withBlob(9, { LogPiece.decode($0) })
-                else { continue }
-                runs.append(
-                    LogRunDetail(
-                        row: row, chunk: statement.int64(0), path: statement.string(1), device: device, epoch: epoch,
-                        segment: try statement.uint64(4), application: statement.string(5),
-                        type: WireLogType(rawValue: statement.int(6)).flatMap { LogType($0) },
-                        ring: statement.bool(7), test: statement.bool(8), pieces: pieces))
+                let run = try connection.first(
+                    """
+                    SELECT c.row, c.path, c.device, c.log_epoch, r.segment, c.application, c.type, c.ring, c.test, r.pieces
+                    FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = \(ChunkFate.stored.rawValue)
+                    """, row
+                ) { found throws(StoreError) -> LogRunDetail? in
+                    guard let device = DeviceID(found.data(2)), let epoch = LogEpochID(found.data(3)),
+                        let pieces = found.withBlob(9, { LogPiece.decode($0) })
+                    else { return nil }
+                    return LogRunDetail(
+                        row: row, chunk: found.int64(0), path: found.string(1), device: device, epoch: epoch,
+                        segment: try found.uint64(4), application: found.string(5),
+                        type: WireLogType(rawValue: found.int(6)).flatMap { LogType($0) },
+                        ring: found.bool(7), test: found.bool(8), pieces: pieces)
+                }
+                if let run { runs.append(run) }
             }
             return runs
         }
@@ -137,7 +136,7 @@ extension MetadataService {
         ofLine line: LogLineID, organization: String?
     ) async throws(StoreError) -> String? {
         let segment = LogNumber(value: line.number).segment
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             try connection.first(
                 """
                 SELECT c.application FROM chunk AS c JOIN log_run AS r ON r.chunk = c.row

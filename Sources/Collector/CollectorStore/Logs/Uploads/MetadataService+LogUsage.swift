@@ -1,4 +1,3 @@
-import SQLite
 import WireModel
 
 /// The owner of a quota: an application of an organization, with a separate quota for its test devices.
@@ -18,7 +17,7 @@ struct UsageKey: Hashable, Sendable {
 }
 
 extension MetadataService {
-    func usage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
+    func usage(of key: UsageKey) throws(StoreError) -> LogUsage {
         let rawBytes = try connection.first(
             "SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?",
             key.organization, key.application, key.test
@@ -26,14 +25,14 @@ extension MetadataService {
         return LogUsage(rawBytes: rawBytes ?? 0, quota: try quota(of: key))
     }
 
-    private func quota(of key: UsageKey) throws(SQLiteError) -> Int {
+    private func quota(of key: UsageKey) throws(StoreError) -> Int {
         try connection.first(
             "SELECT bytes FROM log_quota WHERE organization = ? AND application = ?", key.organization, key.application
         ) { $0.int(0) } ?? logQuotas.value.applicationBytes
     }
 
     /// The usage of all applications of one device. An application with a raised quota raises the device's too.
-    func usage(ofDevice device: DeviceID, _ key: UsageKey) throws(SQLiteError) -> LogUsage {
+    func usage(ofDevice device: DeviceID, _ key: UsageKey) throws(StoreError) -> LogUsage {
         let rawBytes = try connection.first(
             "SELECT raw_bytes FROM device_log_usage WHERE device = ?", device.data
         ) { $0.int(0) }
@@ -55,12 +54,12 @@ extension MetadataService {
                 "is more than the \(total) bytes of the whole organization. Raise --log-organization-bytes first.")
         }
         let now = clock.now()
-        let isKnown = try transaction { () throws(SQLiteError) in
+        let isKnown = try transaction { () throws(StoreError) in
             guard try connection.hasRow("SELECT 1 FROM organization WHERE name = ?", organization) else { return false }
             let keys = [false, true].map {
                 UsageKey(organization: organization, application: application, test: $0)
             }
-            let former = try keys.map { (key) throws(SQLiteError) in try usage(of: key) }
+            let former = try keys.map { (key) throws(StoreError) in try usage(of: key) }
             if let bytes {
                 try connection.run(
                     """
@@ -85,7 +84,7 @@ extension MetadataService {
 
     /// Quotas that differ from the default, by application.
     package nonisolated func logQuotas(of organization: String) async throws(StoreError) -> [LogQuotaRow] {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 "SELECT application, bytes FROM log_quota WHERE organization = ? ORDER BY application", organization
             ) { row in LogQuotaRow(application: row.string(0), bytes: row.int(1)) }
@@ -93,7 +92,7 @@ extension MetadataService {
     }
 
     /// The usage of all applications of its organization.
-    func totalUsage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
+    func totalUsage(of key: UsageKey) throws(StoreError) -> LogUsage {
         let rawBytes = try connection.first(
             "SELECT coalesce(sum(raw_bytes), 0) FROM log_usage WHERE organization = ? AND test = ?",
             key.organization, key.test
@@ -102,7 +101,7 @@ extension MetadataService {
     }
 
     /// Counts bytes of a device's log text that came or went. Call it inside a transaction.
-    func count(_ device: DeviceID, rawBytes: Int) throws(SQLiteError) {
+    func count(_ device: DeviceID, rawBytes: Int) throws(StoreError) {
         try connection.run(
             """
             INSERT INTO device_log_usage (device, raw_bytes) VALUES (?, ?)
@@ -112,7 +111,7 @@ extension MetadataService {
     }
 
     /// Counts chunks that came or went, and raises and ends the resulting notices. Call it inside a transaction.
-    func count(_ key: UsageKey, chunks: Int, rawBytes: Int, at now: Int64) throws(SQLiteError) {
+    func count(_ key: UsageKey, chunks: Int, rawBytes: Int, at now: Int64) throws(StoreError) {
         let (former, formerTotal) = (try usage(of: key), try totalUsage(of: key))
         try connection.run(
             """
@@ -126,7 +125,7 @@ extension MetadataService {
 
     private func tell(
         _ change: LogUsage.Change, _ owner: LogQuotaOwner, _ key: UsageKey, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let subject = key.subject(owner)
         for code in change.raised { try raise(code, key.organization, subject, change.present, at: now) }
         for code in change.ended {
@@ -136,7 +135,7 @@ extension MetadataService {
 
     func raise(
         _ code: NoticeRow.Code, _ organization: String, _ subject: String, _ usage: LogUsage, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let remedy =
             code == .logQuotaReached
             ? "Further chunks are refused and stay on their devices. Delete logs, or purge old ones."
@@ -217,7 +216,7 @@ extension MetadataService {
     /// Why a device may not begin an upload for an application; `nil` if it may. Call it inside a transaction.
     func refusal(
         ofApplication application: String, from device: DeviceRow, at now: Int64
-    ) throws(SQLiteError) -> UploadError? {
+    ) throws(StoreError) -> UploadError? {
         let isInUse = try connection.hasRow(
             """
             SELECT 1 FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue) AND application = ?2
@@ -255,7 +254,7 @@ extension MetadataService {
         return nil
     }
 
-    private func names(_ sql: String, _ value: some BindableValue) throws(SQLiteError) -> Set<String> {
+    private func names(_ sql: String, _ value: any RegistryBindable) throws(StoreError) -> Set<String> {
         Set(try connection.rows(sql, value) { $0.string(0) })
     }
 }

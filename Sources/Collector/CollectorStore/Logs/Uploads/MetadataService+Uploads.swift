@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Logging
-import SQLite
 import WireModel
 
 /// The uploads, the fates of their chunks, and the content of these.
@@ -22,7 +21,7 @@ extension MetadataService {
         let now = clock.now()
         let forgets = now >= nextForget
         if forgets { nextForget = now + UploadLimits.forgetSeconds * 1_000_000 }
-        try transaction { () throws(SQLiteError) in
+        try transaction { () throws(StoreError) in
             let due = try connection.rows(
                 """
                 SELECT row, id, device, organization, (SELECT count(*) FROM chunk WHERE upload = upload.row AND fate = 1),
@@ -63,7 +62,7 @@ extension MetadataService {
     }
 
     /// Makes room for a device's next upload. Inside a transaction.
-    func forgetOldest(of device: DeviceID) throws(SQLiteError) {
+    func forgetOldest(of device: DeviceID) throws(StoreError) {
         try connection.run(
             """
             DELETE FROM upload WHERE row IN (SELECT row FROM upload WHERE device = ?1 AND phase <> 1
@@ -71,13 +70,13 @@ extension MetadataService {
             """, device.data, UploadLimits.rememberedPerDevice)
     }
 
-    func end(_ row: Int64, as phase: UploadPhase, at now: Int64) throws(SQLiteError) {
+    func end(_ row: Int64, as phase: UploadPhase, at now: Int64) throws(StoreError) {
         try connection.run("UPDATE upload SET phase = ?, ended = ? WHERE row = ?", phase.rawValue, now, row)
         if phase == .complete { try tellArrival(of: row, at: now) }
     }
 
     /// Tells that requested logs are here. Nobody waits for logs that a device sends by itself.
-    private func tellArrival(of row: Int64, at now: Int64) throws(SQLiteError) {
+    private func tellArrival(of row: Int64, at now: Int64) throws(StoreError) {
         let arrived = try connection.first(
             """
             SELECT upload.device, upload.organization, count(*), sum(raw_bytes) FROM upload JOIN chunk ON chunk.upload = upload.row
@@ -114,7 +113,7 @@ enum UploadLimits {
 extension MetadataSnapshot {
     /// Paths of all chunks that are kept.
     func keptChunks() throws(StoreError) -> Set<String> {
-        try read { connection throws(SQLiteError) in
+        try read { connection throws(StoreError) in
             Set(
                 try connection.rows("SELECT path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue)") { $0.string(0) }
             )
@@ -123,7 +122,7 @@ extension MetadataSnapshot {
 
     /// What is to become of a chunk's bytes that are not kept.
     func fate(ofLeftover path: String, _ number: Int, of upload: UploadID) throws(StoreError) -> LeftoverFate {
-        try read { connection throws(SQLiteError) in
+        try read { connection throws(StoreError) in
             try connection.first(
                 """
                 SELECT upload.phase, chunk.fate, chunk.path = ? FROM upload LEFT JOIN chunk ON chunk.upload = upload.row AND chunk.number = ?

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import TelemetryBasics
 import WireModel
 
@@ -31,7 +30,7 @@ extension MetadataService {
     ) throws(UploadError) -> UploadStanding {
         do { try age() } catch { throw .store(error) }
         let now = clock.now()
-        return try change { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+        return try change { () throws(StoreError) -> Result<UploadStanding, UploadError> in
             if let known = try find(manifest.upload, of: device.id) {
                 guard known.manifestHash == manifest.digest else { return .failure(.manifestDiffers) }
                 guard known.phase != .expired else { return .failure(.expired) }
@@ -51,7 +50,7 @@ extension MetadataService {
 
     package func standing(of upload: UploadID, from device: DeviceID) throws(UploadError) -> UploadStanding {
         do { try age() } catch { throw .store(error) }
-        return try change { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+        return try change { () throws(StoreError) -> Result<UploadStanding, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             return .success(try standing(known))
         }
@@ -60,7 +59,7 @@ extension MetadataService {
     /// Decides whether to accept a chunk before its bytes are read.
     func admit(_ number: Int, of upload: UploadID, from device: DeviceID) throws(UploadError) -> ChunkAdmission {
         let now = clock.now()
-        return try change { () throws(SQLiteError) -> Result<ChunkAdmission, UploadError> in
+        return try change { () throws(StoreError) -> Result<ChunkAdmission, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             let chunk = try chunk(number, of: known)
             let usage: [(owner: LogQuotaOwner, usage: LogUsage)] = [
@@ -107,7 +106,7 @@ extension MetadataService {
             } catch { throw .store(error) }
         }
         return try change {
-            () throws(SQLiteError) -> Result<(standing: UploadStanding, isKept: Bool), UploadError> in
+            () throws(StoreError) -> Result<(standing: UploadStanding, isKept: Bool), UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             if let deadline, SystemClock.bootMicroseconds() >= deadline {
                 return .failure(.store(StoreError(.overloaded, "storing the chunk took too long. Try again.")))
@@ -122,7 +121,7 @@ extension MetadataService {
         _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
     ) throws(UploadError) -> UploadStanding {
         let now = clock.now()
-        return try change { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+        return try change { () throws(StoreError) -> Result<UploadStanding, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             if known.phase == .open, known.expires > now {
                 for chunk in gone {
@@ -150,7 +149,7 @@ extension MetadataService {
         var expires: Int64
     }
 
-    private func find(_ upload: UploadID, of device: DeviceID) throws(SQLiteError) -> Known? {
+    private func find(_ upload: UploadID, of device: DeviceID) throws(StoreError) -> Known? {
         try connection.first(
             "SELECT row, organization, application, test, manifest_hash, phase, expires FROM upload WHERE device = ? AND id = ?",
             device.data, upload.data
@@ -166,14 +165,14 @@ extension MetadataService {
 
     private func chunk(
         _ number: Int, of upload: Known
-    ) throws(SQLiteError) -> (fate: ChunkFate, rawBytes: Int, rawDigest: Data)? {
+    ) throws(StoreError) -> (fate: ChunkFate, rawBytes: Int, rawDigest: Data)? {
         try connection.first(
             "SELECT fate, raw_bytes, raw_digest FROM chunk WHERE upload = ? AND number = ?", upload.row, number
         ) { chunk in ChunkFate(rawValue: chunk.int(0)).map { ($0, chunk.int(1), chunk.data(2)) } }
     }
 
     func isStored(_ number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> Bool {
-        try read { () throws(SQLiteError) in
+        try read { () throws(StoreError) in
             guard let known = try find(upload, of: device) else { return false }
             return try chunk(number, of: known)?.fate == .stored
         }
@@ -181,7 +180,7 @@ extension MetadataService {
 
     /// Where the bytes of a stored chunk are; `nil` if it is not stored.
     private func path(of number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> String? {
-        try read { () throws(SQLiteError) in
+        try read { () throws(StoreError) in
             guard let known = try find(upload, of: device) else { return nil }
             return try connection.first(
                 "SELECT path FROM chunk WHERE upload = ? AND number = ? AND fate = 2", known.row, number
@@ -189,19 +188,17 @@ extension MetadataService {
         }
     }
 
-    private func standing(_ known: Known) throws(SQLiteError) -> UploadStanding {
+    private func standing(_ known: Known) throws(StoreError) -> UploadStanding {
         var standing = UploadStanding(upload: known.upload, phase: known.phase, expires: known.expires)
-        let statement = try connection.cached(
-            "SELECT number, fate, reason, raw_bytes FROM chunk WHERE upload = ? ORDER BY number")
-        try statement.bind(known.row)
-        defer { statement.reset() }
-        while try statement.step() {
-            let number = statement.int(0)
-            switch ChunkFate(rawValue: statement.int(1)) {
+        try connection.each(
+            "SELECT number, fate, reason, raw_bytes FROM chunk WHERE upload = ? ORDER BY number", known.row
+        ) { chunk in
+            let number = chunk.int(0)
+            switch ChunkFate(rawValue: chunk.int(1)) {
             case .stored:
                 standing.storedChunks += 1
-                standing.storedRawBytes += statement.int(3)
-            case .gone: standing.gone.append(.init(number: number, reason: DropReason(rawValue: statement.int(2))))
+                standing.storedRawBytes += chunk.int(3)
+            case .gone: standing.gone.append(.init(number: number, reason: DropReason(rawValue: chunk.int(2))))
             case .deleted: standing.deleted.append(number)
             case .missing, nil: standing.missing.append(number)
             }
@@ -209,40 +206,38 @@ extension MetadataService {
         return standing
     }
 
-    private func openUploads(of device: DeviceID) throws(SQLiteError) -> Int {
+    private func openUploads(of device: DeviceID) throws(StoreError) -> Int {
         try connection.first("SELECT count(*) FROM upload WHERE device = ? AND phase = 1", device.data) { $0.int(0) }
             ?? 0
     }
 
     private func insert(
         _ manifest: UploadManifest, of application: String, from device: DeviceRow, at now: Int64
-    ) throws(SQLiteError) {
-        try connection.run(
+    ) throws(StoreError) {
+        let inserted = try connection.first(
             """
             INSERT INTO upload (device, id, organization, application, test, log_epoch, level, command, manifest_hash, begun, expires, phase)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING row
             """,
             device.id.data, manifest.upload.data, device.organization, application, device.test, manifest.logEpoch.data,
             manifest.level?.rawValue, manifest.command?.data, manifest.digest, now,
-            now + UploadLimits.openSeconds * 1_000_000)
-        let row = connection.lastInsertedRow
-        let chunk = try connection.cached(
-            """
-            INSERT INTO chunk (upload, number, organization, application, test, device, log_epoch, type, ring, file_name, raw_bytes,
-            raw_digest, fate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
-            """)
+            now + UploadLimits.openSeconds * 1_000_000
+        ) { $0.int64(0) }
+        guard let row = inserted else { return }
         for entry in manifest.chunks {
-            try chunk.bind(
-                row, entry.number, device.organization, application, device.test, device.id.data,
+            try connection.run(
+                """
+                INSERT INTO chunk (upload, number, organization, application, test, device, log_epoch, type, ring, file_name, raw_bytes,
+                raw_digest, fate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+                """, row, entry.number, device.organization, application, device.test, device.id.data,
                 manifest.logEpoch.data,
                 entry.type?.wire.rawValue ?? 0, entry.ring, entry.fileName, entry.rawBytes, entry.rawDigest)
-            try chunk.run()
         }
     }
 
     private func note(
         _ number: Int, of known: Known, scan: ChunkScan, path: ChunkPath, storedBytes: Int
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let now = clock.now()
         let noted = try connection.first(
             """

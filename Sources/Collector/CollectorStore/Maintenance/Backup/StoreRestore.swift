@@ -72,31 +72,31 @@ package struct StoreRestore {
     private func beginAnew(_ path: String, as incarnation: IncarnationID) throws(StoreError) -> Int {
         var options = Connection.Options(mode: .readWrite, applicationID: CollectorDatabase.applicationID)
         options.maximumUserVersion = CollectorDatabase.version
-        return try StoreError.mapping { () throws(SQLiteError) in
+        let (connection, version) = try StoreError.mapping { () throws(SQLiteError) in
             let connection = try Connection(path: path, options: options)
-            let ended = try connection.transaction { () throws(SQLiteError) in
-                if try connection.userVersion >= 6 {
-                    let ledger = CredentialLedger(connection: connection)
-                    try ledger.endIncarnation(at: clock.now())
-                    if hasNewCredentialKey { try ledger.renewKey() }
-                }
-                try connection.run("UPDATE meta SET value = ? WHERE name = 'incarnation_id'", incarnation.data)
-                try RetentionState(connection: connection).withdraw(because: "restored", at: clock.now())
-                if try connection.userVersion >= 11 { try connection.withholdWipes(of: nil, at: clock.now()) }
-                // Some may have been ended since.
-                if try connection.userVersion >= 12 { try connection.run("DELETE FROM session") }
-                if try connection.userVersion >= 13 { try DeviceJobRow.endAll(in: connection, at: clock.now()) }
-                guard try connection.userVersion >= 2 else { return 0 }
-                try connection.run(
-                    """
-                    UPDATE command SET state = \(WireCommandState.expired.rawValue), detail = ?, updated = ?
-                    WHERE state NOT IN \(CommandStatus.finalStates)
-                    """, "the collector was restored from a backup", clock.now())
-                return connection.changes
-            }
-            _ = try connection.checkpoint(.truncate)
-            try connection.close()
-            return ended
+            return (connection, try connection.userVersion)
         }
+        let session = SQLiteRegistrySession(connection)
+        let ended = try session.transaction { () throws(StoreError) in
+            if version >= 6 {
+                let ledger = CredentialLedger(connection: session)
+                try ledger.endIncarnation(at: clock.now())
+                if hasNewCredentialKey { try ledger.renewKey() }
+            }
+            try session.run("UPDATE meta SET value = ? WHERE name = 'incarnation_id'", incarnation.data)
+            try RetentionState(connection: session).withdraw(because: "restored", at: clock.now())
+            if version >= 11 { try session.withholdWipes(of: nil, at: clock.now()) }
+            // Some may have been ended since.
+            if version >= 12 { try session.run("DELETE FROM session") }
+            if version >= 13 { try DeviceJobRow.endAll(in: session, at: clock.now()) }
+            guard version >= 2 else { return 0 }
+            return try session.run(
+                """
+                UPDATE command SET state = \(WireCommandState.expired.rawValue), detail = ?, updated = ?
+                WHERE state NOT IN \(CommandStatus.finalStates)
+                """, "the collector was restored from a backup", clock.now())
+        }
+        try session.close()
+        return ended
     }
 }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// The applications that an organization has assigned: each to all of its devices, or to a group of them.
@@ -65,7 +64,7 @@ package enum AssignmentError: StoreRefusal, Equatable, Sendable {
 extension MetadataService {
     /// `nil` if the organization keeps no list, or there is no such organization.
     package nonisolated func assignments(organization: String) async throws(StoreError) -> AssignmentRow? {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             try AssignmentRow.one(organization, in: connection)
         }
     }
@@ -80,7 +79,7 @@ extension MetadataService {
         do { bytes = try JSONEncoder.stable().encode(list) } catch {
             throw .store(StoreError(.invalid, "the list cannot be encoded: \(error)"))
         }
-        return try change { () throws(SQLiteError) -> Result<AssignmentRow, AssignmentError> in
+        return try change { () throws(StoreError) -> Result<AssignmentRow, AssignmentError> in
             guard try connection.hasRow("SELECT 1 FROM organization WHERE name = ?", organization) else {
                 return .failure(.unknownOrganization)
             }
@@ -100,15 +99,12 @@ extension MetadataService {
 }
 
 extension AssignmentRow {
-    static func one(_ organization: String, in connection: Connection) throws(SQLiteError) -> AssignmentRow? {
+    static func one(_ organization: String, in connection: any RegistrySession) throws(StoreError) -> AssignmentRow? {
         try connection.first(
             "SELECT revision, changed, list FROM assignment WHERE organization = ?", organization
-        ) { statement throws(SQLiteError) in
+        ) { statement throws(StoreError) in
             guard let list = try? JSONDecoder().decode(AssignmentList.self, from: statement.data(2)) else {
-                throw SQLiteError(
-                    code: .corrupt,
-                    message: "\(connection.path): the assignments of \"\(organization)\" cannot be read.",
-                    operation: "read assignments")
+                throw StoreError(.corrupt, "\(connection.name): the assignments of \"\(organization)\" cannot be read.")
             }
             return AssignmentRow(
                 organization: organization, revision: UInt64(clamping: statement.int64(0)),

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// The audit trail in `collector.sqlite`. Not `Sendable`: the owner of its connection uses it inside its transactions.
@@ -9,7 +8,7 @@ import WireModel
 /// Entries about devices' actions have separate limits of the same size, so devices cannot displace what people did. So
 /// have those of jobs over many devices, each of which writes one for each device.
 struct AuditTable {
-    let connection: Connection
+    let connection: any RegistrySession
 
     static let kept = 20_000
     static let keptOfAnyAge = 1000
@@ -19,19 +18,20 @@ struct AuditTable {
     /// Limit of a subject and of each text in a detail.
     private static let textBytes = 1024
 
-    func append(_ entry: AuditEntry, at now: Int64) throws(SQLiteError) {
-        try connection.run(
+    func append(_ entry: AuditEntry, at now: Int64) throws(StoreError) {
+        let id = try connection.first(
             """
             INSERT INTO audit (at, actor, token, role, organization, action, subject, detail, outcome, job)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """, now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init),
             entry.organization,
             entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail),
-            entry.outcome.rawValue, entry.actor.job)
-        if connection.lastInsertedRow % Self.pruneEvery == 0 { try prune(like: entry, at: now) }
+            entry.outcome.rawValue, entry.actor.job
+        ) { $0.int64(0) }
+        if let id, id % Self.pruneEvery == 0 { try prune(like: entry, at: now) }
     }
 
-    private func prune(like entry: AuditEntry, at now: Int64) throws(SQLiteError) {
+    private func prune(like entry: AuditEntry, at now: Int64) throws(StoreError) {
         let ofDevices = AuditEntry.Action.allCases.filter(\.isOfDevices).map { "'\($0.rawValue)'" }.joined(
             separator: ", ")
         let alike = """
@@ -48,7 +48,7 @@ struct AuditTable {
     }
 
     /// Newest first.
-    func page(_ query: AuditQuery, below id: Int64?, limit: Int) throws(SQLiteError) -> ListPage<AuditRow, Int64> {
+    func page(_ query: AuditQuery, below id: Int64?, limit: Int) throws(StoreError) -> ListPage<AuditRow, Int64> {
         let rows = try connection.rows(
             """
             SELECT id, at, actor, token, role, organization, action, subject, detail, outcome, job FROM audit

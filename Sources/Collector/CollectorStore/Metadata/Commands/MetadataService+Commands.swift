@@ -1,7 +1,6 @@
 import Crypto
 import FoundationEssentials
 import Logging
-import SQLite
 import WireModel
 
 extension MetadataService {
@@ -18,7 +17,7 @@ extension MetadataService {
     ) throws(IssueError) -> (row: CommandRow, isNew: Bool) {
         let now = clock.now()
         writeResults()
-        let issued = try change { () throws(SQLiteError) -> Result<(row: CommandRow, isNew: Bool), IssueError> in
+        let issued = try change { () throws(StoreError) -> Result<(row: CommandRow, isNew: Bool), IssueError> in
             try self.issued(new, organization: organization, at: now)
         }
         if issued.isNew { _ = openCommands.add(issued.row.command, of: new.device) }
@@ -29,7 +28,7 @@ extension MetadataService {
     /// - Parameter uncommitted: the commands that the same transaction has issued to other devices.
     func issued(
         _ new: NewCommand, organization: String?, uncommitted: Int = 0, at now: Int64
-    ) throws(SQLiteError) -> Result<(row: CommandRow, isNew: Bool), IssueError> {
+    ) throws(StoreError) -> Result<(row: CommandRow, isNew: Bool), IssueError> {
         let requestHash = Data(SHA256.hash(data: new.request))
         guard let device = try enrollment(of: new.device, organization: organization) else {
             return .failure(.unknownDevice)
@@ -63,7 +62,7 @@ extension MetadataService {
     func insert(
         _ new: NewCommand, organization: String, enrollmentID: Data, requestHash: Data = Data(),
         _ detail: [String: String] = [:], at now: Int64
-    ) throws(SQLiteError) -> CommandRow {
+    ) throws(StoreError) -> CommandRow {
         var command = WireCommand()
         command.id = CommandID.random().data
         command.expires = new.expires
@@ -90,13 +89,13 @@ extension MetadataService {
     ) async throws(StoreError) -> ListPage<CommandRow, CommandPosition> {
         try Self.check(limit: limit)
         await writeResults()
-        let rows = try await readers.read { connection throws(SQLiteError) in
+        let rows = try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """
                 SELECT \(CommandRow.columns) FROM command WHERE device = ?1 AND (?2 IS NULL OR created < ?2 OR (created = ?2 AND id < ?3))
                 ORDER BY created DESC, id DESC LIMIT ?4
                 """, device.data, position?.created, position?.id.data, limit + 1
-            ) { statement throws(SQLiteError) in try CommandRow(statement, path: connection.path) }
+            ) { statement throws(StoreError) in try CommandRow(statement, path: connection.name) }
         }
         return ListPage(rows, limit: limit) { row in row.id.map { CommandPosition(created: row.created, id: $0) } }
     }
@@ -113,26 +112,27 @@ extension MetadataService {
     ) async throws(StoreError) -> (rows: [CommandRow], next: Int64?) {
         try Self.check(limit: limit)
         await writeResults()
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             let newest = try connection.first("SELECT max(rowid) FROM command") { $0.int64(0) } ?? 0
             let end = min(row ?? newest + 1, newest + 1)
             let begin = max(end - Self.readRows, 1)
-            let statement = try connection.cached(
+            var rows: [CommandRow] = []
+            var next = begin > 1 ? begin : nil
+            try connection.query(
                 """
                 SELECT \(CommandRow.columns), rowid FROM command WHERE rowid >= ?1 AND rowid < ?2
                 AND (?3 IS NULL OR EXISTS (SELECT 1 FROM device WHERE device.id = command.device AND device.organization = ?3))
                 ORDER BY rowid DESC
-                """)
-            try statement.bind(begin, end, organization)
-            defer { statement.reset() }
-            var rows: [CommandRow] = []
-            while try statement.step() {
-                let command = try CommandRow(statement, path: connection.path)
-                guard kind == nil || command.command.action?.kind == kind else { continue }
+                """, [begin, end, organization], isKept: true
+            ) { row throws(StoreError) in
+                let command = try CommandRow(row, path: connection.name)
+                guard kind == nil || command.command.action?.kind == kind else { return true }
                 rows.append(command)
-                if rows.count == limit { return (rows, statement.int64(10)) }
+                guard rows.count == limit else { return true }
+                next = row.int64(10)
+                return false
             }
-            return (rows, begin > 1 ? begin : nil)
+            return (rows, next)
         }
     }
 
@@ -140,7 +140,7 @@ extension MetadataService {
         _ id: CommandID, of device: DeviceID
     ) async throws(StoreError) -> CommandRow? {
         await writeResults()
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             try CommandRow.one(id.data, of: device, in: connection)
         }
     }
@@ -171,7 +171,7 @@ extension MetadataService {
         let entries = results.take()
         guard !entries.isEmpty else { return }
         do throws(StoreError) {
-            try transaction { () throws(SQLiteError) in
+            try transaction { () throws(StoreError) in
                 for entry in entries {
                     for result in entry.results { try write(result, of: entry.device, at: entry.at) }
                 }
@@ -181,7 +181,7 @@ extension MetadataService {
         }
     }
 
-    private func write(_ result: WireCommandResult, of device: DeviceID, at time: Int64) throws(SQLiteError) {
+    private func write(_ result: WireCommandResult, of device: DeviceID, at time: Int64) throws(StoreError) {
         guard var row = try CommandRow.one(result.commandID, of: device, in: connection) else { return }
         let former = row.status
         row.status.take(result)
@@ -193,7 +193,7 @@ extension MetadataService {
     }
 
     /// Ends the commands that a device will never carry out.
-    func endCommands(of device: DeviceID, at now: Int64, because detail: String) throws(SQLiteError) {
+    func endCommands(of device: DeviceID, at now: Int64, because detail: String) throws(StoreError) {
         try connection.run(
             "UPDATE command SET state = ?, detail = ?, updated = ? WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)",
             WireCommandState.expired.rawValue, detail, now, device.data)
@@ -203,7 +203,7 @@ extension MetadataService {
 
     private func enrollment(
         of id: DeviceID, organization: String?
-    ) throws(SQLiteError) -> (organization: String, enrollmentID: Data, isWelcome: Bool)? {
+    ) throws(StoreError) -> (organization: String, enrollmentID: Data, isWelcome: Bool)? {
         try connection.first(
             """
             SELECT organization, enrollment_id, revoked IS NULL AND left_at IS NULL FROM device
@@ -212,14 +212,14 @@ extension MetadataService {
         ) { ($0.string(0), $0.data(1), $0.bool(2)) }
     }
 
-    private func former(_ device: DeviceID, key: String) throws(SQLiteError) -> (CommandRow, requestHash: Data)? {
+    private func former(_ device: DeviceID, key: String) throws(StoreError) -> (CommandRow, requestHash: Data)? {
         try connection.first(
             "SELECT \(CommandRow.columns), request_hash FROM command WHERE device = ? AND idempotency_key = ?",
             device.data, key
-        ) { statement throws(SQLiteError) in (try CommandRow(statement, path: connection.path), statement.data(10)) }
+        ) { statement throws(StoreError) in (try CommandRow(statement, path: connection.name), statement.data(10)) }
     }
 
-    private func insert(_ row: CommandRow, key: String?, requestHash: Data) throws(SQLiteError) {
+    private func insert(_ row: CommandRow, key: String?, requestHash: Data) throws(StoreError) {
         try connection.run(
             """
             INSERT INTO command (id, device, enrollment_id, bytes, created, expires, issuer, idempotency_key, request_hash)
@@ -229,7 +229,7 @@ extension MetadataService {
             key, requestHash)
     }
 
-    private func removeOldest(of device: DeviceID, at now: Int64) throws(SQLiteError) {
+    private func removeOldest(of device: DeviceID, at now: Int64) throws(StoreError) {
         try connection.run(
             """
             DELETE FROM command WHERE id IN (SELECT id FROM command WHERE device = ?1 ORDER BY created DESC, id DESC LIMIT -1 OFFSET ?2)
@@ -242,17 +242,17 @@ extension CommandRow {
     fileprivate static let columns = "device, bytes, created, expires, issuer, state, progress, detail, result, updated"
 
     fileprivate static func one(
-        _ id: Data, of device: DeviceID, in connection: Connection
-    ) throws(SQLiteError) -> CommandRow? {
+        _ id: Data, of device: DeviceID, in connection: any RegistrySession
+    ) throws(StoreError) -> CommandRow? {
         try connection.first(
             "SELECT \(columns) FROM command WHERE id = ? AND device = ?", id, device.data
-        ) { statement throws(SQLiteError) in try CommandRow(statement, path: connection.path) }
+        ) { statement throws(StoreError) in try CommandRow(statement, path: connection.name) }
     }
 
     /// - Parameter statement: of `columns`.
-    fileprivate init(_ statement: Statement, path: String) throws(SQLiteError) {
+    fileprivate init(_ statement: RegistryRow, path: String) throws(StoreError) {
         guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1)) else {
-            throw SQLiteError(code: .corrupt, message: "\(path): a command cannot be read.", operation: "read command")
+            throw StoreError(.corrupt, "\(path): a command cannot be read.")
         }
         var status = CommandStatus()
         status.state = WireCommandState(rawValue: statement.int(5)) ?? .unspecified

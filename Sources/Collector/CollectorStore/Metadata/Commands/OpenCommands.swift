@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import Synchronization
 import WireModel
 
@@ -40,14 +39,12 @@ final class OpenCommands: Sendable {
     private let state = Mutex(State())
 
     /// Loads what an earlier process issued.
-    func load(from connection: Connection, at now: Int64) throws(SQLiteError) {
-        let statement = try connection.prepare(
-            "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id"
-        )
-        try statement.bind(now)
-        while try statement.step() {
-            guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1))
-            else { continue }
+    func load(from connection: any RegistrySession, at now: Int64) throws(StoreError) {
+        try connection.each(
+            "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id",
+            now
+        ) { row in
+            guard let device = DeviceID(row.data(0)), let command = try? WireCommand.decode(row.data(1)) else { return }
             _ = add(command, of: device)
         }
     }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// Jobs over many devices as rows of `collector.sqlite`.
@@ -9,74 +8,74 @@ extension DeviceJobRow {
         devices, done, refused
         """
 
-    static func one(_ row: Int64, in connection: Connection) throws(SQLiteError) -> DeviceJobRow? {
-        try connection.first("SELECT \(columns) FROM device_job WHERE row = ?", row) { job throws(SQLiteError) in
-            try DeviceJobRow(job, path: connection.path)
+    static func one(_ row: Int64, in connection: any RegistrySession) throws(StoreError) -> DeviceJobRow? {
+        try connection.first("SELECT \(columns) FROM device_job WHERE row = ?", row) { job throws(StoreError) in
+            try DeviceJobRow(job, path: connection.name)
         }
     }
 
     /// - Parameter organization: `nil` for any.
     static func one(
-        _ id: DeviceJobID, organization: String?, in connection: Connection
-    ) throws(SQLiteError) -> DeviceJobRow? {
+        _ id: DeviceJobID, organization: String?, in connection: any RegistrySession
+    ) throws(StoreError) -> DeviceJobRow? {
         try connection.first(
             "SELECT \(columns) FROM device_job WHERE id = ?1 AND (?2 IS NULL OR organization = ?2) AND state <> \(State.removed.rawValue)",
             id.data, organization
-        ) { job throws(SQLiteError) in try DeviceJobRow(job, path: connection.path) }
+        ) { job throws(StoreError) in try DeviceJobRow(job, path: connection.name) }
     }
 
     /// The job that a token began with a key.
     static func former(
-        token: String?, key: String, in connection: Connection
-    ) throws(SQLiteError) -> (job: DeviceJobRow, requestHash: Data)? {
+        token: String?, key: String, in connection: any RegistrySession
+    ) throws(StoreError) -> (job: DeviceJobRow, requestHash: Data)? {
         try connection.first(
             "SELECT \(columns), request_hash FROM device_job WHERE token = ? AND idempotency_key = ?", token, key
-        ) { job throws(SQLiteError) in (try DeviceJobRow(job, path: connection.path), job.data(18)) }
+        ) { job throws(StoreError) in (try DeviceJobRow(job, path: connection.name), job.data(18)) }
     }
 
     /// Newest first.
     static func page(
-        organization: String?, below row: Int64?, limit: Int, in connection: Connection
-    ) throws(SQLiteError) -> [DeviceJobRow] {
+        organization: String?, below row: Int64?, limit: Int, in connection: any RegistrySession
+    ) throws(StoreError) -> [DeviceJobRow] {
         try connection.rows(
             """
             SELECT \(columns) FROM device_job WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1")
             AND (?2 IS NULL OR row < ?2)
             AND state <> \(State.removed.rawValue) ORDER BY row DESC LIMIT ?3
             """, organization, row, limit
-        ) { job throws(SQLiteError) in try DeviceJobRow(job, path: connection.path) }
+        ) { job throws(StoreError) in try DeviceJobRow(job, path: connection.name) }
     }
 
     /// Writes a job that is being prepared.
     static func insert(
-        _ new: NewDeviceJob, requestHash: Data, at now: Int64, into connection: Connection
-    ) throws(SQLiteError) -> Int64 {
+        _ new: NewDeviceJob, requestHash: Data, at now: Int64, into connection: any RegistrySession
+    ) throws(StoreError) -> Int64 {
         var (command, expires): (Data?, Int64?) = (nil, nil)
         if case .command(let action, let until) = new.action { (command, expires) = (action.bytes, until) }
-        try connection.run(
+        let row = try connection.first(
             """
             INSERT INTO device_job (id, organization, action, flag, command, expires, filter, actor, token, role, created, state, devices,
-            idempotency_key, request_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            idempotency_key, request_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
             """, DeviceJobID.random().data, new.organization, new.action.kind.rawValue, new.action.flag, command,
             expires, new.filter, new.actor.name, new.actor.token, (new.actor.role?.rawValue).map(Int64.init), now,
-            State.preparing.rawValue, new.selection.devices.count, new.idempotencyKey, requestHash)
-        return connection.lastInsertedRow
+            State.preparing.rawValue, new.selection.devices.count, new.idempotencyKey, requestHash
+        ) { $0.int64(0) }
+        return row ?? 0
     }
 
     /// Ends all jobs that have not ended, because the collector was restored from a backup: they may have ended since.
-    static func endAll(in connection: Connection, at now: Int64) throws(SQLiteError) {
+    static func endAll(in connection: any RegistrySession, at now: Int64) throws(StoreError) {
         try connection.run(
             "UPDATE device_job SET state = ?, ended = ?, ended_because = ? WHERE ended IS NULL AND state <> ?",
             State.cancelled.rawValue, now, "the collector was restored from a backup", State.removed.rawValue)
     }
 
-    private init(_ job: Statement, path: String) throws(SQLiteError) {
+    private init(_ job: RegistryRow, path: String) throws(StoreError) {
         guard let id = DeviceJobID(job.data(1)), let kind = DeviceJobAction.Kind(rawValue: job.string(3)),
             let action = DeviceJobAction(kind, flag: job.bool(4), command: job.data(5), expires: job.int64(6)),
             let state = State(rawValue: job.int(14))
         else {
-            throw SQLiteError(
-                code: .corrupt, message: "\(path): a job over devices cannot be read.", operation: "read device job")
+            throw StoreError(.corrupt, "\(path): a job over devices cannot be read.")
         }
         self.init(
             row: job.int64(0), id: id, organization: job.optionalString(2), action: action,
@@ -106,8 +105,8 @@ extension DeviceJobAction {
 extension DeviceJobResult {
     /// Ascending by device.
     static func page(
-        job: Int64, outcome: Outcome?, after device: DeviceID?, limit: Int, in connection: Connection
-    ) throws(SQLiteError) -> [DeviceJobResult] {
+        job: Int64, outcome: Outcome?, after device: DeviceID?, limit: Int, in connection: any RegistrySession
+    ) throws(StoreError) -> [DeviceJobResult] {
         try connection.rows(
             """
             SELECT device_job_device.device, name, outcome, code, detail, command, at FROM device_job_device

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// Works jobs over many devices off, a few devices in each transaction.
@@ -13,7 +12,7 @@ extension MetadataService {
     /// The jobs that have devices to come to, oldest first.
     package func runningDeviceJobs() throws(StoreError) -> [Int64] {
         guard hasDeviceJobs else { return [] }
-        let running = try read { () throws(SQLiteError) in
+        let running = try read { () throws(StoreError) in
             try connection.rows(
                 "SELECT row FROM device_job WHERE state = \(DeviceJobRow.State.running.rawValue) ORDER BY row"
             ) { $0.int64(0) }
@@ -39,7 +38,7 @@ extension MetadataService {
         writeResults()
         let now = clock.now()
         var work = DeviceJobWork()
-        let step = try transaction { () throws(SQLiteError) -> DeviceJobStep in
+        let step = try transaction { () throws(StoreError) -> DeviceJobStep in
             var job = try known(row)
             guard job.state == .running else { return .ended(job) }
             var limit = Self.deviceJobBatch
@@ -98,7 +97,7 @@ extension MetadataService {
     /// - Returns: the command that was issued, if the job issues one.
     private func perform(
         _ job: DeviceJobRow, on device: SelectedDevice, _ work: inout DeviceJobWork, at now: Int64
-    ) throws(SQLiteError) -> Result<Data?, Refused> {
+    ) throws(StoreError) -> Result<Data?, Refused> {
         let (id, organization) = (device.id, job.organization)
         if job.action.isForOneEnrollment,
             let enrolled = try connection.first(
@@ -142,7 +141,7 @@ extension MetadataService {
     private func write(
         _ outcome: DeviceJobResult.Outcome, of device: DeviceID, job: Int64, command: Data? = nil,
         problem: Problem? = nil, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         try connection.run(
             "UPDATE device_job_device SET outcome = ?, code = ?, detail = ?, command = ?, at = ? WHERE job = ? AND device = ?",
             outcome.rawValue, problem?.code, problem?.detail, command, now, job, device.data)

@@ -1,6 +1,5 @@
 import Crypto
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// Jobs: actions on many devices, which are worked off one device after the other.
@@ -64,7 +63,7 @@ extension MetadataService {
     ) async throws(DeviceJobError) -> DeviceJobRow? {
         let former: (job: DeviceJobRow, requestHash: Data)?
         do throws(StoreError) {
-            former = try await readers.read { connection throws(SQLiteError) in
+            former = try await readers.read { connection throws(StoreError) in
                 try DeviceJobRow.former(token: actor.token, key: key, in: connection)
             }
         } catch { throw .store(error) }
@@ -75,7 +74,7 @@ extension MetadataService {
 
     private func reserve(_ new: NewDeviceJob) throws(DeviceJobError) -> (job: DeviceJobRow, isNew: Bool) {
         let (now, hash) = (clock.now(), Data(SHA256.hash(data: new.request)))
-        return try change { () throws(SQLiteError) -> Result<(job: DeviceJobRow, isNew: Bool), DeviceJobError> in
+        return try change { () throws(StoreError) -> Result<(job: DeviceJobRow, isNew: Bool), DeviceJobError> in
             if let key = new.idempotencyKey,
                 let (job, former) = try DeviceJobRow.former(token: new.actor.token, key: key, in: connection)
             {
@@ -97,7 +96,7 @@ extension MetadataService {
         separator: ", ")
 
     private func add(_ devices: ArraySlice<SelectedDevice>, to job: Int64) throws(StoreError) {
-        try transaction { () throws(SQLiteError) in
+        try transaction { () throws(StoreError) in
             for device in devices {
                 try connection.run(
                     "INSERT INTO device_job_device (job, device, enrolled) VALUES (?, ?, ?)", job, device.id.data,
@@ -108,7 +107,7 @@ extension MetadataService {
 
     private func start(_ row: Int64) throws(StoreError) -> DeviceJobRow {
         let now = clock.now()
-        let job = try transaction { () throws(SQLiteError) in
+        let job = try transaction { () throws(StoreError) in
             var job = try known(row)
             // It may have been cancelled meanwhile.
             guard job.state == .preparing else { return job }
@@ -127,28 +126,26 @@ extension MetadataService {
 
     /// Undoes what was prepared, after a failure. What a crash leaves is undone at the next start.
     private func discard(_ row: Int64) {
-        _ = try? transaction { () throws(SQLiteError) in
+        _ = try? transaction { () throws(StoreError) in
             try connection.run("DELETE FROM device_job_device WHERE job = ?", row)
             try connection.run("DELETE FROM device_job WHERE row = ?", row)
         }
     }
 
     /// - Precondition: a collector has just opened the file, so nobody prepares a job.
-    static func discardPreparedDeviceJobs(in connection: Connection) throws(SQLiteError) {
+    static func discardPreparedDeviceJobs(in connection: any RegistrySession) throws(StoreError) {
         let prepared = "SELECT row FROM device_job WHERE state = \(DeviceJobRow.State.preparing.rawValue)"
         guard try connection.hasRow(prepared) else { return }
-        try connection.transaction(.immediate) { () throws(SQLiteError) in
+        try connection.transaction { () throws(StoreError) in
             try connection.run("DELETE FROM device_job_device WHERE job IN (\(prepared))")
             try connection.run("DELETE FROM device_job WHERE row IN (\(prepared))")
         }
     }
 
     /// A job whose row was just written or found.
-    func known(_ row: Int64) throws(SQLiteError) -> DeviceJobRow {
+    func known(_ row: Int64) throws(StoreError) -> DeviceJobRow {
         guard let job = try DeviceJobRow.one(row, in: connection) else {
-            throw SQLiteError(
-                code: .corrupt, message: "\(connection.path): job \(row) over devices is gone.",
-                operation: "read device job")
+            throw StoreError(.corrupt, "\(connection.name): job \(row) over devices is gone.")
         }
         return job
     }
@@ -157,7 +154,7 @@ extension MetadataService {
     func tell(
         _ job: DeviceJobRow, by actor: AuditActor, _ detail: [String: String], outcome: AuditEntry.Outcome,
         at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         var actor = actor
         // Those of its devices have limits of their own; these two are a person's.
         actor.job = nil
@@ -178,7 +175,7 @@ extension MetadataService {
         organization: String?, below row: Int64?, limit: Int
     ) async throws(StoreError) -> ListPage<DeviceJobRow, Int64> {
         try Self.check(limit: limit)
-        let jobs = try await readers.read { connection throws(SQLiteError) in
+        let jobs = try await readers.read { connection throws(StoreError) in
             try DeviceJobRow.page(organization: organization, below: row, limit: limit + 1, in: connection)
         }
         return ListPage(jobs, limit: limit) { $0.row }
@@ -188,7 +185,7 @@ extension MetadataService {
     package nonisolated func deviceJob(
         _ id: DeviceJobID, organization: String?
     ) async throws(StoreError) -> DeviceJobRow? {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             try DeviceJobRow.one(id, organization: organization, in: connection)
         }
     }
@@ -199,7 +196,7 @@ extension MetadataService {
         of job: DeviceJobRow, outcome: DeviceJobResult.Outcome?, after device: DeviceID?, limit: Int
     ) async throws(StoreError) -> ListPage<DeviceJobResult, DeviceID> {
         try Self.check(limit: limit)
-        let results = try await readers.read { connection throws(SQLiteError) in
+        let results = try await readers.read { connection throws(StoreError) in
             try DeviceJobResult.page(
                 job: job.row, outcome: outcome, after: device, limit: limit + 1, in: connection)
         }
@@ -212,7 +209,7 @@ extension MetadataService {
         _ id: DeviceJobID, organization: String?, by actor: AuditActor
     ) throws(StoreError) -> DeviceJobRow? {
         let now = clock.now()
-        return try transaction { () throws(SQLiteError) -> DeviceJobRow? in
+        return try transaction { () throws(StoreError) -> DeviceJobRow? in
             guard var job = try DeviceJobRow.one(id, organization: organization, in: connection) else { return nil }
             guard job.ended == nil else { return job }
             (job.state, job.ended, job.endedBecause) = (.cancelled, now, "cancelled by \(actor.name)")
@@ -230,7 +227,7 @@ extension MetadataService {
     /// - Returns: whether there is more to remove.
     package func removeOldDeviceJobs() throws(StoreError) -> Bool {
         let now = clock.now()
-        return try transaction { () throws(SQLiteError) in
+        return try transaction { () throws(StoreError) in
             let removed = DeviceJobRow.State.removed.rawValue
             try connection.run(
                 """
@@ -245,12 +242,12 @@ extension MetadataService {
                 $0.int64(0)
             }
             guard let job else { return false }
-            try connection.run(
+            let gone = try connection.run(
                 """
                 DELETE FROM device_job_device WHERE job = ?1
                 AND device IN (SELECT device FROM device_job_device WHERE job = ?1 LIMIT ?2)
                 """, job, Self.devicesPerTransaction)
-            if connection.changes < Self.devicesPerTransaction {
+            if gone < Self.devicesPerTransaction {
                 try connection.run("DELETE FROM device_job WHERE row = ?", job)
             }
             return true

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// The newest decision on a device's do-not-disturb.
@@ -53,7 +52,7 @@ extension MetadataService {
         _ isOn: Bool, device id: DeviceID, organization: String?, by decider: DoNotDisturbDecider
     ) throws(DoNotDisturbError) -> DeviceDoNotDisturb {
         let now = clock.now()
-        let decided = try change { () throws(SQLiteError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> in
+        let decided = try change { () throws(StoreError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> in
             try self.decided(isOn, device: id, organization: organization, by: decider, at: now)
         }
         devicesByCredential.remove(id)
@@ -63,7 +62,7 @@ extension MetadataService {
     /// Decides. Call it inside a transaction; once that is committed, the device in memory is outdated.
     func decided(
         _ isOn: Bool, device id: DeviceID, organization: String?, by decider: DoNotDisturbDecider, at now: Int64
-    ) throws(SQLiteError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> {
+    ) throws(StoreError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> {
         guard let device = try DeviceRow.one(id, organization: organization, in: connection) else {
             return .failure(.unknownDevice)
         }
@@ -100,7 +99,7 @@ extension MetadataService {
     }
 
     /// Whether the newest profile of the device allows do-not-disturb. To be called in a transaction.
-    private func allowsDoNotDisturb(_ device: DeviceRow) throws(SQLiteError) -> Bool {
+    private func allowsDoNotDisturb(_ device: DeviceRow) throws(StoreError) -> Bool {
         let scope = ProfileScope(organization: device.organization, application: device.application)
         let profile = try DeviceProfile.composed(of: scope, in: connection)
         return profile?.allowsDoNotDisturb ?? false

@@ -1,4 +1,3 @@
-import SQLite
 import WireModel
 
 /// Devices as rows of `collector.sqlite`.
@@ -20,24 +19,24 @@ extension DeviceRow {
 
     /// - Parameter organization: the required organization; `nil` for any.
     static func one(
-        _ id: DeviceID, organization: String? = nil, in connection: Connection
-    ) throws(SQLiteError) -> DeviceRow? {
+        _ id: DeviceID, organization: String? = nil, in connection: any RegistrySession
+    ) throws(StoreError) -> DeviceRow? {
         try connection.first(
             "\(select) WHERE device.id = ?1 AND (?2 IS NULL OR organization = ?2)", id.data, organization
-        ) { statement throws(SQLiteError) in try DeviceRow(withState: statement, path: connection.path) }
+        ) { statement throws(StoreError) in try DeviceRow(withState: statement, path: connection.name) }
     }
 
     /// Every device, unordered.
-    static func all(in connection: Connection, _ take: (DeviceRow) -> Void) throws(SQLiteError) {
-        let statement = try connection.prepare(select)
-        while try statement.step() { take(try DeviceRow(withState: statement, path: connection.path)) }
+    static func all(in connection: any RegistrySession, _ take: (DeviceRow) -> Void) throws(StoreError) {
+        try connection.each(select) { row throws(StoreError) in
+            take(try DeviceRow(withState: row, path: connection.name))
+        }
     }
 
     /// - Parameter statement: begins with `columns`.
-    init(_ statement: Statement, path: String) throws(SQLiteError) {
+    init(_ statement: RegistryRow, path: String) throws(StoreError) {
         guard let id = DeviceID(statement.data(0)) else {
-            throw SQLiteError(
-                code: .corrupt, message: "\(path): a device's id is not 16 bytes.", operation: "read device")
+            throw StoreError(.corrupt, "\(path): a device's id is not 16 bytes.")
         }
         var system = WireOperatingSystem()
         system.name = statement.string(3)
@@ -59,7 +58,7 @@ extension DeviceRow {
 
     /// A beacon or identity that cannot be decoded is left out, because it is derived.
     /// - Parameter statement: of `select`.
-    init(withState statement: Statement, path: String) throws(SQLiteError) {
+    init(withState statement: RegistryRow, path: String) throws(StoreError) {
         try self.init(statement, path: path)
         let first = Self.columnCount
         lastSeen = statement.optionalInt64(first)

@@ -1,4 +1,3 @@
-import SQLite
 import Synchronization
 import TelemetryBasics
 import WireModel
@@ -9,8 +8,7 @@ import WireModel
 /// before it answers. So a list shows every change whose call has returned. Rows are read at the time of the list, not
 /// of the change, so the order in which changes are noted does not matter.
 actor DeviceSearch {
-    private let connection: Connection
-    private let identity: FileIdentity
+    private let connection: any RegistrySession
     /// Made when devices are first listed.
     private var index: DeviceIndex?
     private nonisolated let changes = DeviceChanges()
@@ -18,11 +16,7 @@ actor DeviceSearch {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(_ directory: DataDirectory) throws(StoreError) {
-        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        identity = FileIdentity(path: connection.path)
-        self.connection = connection
-    }
+    init(_ registry: any Registry) throws(StoreError) { connection = try registry.openReading() }
 
     /// The device's row was changed, added or removed, and that is committed.
     nonisolated func noteChange(_ device: DeviceID) { changes.note(device, .row) }
@@ -36,7 +30,7 @@ actor DeviceSearch {
         _ query: DeviceQuery, after position: DevicePosition?, limit: Int, at now: Int64
     ) throws(StoreError) -> DeviceList {
         let found = try currentIndex().page(query, after: position, limit: limit, at: now)
-        return try StoreError.mapping { () throws(SQLiteError) in
+        return try connection.reading { () throws(StoreError) in
             var devices: [DeviceRow] = []
             for id in found.ids { if let device = try DeviceRow.one(id, in: connection) { devices.append(device) } }
             return DeviceList(devices: devices, total: found.total, next: found.next)
@@ -68,27 +62,33 @@ actor DeviceSearch {
 
     /// The index with every noted change. If a row cannot be read, the next list makes the index again.
     private func currentIndex() throws(StoreError) -> DeviceIndex {
-        guard identity.isInPlace else { throw .databaseGone(connection.path) }
+        try connection.requireInPlace()
         let noted = changes.take()
-        do throws(SQLiteError) {
+        do throws(StoreError) {
             if let index, let noted {
-                for (id, change) in noted {
-                    if case .seen(let sight) = change, index.note(sight, of: id) { continue }
-                    if let device = try DeviceRow.one(id, in: connection) {
-                        index.insert(device)
-                    } else {
-                        index.remove(id)
+                if noted.isEmpty { return index }
+                try connection.reading { () throws(StoreError) in
+                    for (id, change) in noted {
+                        if case .seen(let sight) = change, index.note(sight, of: id) { continue }
+                        if let device = try DeviceRow.one(id, in: connection) {
+                            index.insert(device)
+                        } else {
+                            index.remove(id)
+                        }
                     }
                 }
                 return index
             }
-            let loaded = DeviceIndex()
-            try DeviceRow.all(in: connection) { loaded.insert($0) }
+            let loaded = try connection.reading { () throws(StoreError) in
+                let loaded = DeviceIndex()
+                try DeviceRow.all(in: connection) { loaded.insert($0) }
+                return loaded
+            }
             index = loaded
             return loaded
         } catch {
             index = nil
-            throw StoreError(error)
+            throw error
         }
     }
 }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// Actions of administrators on devices.
@@ -15,7 +14,7 @@ extension MetadataService {
     package func revokeDevice(
         _ id: DeviceID, organization: String?, closingToken: Bool = false, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRevocation {
-        let revocation = try changeNow { now throws(SQLiteError) in
+        let revocation = try changeNow { now throws(StoreError) in
             try revoked(id, organization: organization, closingToken: closingToken, by: actor, at: now)
         }
         noteChange(of: [id], endingCommands: true)
@@ -25,7 +24,7 @@ extension MetadataService {
     /// Revokes a device. Call it inside a transaction, and `noteChange` once that is committed.
     func revoked(
         _ id: DeviceID, organization: String?, closingToken: Bool, by actor: AuditActor, at now: Int64
-    ) throws(SQLiteError) -> Result<DeviceRevocation, AdministrationError> {
+    ) throws(StoreError) -> Result<DeviceRevocation, AdministrationError> {
         guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
             return .failure(.noDevice)
         }
@@ -54,7 +53,7 @@ extension MetadataService {
     package func reinstateDevice(
         _ id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
-        let (device, isChanged) = try changeNow { now throws(SQLiteError) in
+        let (device, isChanged) = try changeNow { now throws(StoreError) in
             try reinstated(id, organization: organization, by: actor, at: now)
         }
         // Its commands are those that a start loaded while the device was revoked.
@@ -65,7 +64,7 @@ extension MetadataService {
     /// Reinstates a device. Call it inside a transaction, and `noteChange` once that is committed.
     func reinstated(
         _ id: DeviceID, organization: String?, by actor: AuditActor, at now: Int64
-    ) throws(SQLiteError) -> Result<(device: DeviceRow, isChanged: Bool), AdministrationError> {
+    ) throws(StoreError) -> Result<(device: DeviceRow, isChanged: Bool), AdministrationError> {
         guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
             return .failure(.noDevice)
         }
@@ -86,7 +85,7 @@ extension MetadataService {
     package func deleteDevice(
         _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) {
-        try changeNow { now throws(SQLiteError) in
+        try changeNow { now throws(StoreError) in
             let device = try DeviceRow.one(id, organization: organization, in: connection)
             guard let device, device.enrollmentID == enrollment else {
                 return Result<Void, AdministrationError>.failure(.noDevice)
@@ -99,7 +98,7 @@ extension MetadataService {
     }
 
     /// Call it inside a transaction, and `noteChange` once that is committed.
-    func delete(_ device: DeviceRow, by actor: AuditActor, at now: Int64) throws(SQLiteError) {
+    func delete(_ device: DeviceRow, by actor: AuditActor, at now: Int64) throws(StoreError) {
         let id = device.id
         try connection.run(
             """
@@ -126,17 +125,17 @@ extension MetadataService {
 
     /// - Parameter body: gets the time, in a transaction.
     private func changeNow<Value>(
-        _ body: (Int64) throws(SQLiteError) -> Result<Value, AdministrationError>
+        _ body: (Int64) throws(StoreError) -> Result<Value, AdministrationError>
     ) throws(AdministrationError) -> Value {
         writeSeen()
         let now = clock.now()
-        return try change { () throws(SQLiteError) in try body(now) }
+        return try change { () throws(StoreError) in try body(now) }
     }
 
     private func tell(
         _ action: AuditEntry.Action, _ device: DeviceRow, by actor: AuditActor, _ detail: [String: String],
         at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let (organization, subject) = (device.organization, device.id.description)
         try audit.append(
             AuditEntry(action, by: actor, organization: organization, subject: subject, detail: detail), at: now)
@@ -147,7 +146,7 @@ extension MetadataService {
     /// its return could reveal nothing. Its credential is then unknown: it is refused, and with an enrollment token the
     /// device becomes a new one. Marks stay in the baseline for good, so nothing would be stored twice even under the
     /// old id.
-    func forgetDeletedDevices(at now: Int64) throws(SQLiteError) {
+    func forgetDeletedDevices(at now: Int64) throws(StoreError) {
         try connection.run(
             """
             DELETE FROM deleted_device WHERE deleted <= ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE device = deleted_device.id)
@@ -161,7 +160,7 @@ extension MetadataService {
     package func setPredecessor(
         _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
-        let device = try changeNow { now throws(SQLiteError) -> Result<DeviceRow, AdministrationError> in
+        let device = try changeNow { now throws(StoreError) -> Result<DeviceRow, AdministrationError> in
             guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
                 return .failure(.noDevice)
             }
@@ -188,7 +187,7 @@ extension MetadataService {
 
     /// Other devices that are, or may be, the same machine.
     package nonisolated func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             var lineage = DeviceLineage(
                 predecessors: try DeviceLineage.predecessors(of: device.id, in: connection),
                 successors: try connection.rows(
@@ -207,7 +206,7 @@ extension MetadataService {
     }
 
     /// Includes deleted devices.
-    func organization(ofDevice id: DeviceID) throws(SQLiteError) -> String? {
+    func organization(ofDevice id: DeviceID) throws(StoreError) -> String? {
         try connection.first(
             "SELECT organization FROM device WHERE id = ?1 UNION ALL SELECT organization FROM deleted_device WHERE id = ?1",
             id.data
@@ -216,7 +215,7 @@ extension MetadataService {
 
     /// Whether a credential belonged to a deleted device.
     func isOfDeletedDevice(_ hash: Data) throws(StoreError) -> Bool {
-        try read { () throws(SQLiteError) in
+        try read { () throws(StoreError) in
             try connection.hasRow(
                 "SELECT 1 FROM deleted_device WHERE credential_hash = ?1 UNION ALL SELECT 1 FROM deleted_device WHERE next_credential_hash = ?1",
                 hash)
@@ -227,8 +226,8 @@ extension MetadataService {
 extension DeviceLineage {
     /// The nearest first.
     fileprivate static func predecessors(
-        of id: DeviceID, in connection: Connection
-    ) throws(SQLiteError) -> [DeviceID] {
+        of id: DeviceID, in connection: any RegistrySession
+    ) throws(StoreError) -> [DeviceID] {
         let sql = "SELECT predecessor FROM device WHERE id = ? AND predecessor IS NOT NULL"
         var found: [DeviceID] = []
         while found.count < maximum {

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Logging
-import SQLite
 import WireModel
 
 extension MetadataService {
@@ -20,24 +19,25 @@ extension MetadataService {
         hash: Data, admits: @Sendable (DeviceRow) -> Bool
     ) throws(StoreError) -> DeviceAuthentication {
         let generation = devicesByCredential.generation
-        let (device, isNext) = try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
+        let (device, isNext) = try read { () throws(StoreError) -> (DeviceRow?, Bool) in
+            let found = try connection.first(
                 """
                 SELECT \(DeviceRow.columns), next_credential_hash = ?1 FROM device WHERE credential_hash = ?1 OR next_credential_hash = ?1
-                """)
-            try statement.bind(hash)
-            defer { statement.reset() }
-            guard try statement.step() else { return (DeviceRow?.none, false) }
-            var device = try DeviceRow(statement, path: connection.path)
+                """, hash
+            ) { row throws(StoreError) in
+                (try DeviceRow(row, path: connection.name), row.bool(DeviceRow.columnCount))
+            }
+            guard let found else { return (nil, false) }
+            var device = found.0
             device.certificates = try DeviceCertificate.all(of: device.id, in: connection)
-            return (device, statement.bool(DeviceRow.columnCount))
+            return (device, found.1)
         }
         guard let device else { return try isOfDeletedDevice(hash) ? .revoked : .unknown }
         guard device.revoked == nil else { return .revoked }
         guard device.left == nil else { return .left }
         if isNext {
             guard admits(device) else { return .device(device) }
-            try transaction { () throws(SQLiteError) in
+            _ = try transaction { () throws(StoreError) in
                 try connection.run(
                     """
                     UPDATE device SET credential_hash = next_credential_hash, next_credential_hash = NULL WHERE next_credential_hash = ?
@@ -52,7 +52,7 @@ extension MetadataService {
     /// Issues a new credential. The former one stays valid until the new one is first used.
     package func rotateCredential(device id: DeviceID) throws(StoreError) -> String {
         let now = clock.now()
-        let issued = try transaction { () throws(SQLiteError) -> Secret? in
+        let issued = try transaction { () throws(StoreError) -> Secret? in
             guard let device = try DeviceRow.one(id, in: connection), device.revoked == nil, device.left == nil else {
                 return nil
             }
@@ -70,9 +70,10 @@ extension MetadataService {
     /// The device is unenrolled: its credential is refused until it enrolls again with it. Its records stay.
     package func unenroll(device id: DeviceID) throws(StoreError) {
         let now = clock.now()
-        let changed = try transaction { () throws(SQLiteError) in
-            try connection.run("UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?", now, id.data)
-            guard connection.changes == 1, let organization = try organization(ofDevice: id) else { return false }
+        let changed = try transaction { () throws(StoreError) in
+            let changed = try connection.run(
+                "UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?", now, id.data)
+            guard changed == 1, let organization = try organization(ofDevice: id) else { return false }
             try endCertificates(of: id)
             try endIncidents(of: id, organization: organization, at: now)
             try tell(.deviceUnenroll, of: id, organization: organization, at: now)
@@ -97,13 +98,13 @@ extension MetadataService {
         let after = cursor.map { DeviceID($0) }
         if let after, after == nil { throw StoreError(.invalid, "the cursor is not one of this collector's.") }
         await writeSeen()
-        var devices = try await readers.read { connection throws(SQLiteError) in
+        var devices = try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """
                 \(DeviceRow.select) WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1") AND device.id > ?2
                 ORDER BY device.id LIMIT ?3
                 """, organization, after??.data ?? Data(), limit + 1
-            ) { statement throws(SQLiteError) in try DeviceRow(withState: statement, path: connection.path) }
+            ) { statement throws(StoreError) in try DeviceRow(withState: statement, path: connection.name) }
         }
         guard devices.count > limit else { return DevicePage(devices: devices, next: nil) }
         devices.removeLast()
@@ -141,7 +142,7 @@ extension MetadataService {
     /// - Parameter organization: `nil` for any; a device of another organization is not found.
     package nonisolated func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
         await writeSeen()
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             var device = try DeviceRow.one(id, organization: organization, in: connection)
             device?.certificates = try DeviceCertificate.all(of: id, in: connection)
             return device
@@ -155,15 +156,13 @@ extension MetadataService {
     package nonisolated func deviceIDs(
         organization: String?, withTest: Bool
     ) async throws(StoreError) -> [DeviceID] {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 "SELECT id FROM device WHERE (?1 IS NULL OR organization = ?1) AND (?2 OR test = 0) ORDER BY id",
                 organization, withTest
-            ) { statement throws(SQLiteError) in
+            ) { statement throws(StoreError) in
                 guard let id = DeviceID(statement.data(0)) else {
-                    throw SQLiteError(
-                        code: .corrupt, message: "\(connection.path): a device's id is not 16 bytes.",
-                        operation: "list devices")
+                    throw StoreError(.corrupt, "\(connection.name): a device's id is not 16 bytes.")
                 }
                 return id
             }
@@ -199,7 +198,7 @@ extension MetadataService {
         _ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID>, isNews: Bool = true
     ) throws(StoreError) {
         let now = clock.now()
-        let wipes = try transaction { () throws(SQLiteError) -> [CommandRow] in
+        let wipes = try transaction { () throws(StoreError) -> [CommandRow] in
             for device in resetting {
                 try connection.run(
                     "UPDATE device_state SET last_seen = 0, verdicts_wall = NULL, verdicts_boot = NULL WHERE device = ?",
@@ -225,7 +224,7 @@ extension MetadataService {
 
     private func write(
         _ sight: DeviceObservation, verdicts: DeviceVerdicts?, of device: DeviceID
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         try connection.run(
             """
             INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
@@ -254,7 +253,7 @@ extension MetadataService {
 
     /// The latest written time at which a device was seen; `nil` if none was.
     package nonisolated func newestSight() async throws(StoreError) -> Int64? {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             try connection.first("SELECT max(last_seen) FROM device_state") { $0.optionalInt64(0) }
         }
     }
@@ -271,7 +270,7 @@ extension MetadataService {
     package func keepCertificate(
         _ certificate: DeviceCertificate, device id: DeviceID, reason: String
     ) throws(StoreError) {
-        let kept = try transaction { () throws(SQLiteError) in
+        let kept = try transaction { () throws(StoreError) in
             guard let device = try DeviceRow.one(id, in: connection), device.revoked == nil, device.left == nil else {
                 return false
             }
@@ -297,7 +296,7 @@ extension MetadataService {
     /// The device used a certificate for the first time. Those issued before it are refused from now on.
     package func noteCertificateUse(_ fingerprint: Data, device id: DeviceID) throws(StoreError) {
         let now = clock.now()
-        try transaction { () throws(SQLiteError) in
+        try transaction { () throws(StoreError) in
             try connection.run(
                 "UPDATE device_certificate SET used = ? WHERE device = ? AND fingerprint = ? AND used IS NULL", now,
                 id.data, fingerprint)
@@ -311,7 +310,7 @@ extension MetadataService {
     }
 
     /// Ends all certificates of a device. Call it inside a transaction.
-    func endCertificates(of id: DeviceID) throws(SQLiteError) {
+    func endCertificates(of id: DeviceID) throws(StoreError) {
         try connection.run("DELETE FROM device_certificate WHERE device = ?", id.data)
     }
 }
@@ -321,7 +320,7 @@ extension MetadataService {
     package nonisolated func silentDevices() async throws(StoreError) -> [SilentDevice] {
         await writeSeen()
         let now = clock.now()
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             // This reads few rows of a fleet that reports; `ReportingState` decides.
             return try connection.rows(
                 """
@@ -347,7 +346,7 @@ extension MetadataService {
 
 extension DeviceCertificate {
     /// In the order of issue.
-    static func all(of id: DeviceID, in connection: Connection) throws(SQLiteError) -> [DeviceCertificate] {
+    static func all(of id: DeviceID, in connection: any RegistrySession) throws(StoreError) -> [DeviceCertificate] {
         try connection.rows(
             "SELECT fingerprint, serial, issued, expires, used FROM device_certificate WHERE device = ? ORDER BY row",
             id.data

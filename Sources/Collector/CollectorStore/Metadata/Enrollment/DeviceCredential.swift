@@ -1,6 +1,5 @@
 import Crypto
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// A device's credential. Its collector can recognize it even after it has lost the device's row.
@@ -100,12 +99,12 @@ struct CredentialLedger {
     static let keyName = "credential_key"
     static let generationName = "credential_generation"
 
-    let connection: Connection
+    let connection: any RegistrySession
 
     /// Issues a credential of the next generation for a device.
     func issue(
         to device: DeviceID, of organization: String
-    ) throws(SQLiteError) -> (secret: Secret, generation: Int64) {
+    ) throws(StoreError) -> (secret: Secret, generation: Int64) {
         let next = try connection.first(
             "UPDATE meta SET value = value + 1 WHERE name = ? RETURNING value", Self.generationName
         ) { $0.int64(0) }
@@ -120,7 +119,7 @@ struct CredentialLedger {
     }
 
     /// Whether this collector, or a branch of it that a restore ended, issued the credential to that device.
-    func isIssued(_ text: String, to device: DeviceID, of organization: String) throws(SQLiteError) -> Bool {
+    func isIssued(_ text: String, to device: DeviceID, of organization: String) throws(StoreError) -> Bool {
         guard let credential = DeviceCredential(text) else { return false }
         return credential.isIssued(to: device, of: organization, key: try value(Self.keyName))
     }
@@ -132,7 +131,7 @@ struct CredentialLedger {
     /// - Parameter newest: the last generation that the collector issued to the device; 0 for none.
     func isOfLostTime(
         _ text: String, to device: DeviceID, of organization: String, newest: Int64
-    ) throws(SQLiteError) -> Bool {
+    ) throws(StoreError) -> Bool {
         guard let credential = DeviceCredential(text) else { return false }
         let rows = try connection.rows("SELECT id, generation FROM former_incarnation") { row in
             IncarnationID(row.data(0)).map { ($0, row.int64(1)) }
@@ -145,7 +144,7 @@ struct CredentialLedger {
     }
 
     /// Ends the present incarnation. What it issues from here on elsewhere is not known here.
-    func endIncarnation(at now: Int64) throws(SQLiteError) {
+    func endIncarnation(at now: Int64) throws(StoreError) {
         try connection.run(
             """
             INSERT OR REPLACE INTO former_incarnation (id, generation, ended)
@@ -154,20 +153,18 @@ struct CredentialLedger {
     }
 
     /// From now on, a credential that was issued before proves nothing except by its hash.
-    func renewKey() throws(SQLiteError) {
+    func renewKey() throws(StoreError) {
         try connection.run(
             "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", Self.keyName, Secret.randomBytes())
     }
 
-    private func value(_ name: String) throws(SQLiteError) -> Data {
+    private func value(_ name: String) throws(StoreError) -> Data {
         let value = try connection.first("SELECT value FROM meta WHERE name = ?", name) { $0.data(0) }
         guard let value else { throw Self.incomplete(connection, name) }
         return value
     }
 
-    private static func incomplete(_ connection: Connection, _ name: String) -> SQLiteError {
-        SQLiteError(
-            code: .corrupt, message: "\(connection.path): \(name) is missing. Restore a backup.",
-            operation: "read meta")
+    private static func incomplete(_ connection: any RegistrySession, _ name: String) -> StoreError {
+        StoreError(.corrupt, "\(connection.name): \(name) is missing. Restore a backup.")
     }
 }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// The result of the very first start. The secrets are told only here.
@@ -22,16 +21,16 @@ package struct FirstStart: Equatable, Sendable {
     ///   start makes others.
     /// - Returns: `nil` if all of it exists.
     static func create(
-        in connection: Connection, at now: Int64, deliver: @Sendable (FirstStart) throws(StoreError) -> Void
+        in connection: any RegistrySession, at now: Int64, deliver: @Sendable (FirstStart) throws(StoreError) -> Void
     ) throws(StoreError) -> FirstStart? {
-        try connection.transaction(mapping: StoreError.init) { () throws(StoreError) in
-            let made = try StoreError.mapping(insert(into: connection, at: now))
+        try connection.transaction { () throws(StoreError) in
+            let made = try insert(into: connection, at: now)
             if let made { try deliver(made) }
             return made
         }
     }
 
-    private static func insert(into connection: Connection, at now: Int64) throws(SQLiteError) -> FirstStart? {
+    private static func insert(into connection: any RegistrySession, at now: Int64) throws(StoreError) -> FirstStart? {
         if try connection.hasRow("SELECT 1 FROM meta WHERE name = 'collector_id'") { return nil }
         for (name, value) in [
             ("collector_id", CollectorID.random().data), ("incarnation_id", IncarnationID.random().data),

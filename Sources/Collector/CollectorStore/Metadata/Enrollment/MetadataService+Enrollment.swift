@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 extension MetadataService {
@@ -17,7 +16,7 @@ extension MetadataService {
     package func enroll(token: String, request: WireEnrollRequest) throws(EnrollError) -> EnrollResult {
         let request = request.bounded
         let now = clock.now()
-        let result = try change { () throws(SQLiteError) -> Result<EnrollResult, EnrollError> in
+        let result = try change { () throws(StoreError) -> Result<EnrollResult, EnrollError> in
             let (organization, refusal) = try Self.organization(ofEnrollmentToken: token, at: now, in: connection)
             if organization != nil || refusal == .tokenUsedUp,
                 let result = try repeated(request, tokenHash: Secret.hash(of: token), at: now)
@@ -35,9 +34,9 @@ extension MetadataService {
 
     private func enrollAnew(
         _ request: WireEnrollRequest, token: String, _ organization: String, at now: Int64
-    ) throws(SQLiteError) -> Result<EnrollResult, EnrollError> {
+    ) throws(StoreError) -> Result<EnrollResult, EnrollError> {
         let asked = DeviceID(request.deviceID)
-        let known = try asked.map { id throws(SQLiteError) in try credentials(of: id) } ?? nil
+        let known = try asked.map { id throws(StoreError) in try credentials(of: id) } ?? nil
         let enrollmentID = Identifier<Never>.random().data
         var id = asked ?? .random()
         let isKept: Bool
@@ -100,19 +99,17 @@ extension MetadataService {
     /// they are copies of one image, and nothing is reported.
     private func tellPredecessor(
         of id: DeviceID, _ request: WireEnrollRequest, _ organization: String, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         guard !request.machineHash.isEmpty, !request.test else { return }
-        let statement = try connection.cached(
+        let formers = try connection.rows(
             """
             SELECT id, name FROM device AS former WHERE organization = ?1 AND machine_hash = ?2 AND application = ?3
             AND id <> ?4 AND left_at IS NULL AND revoked IS NULL
             AND NOT EXISTS (SELECT 1 FROM device WHERE predecessor = former.id) LIMIT 2
-            """)
-        try statement.bind(organization, request.machineHash, request.application, id.data)
-        defer { statement.reset() }
-        guard try statement.step(), let former = DeviceID(statement.data(0)) else { return }
-        let name = statement.string(1)
-        guard try !statement.step() else { return }
+            """, organization, request.machineHash, request.application, id.data
+        ) { (id: DeviceID($0.data(0)), name: $0.string(1)) }
+        guard formers.count == 1, let former = formers[0].id else { return }
+        let name = formers[0].name
         try notices.raise(
             .deviceReplaced, organization: organization, subject: id.description,
             detail:
@@ -127,7 +124,7 @@ extension MetadataService {
     private func tellRefusal(
         _ action: AuditEntry.Action, _ device: DeviceID, of known: KnownCredentials, _ organization: String,
         token: String, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         var detail = ["reason": action == .deviceConflict ? "credential-not-proved" : "revoked"]
         if organization == known.organization { detail["enrollmentToken"] = token }
         try tell(action, of: device, organization: known.organization, detail, outcome: .refused, at: now)
@@ -139,32 +136,36 @@ extension MetadataService {
     /// - Returns: `nil` if it is no repeat, or if the device was unenrolled or revoked since.
     private func repeated(
         _ request: WireEnrollRequest, tokenHash: Data, at now: Int64
-    ) throws(SQLiteError) -> EnrollResult? {
+    ) throws(StoreError) -> EnrollResult? {
         guard request.requestID.count == 16 else { return nil }
-        let statement = try connection.cached(
+        let found = try connection.first(
             """
             SELECT device.id, organization, application, enrollment_id FROM enrollment_request JOIN device ON device.id = device
             WHERE token_hash = ? AND request = ? AND enrollment_request.machine_hash = ? AND at > ? AND revoked IS NULL AND left_at IS NULL
-            """)
-        try statement.bind(tokenHash, request.requestID, request.machineHash, now - Self.repeatMicroseconds)
-        defer { statement.reset() }
-        guard try statement.step(), let id = DeviceID(statement.data(0)) else { return nil }
+            """, tokenHash, request.requestID, request.machineHash, now - Self.repeatMicroseconds
+        ) {
+            (
+                id: DeviceID($0.data(0)), organization: $0.string(1), application: $0.string(2),
+                enrollmentID: $0.data(3)
+            )
+        }
+        guard let found, let id = found.id else { return nil }
         let asked = DeviceID(request.deviceID)
-        let issued = try ledger.issue(to: id, of: statement.string(1))
+        let issued = try ledger.issue(to: id, of: found.organization)
         try connection.run(
             "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?", issued.secret.hash,
             issued.generation, id.data)
         try tell(
-            .deviceEnroll, of: id, organization: statement.string(1), ["again": "true", "name": request.deviceName],
+            .deviceEnroll, of: id, organization: found.organization, ["again": "true", "name": request.deviceName],
             at: now)
         return try result(
-            id, issued.secret, statement.string(1), application: statement.string(2), statement.data(3),
+            id, issued.secret, found.organization, application: found.application, found.enrollmentID,
             kept: asked == id)
     }
 
     private func keep(
         _ request: WireEnrollRequest, tokenHash: Data, device: DeviceID, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         try connection.run("DELETE FROM enrollment_request WHERE at <= ?", now - Self.repeatMicroseconds)
         guard request.requestID.count == 16 else { return }
         try connection.run(
@@ -180,7 +181,7 @@ extension MetadataService {
         let now = clock.now()
         let refusal: EnrollError?
         do {
-            refusal = try await readers.read { connection throws(SQLiteError) in
+            refusal = try await readers.read { connection throws(StoreError) in
                 let (organization, refusal) = try Self.organization(
                     ofEnrollmentToken: token, at: now, in: connection)
                 if organization != nil { return nil }
@@ -197,22 +198,24 @@ extension MetadataService {
         if let refusal { throw refusal }
     }
 
-    private func tokenID(_ token: String) throws(SQLiteError) -> String {
+    private func tokenID(_ token: String) throws(StoreError) -> String {
         try connection.first("SELECT id FROM token WHERE hash = ?", Secret.hash(of: token)) { $0.string(0) } ?? ""
     }
 
     private static func organization(
-        ofEnrollmentToken token: String, at now: Int64, in connection: Connection
-    ) throws(SQLiteError) -> (String?, EnrollError) {
-        let statement = try connection.cached(
-            "SELECT organization, expires, maximum_uses, uses, revoked FROM token WHERE hash = ? AND kind = ?")
-        try statement.bind(Secret.hash(of: token), TokenRow.Kind.enrollment.rawValue)
-        defer { statement.reset() }
-        guard try statement.step(), let organization = statement.optionalString(0) else { return (nil, .tokenUnknown) }
-        if !statement.isNull(4) { return (nil, .tokenRevoked) }
-        if let expires = statement.optionalInt64(1), expires <= now { return (nil, .tokenExpired) }
-        if let maximum = statement.optionalInt64(2), statement.int64(3) >= maximum { return (nil, .tokenUsedUp) }
-        return (organization, .tokenUnknown)
+        ofEnrollmentToken token: String, at now: Int64, in connection: any RegistrySession
+    ) throws(StoreError) -> (String?, EnrollError) {
+        let found = try connection.first(
+            "SELECT organization, expires, maximum_uses, uses, revoked FROM token WHERE hash = ? AND kind = ?",
+            Secret.hash(of: token), TokenRow.Kind.enrollment.rawValue
+        ) { row -> (String?, EnrollError) in
+            guard let organization = row.optionalString(0) else { return (nil, .tokenUnknown) }
+            if !row.isNull(4) { return (nil, .tokenRevoked) }
+            if let expires = row.optionalInt64(1), expires <= now { return (nil, .tokenExpired) }
+            if let maximum = row.optionalInt64(2), row.int64(3) >= maximum { return (nil, .tokenUsedUp) }
+            return (organization, .tokenUnknown)
+        }
+        return found ?? (nil, .tokenUnknown)
     }
 
     // MARK: Rows
@@ -235,12 +238,12 @@ extension MetadataService {
     /// Whether the credential belongs to the device: by its hash, or because a restore has lost it.
     private func isProved(
         _ known: KnownCredentials, of id: DeviceID, by credential: String
-    ) throws(SQLiteError) -> Bool {
+    ) throws(StoreError) -> Bool {
         if known.isProved(by: credential) { return true }
         return try ledger.isOfLostTime(credential, to: id, of: known.organization, newest: known.generation)
     }
 
-    private func credentials(of id: DeviceID) throws(SQLiteError) -> KnownCredentials? {
+    private func credentials(of id: DeviceID) throws(StoreError) -> KnownCredentials? {
         try connection.first(
             "SELECT organization, credential_hash, next_credential_hash, revoked, credential_generation FROM device WHERE id = ?",
             id.data
@@ -253,7 +256,7 @@ extension MetadataService {
     }
 
     /// The credentials of a device that an administrator deleted.
-    private func deletedCredentials(of id: DeviceID) throws(SQLiteError) -> KnownCredentials? {
+    private func deletedCredentials(of id: DeviceID) throws(StoreError) -> KnownCredentials? {
         try connection.first(
             "SELECT organization, credential_hash, next_credential_hash FROM deleted_device WHERE id = ?", id.data
         ) { statement in
@@ -266,7 +269,7 @@ extension MetadataService {
     private func insert(
         _ id: DeviceID, _ organization: String, _ request: WireEnrollRequest, enrollmentID: Data, _ issued: Issue,
         token: String, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let system = request.operatingSystem
         try connection.run(
             """
@@ -284,7 +287,7 @@ extension MetadataService {
     /// lost.
     private func renew(
         _ id: DeviceID, _ request: WireEnrollRequest, enrollmentID: Data, _ issued: Issue, token: String, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let system = request.operatingSystem
         try connection.run(
             """
@@ -302,7 +305,7 @@ extension MetadataService {
     private func result(
         _ id: DeviceID, _ credential: Secret, _ organization: String, application: String, _ enrollmentID: Data,
         kept: Bool
-    ) throws(SQLiteError) -> EnrollResult {
+    ) throws(StoreError) -> EnrollResult {
         let profile = try DeviceProfile.composed(
             of: ProfileScope(organization: organization, application: application), in: connection)
         return EnrollResult(

@@ -1,11 +1,10 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 extension MetadataService {
     static func insertToken(
-        _ token: TokenRow, hash: Data, into connection: Connection
-    ) throws(SQLiteError) {
+        _ token: TokenRow, hash: Data, into connection: any RegistrySession
+    ) throws(StoreError) {
         try connection.run(
             """
             INSERT INTO token (id, hash, kind, name, role, organization, created, expires, maximum_uses) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -27,7 +26,7 @@ extension MetadataService {
     package nonisolated func authenticatePerson(token: String) async throws(StoreError) -> Person? {
         let now = clock.now()
         let hash = Secret.hash(of: token)
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             try connection.first(
                 "SELECT name, role, organization, expires, hash, id FROM token WHERE hash = ? AND kind = ? AND revoked IS NULL",
                 hash, TokenRow.Kind.person.rawValue
@@ -63,7 +62,7 @@ extension MetadataService {
             id: Self.newTokenID(), kind: kind, name: new.name, organization: new.organization, created: now,
             expires: new.expiresInSeconds.map { now + $0 * 1_000_000 }, maximumUses: new.maximumUses, uses: 0)
         if case .person(let role) = new.holder { row.role = role }
-        let made = try change { () throws(SQLiteError) -> Result<TokenRow, AdministrationError> in
+        let made = try change { () throws(StoreError) -> Result<TokenRow, AdministrationError> in
             if let maker = actor.token {
                 guard let maker = try TokenRow.one(maker, in: connection) else {
                     return .failure(.forbidden("Your own token is no longer known."))
@@ -125,7 +124,7 @@ extension MetadataService {
 
     /// All tokens including revoked ones, oldest first; never the secrets.
     package nonisolated func tokens() async throws(StoreError) -> [TokenRow] {
-        try await readers.read { connection throws(SQLiteError) in try TokenRow.all(in: connection) }
+        try await readers.read { connection throws(StoreError) in try TokenRow.all(in: connection) }
     }
 
     /// Tokens in the order of creation, including revoked ones, never with secrets.
@@ -136,7 +135,7 @@ extension MetadataService {
     package nonisolated func tokens(
         organization: String?, kind: TokenRow.Kind?, after position: TokenPosition?, limit: Int
     ) async throws(StoreError) -> ListPage<TokenRow, TokenPosition> {
-        let rows = try await readers.read { connection throws(SQLiteError) in
+        let rows = try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """
                 SELECT \(TokenRow.columns) FROM token WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR kind = ?2)
@@ -161,7 +160,7 @@ extension MetadataService {
         _ id: String, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) {
         let now = clock.now()
-        try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
+        try change { () throws(StoreError) -> Result<Void, AdministrationError> in
             guard let token = try TokenRow.one(id, in: connection),
                 organization == nil || token.organization == organization
             else {
@@ -183,7 +182,7 @@ extension MetadataService {
     }
 
     /// Refuses a token from now on, with an audit entry. Call it inside a transaction. Revoking again changes nothing.
-    func close(_ token: TokenRow, by actor: AuditActor, at now: Int64) throws(SQLiteError) {
+    func close(_ token: TokenRow, by actor: AuditActor, at now: Int64) throws(StoreError) {
         guard token.revoked == nil else { return }
         try connection.run("UPDATE token SET revoked = ? WHERE id = ?", now, token.id)
         try audit.append(Self.revocation(of: token, by: actor), at: now)
@@ -200,16 +199,16 @@ extension TokenRow {
     static let columns = "id, kind, name, role, organization, created, expires, maximum_uses, uses, revoked"
 
     /// In the order of creation, including revoked ones.
-    static func all(in connection: Connection) throws(SQLiteError) -> [TokenRow] {
+    static func all(in connection: any RegistrySession) throws(StoreError) -> [TokenRow] {
         try connection.rows("SELECT \(columns) FROM token ORDER BY created, id") { TokenRow($0) }
     }
 
-    static func one(_ id: String, in connection: Connection) throws(SQLiteError) -> TokenRow? {
+    static func one(_ id: String, in connection: any RegistrySession) throws(StoreError) -> TokenRow? {
         try connection.first("SELECT \(columns) FROM token WHERE id = ?", id) { TokenRow($0) }
     }
 
     /// - Parameter row: of `columns`; `nil` if its kind is unknown.
-    init?(_ row: Statement) {
+    init?(_ row: RegistryRow) {
         guard let kind = Kind(rawValue: row.int(1)) else { return nil }
         self.init(
             id: row.string(0), kind: kind, name: row.string(2), role: PersonRole(rawValue: row.int(3)),

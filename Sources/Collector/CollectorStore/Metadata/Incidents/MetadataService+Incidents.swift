@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// Incidents: what follows from the verdicts of devices.
@@ -16,7 +15,7 @@ extension MetadataService {
 
     /// Takes a device's verdicts that replace the former ones. Call it inside a transaction.
     /// - Returns: the command to wipe that was issued, to be given to the device once this is committed.
-    func judge(_ verdicts: DeviceVerdicts, of device: DeviceRow, at now: Int64) throws(SQLiteError) -> CommandRow? {
+    func judge(_ verdicts: DeviceVerdicts, of device: DeviceRow, at now: Int64) throws(StoreError) -> CommandRow? {
         // A beacon of an earlier enrollment can be written after the device enrolled again.
         guard device.revoked == nil, device.left == nil, verdicts.at >= device.enrolled else { return nil }
         let open = try connection.rows("SELECT kind, signs, wipe FROM incident WHERE device = ?", device.id.data) {
@@ -51,7 +50,7 @@ extension MetadataService {
         return issued
     }
 
-    private func profile(of device: DeviceRow) throws(SQLiteError) -> WireProfile {
+    private func profile(of device: DeviceRow) throws(StoreError) -> WireProfile {
         let scope = ProfileScope(organization: device.organization, application: device.application)
         var composed = profiles[scope]
         if composed == nil { composed = try DeviceProfile.composed(of: scope, in: connection) }
@@ -61,7 +60,7 @@ extension MetadataService {
     /// - Returns: `nil` if no further command may wait for the device. It is tried again with its next beacon.
     private func issueWipe(
         of device: DeviceRow, because cause: String, at now: Int64
-    ) throws(SQLiteError) -> CommandRow? {
+    ) throws(StoreError) -> CommandRow? {
         guard hasRoomForCommand(of: device.id, at: now) else { return nil }
         var wipe = WireWipe()
         wipe.reason = cause
@@ -75,7 +74,7 @@ extension MetadataService {
     // MARK: Ends
 
     /// Ends a device's incidents: it was unenrolled or deleted, or it enrolled again. Call it inside a transaction.
-    func endIncidents(of device: DeviceID, organization: String, at now: Int64) throws(SQLiteError) {
+    func endIncidents(of device: DeviceID, organization: String, at now: Int64) throws(StoreError) {
         for kind in VerdictIncident.Kind.allCases {
             let isOpen = try connection.hasRow(
                 "SELECT 1 FROM incident WHERE device = ? AND kind = ?", device.data, kind.rawValue)
@@ -85,14 +84,14 @@ extension MetadataService {
 
     /// The notices of a device's incidents end, but whether it was wiped is not known any more: none is issued until
     /// its verdict is good or it enrolls again. Call it inside a transaction.
-    func withholdWipes(of device: DeviceID, organization: String, at now: Int64) throws(SQLiteError) {
+    func withholdWipes(of device: DeviceID, organization: String, at now: Int64) throws(StoreError) {
         try endIncidents(of: device, organization: organization, at: now)
         try connection.withholdWipes(of: device, at: now)
     }
 
     private func end(
         _ kind: VerdictIncident.Kind, of device: DeviceID, organization: String, at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         try connection.run("DELETE FROM incident WHERE device = ? AND kind = ?", device.data, kind.rawValue)
         try notices.end(kind.notice, organization: organization, subject: device.description, at: now)
         let others = "SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL"
@@ -112,7 +111,7 @@ extension MetadataService {
     private func tell(
         _ incident: VerdictIncident, _ kind: VerdictIncident.Kind, of device: DeviceRow, isWipeAsked: Bool,
         at now: Int64
-    ) throws(SQLiteError) {
+    ) throws(StoreError) {
         let code = kind.notice
         let told = Set(
             try connection.rows(
@@ -135,10 +134,10 @@ extension MetadataService {
     }
 }
 
-extension Connection {
+extension RegistrySession {
     /// Notes that an incident of a device may be under way, and have had its wipe.
     /// - Parameter device: `nil` for all devices.
-    func withholdWipes(of device: DeviceID?, at now: Int64) throws(SQLiteError) {
+    func withholdWipes(of device: DeviceID?, at now: Int64) throws(StoreError) {
         for kind in VerdictIncident.Kind.allCases {
             try run(
                 """
@@ -157,7 +156,7 @@ extension AuditActor {
 
 extension VerdictIncident {
     /// - Parameter row: `signs, wipe` from a column on.
-    fileprivate init(_ row: Statement, from column: Int32) {
+    fileprivate init(_ row: RegistryRow, from column: Int32) {
         signs = row.string(column).split(separator: "\n").map(String.init)
         guard let command = row.optionalData(column + 1) else { return }
         wipe = command.isEmpty ? .withheld : .issued(command)

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 extension MetadataService {
@@ -14,7 +13,7 @@ extension MetadataService {
     package nonisolated func deviceProfile(of scope: ProfileScope) async throws(StoreError) -> DeviceProfile {
         if let known = profiles[scope] { return known }
         let generation = profiles.generation
-        let found = try await readers.read { connection throws(SQLiteError) in
+        let found = try await readers.read { connection throws(StoreError) in
             try DeviceProfile.composed(of: scope, in: connection)
         }
         guard let found else {
@@ -31,7 +30,7 @@ extension MetadataService {
     ) throws(ProfileError) -> ProfileRow? {
         let former: ProfileRow?
         do {
-            former = try read { () throws(SQLiteError) in
+            former = try read { () throws(StoreError) in
                 try ProfileRow.one(scope, revision: revision, in: connection)
             }
         } catch { throw .store(error) }
@@ -46,7 +45,7 @@ extension MetadataService {
     ) async throws(ProfileError) -> WireProfile {
         let outcome: Result<WireProfile, ProfileError>
         do {
-            outcome = try await readers.read { connection throws(SQLiteError) in
+            outcome = try await readers.read { connection throws(StoreError) in
                 let organization = try ProfileRow.one(ProfileScope(organization: scope.organization), in: connection)
                 guard let organization else { return .failure(.unknownOrganization) }
                 var effective = profile
@@ -72,7 +71,7 @@ extension MetadataService {
     package nonisolated func profile(
         _ scope: ProfileScope, revision: UInt64?
     ) async throws(StoreError) -> ProfileRow? {
-        try await readers.read { connection throws(SQLiteError) in
+        try await readers.read { connection throws(StoreError) in
             try ProfileRow.one(scope, revision: revision, in: connection)
         }
     }
@@ -87,7 +86,7 @@ extension MetadataService {
         organization: String, application: String?, isNewestOnly: Bool = false, below revision: UInt64?, limit: Int
     ) async throws(StoreError) -> ListPage<ProfileRow, UInt64> {
         try Self.check(limit: limit)
-        let rows = try await readers.read { connection throws(SQLiteError) in
+        let rows = try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """
                 SELECT \(ProfileRow.columns) FROM profile WHERE organization = ?1 AND (?2 IS NULL OR application = ?2)
@@ -96,7 +95,7 @@ extension MetadataService {
                     WHERE other.organization = profile.organization AND other.application = profile.application))
                 ORDER BY revision DESC LIMIT ?5
                 """, organization, application, revision.map { Int64(clamping: $0) }, isNewestOnly, limit + 1
-            ) { statement throws(SQLiteError) in try ProfileRow(statement, path: connection.path) }
+            ) { statement throws(StoreError) in try ProfileRow(statement, path: connection.name) }
         }
         return ListPage(rows, limit: limit) { $0.revision }
     }
@@ -116,7 +115,7 @@ extension MetadataService {
         _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor, restored: UInt64?
     ) throws(ProfileError) -> ProfileRow {
         let now = clock.now()
-        let row = try change { () throws(SQLiteError) -> Result<ProfileRow, ProfileError> in
+        let row = try change { () throws(StoreError) -> Result<ProfileRow, ProfileError> in
             let organization = try ProfileRow.one(ProfileScope(organization: scope.organization), in: connection)
             guard let organization else { return .failure(.unknownOrganization) }
             let newest = scope.application.isEmpty ? organization : try ProfileRow.one(scope, in: connection)
@@ -150,16 +149,18 @@ extension MetadataService {
         return row
     }
 
-    private func nextRevision(of organization: String) throws(SQLiteError) -> UInt64 {
+    private func nextRevision(of organization: String) throws(StoreError) -> UInt64 {
         try connection.first(
             "SELECT coalesce(max(revision), 0) + 1 FROM profile WHERE organization = ?", organization
-        ) { statement throws(SQLiteError) in try statement.uint64(0) } ?? 1
+        ) { statement throws(StoreError) in try statement.uint64(0) } ?? 1
     }
 }
 
 extension DeviceProfile {
     /// The organization's newest profile overlaid by the application's newest, with the organization's key.
-    static func composed(of scope: ProfileScope, in connection: Connection) throws(SQLiteError) -> DeviceProfile? {
+    static func composed(of scope: ProfileScope, in connection: any RegistrySession) throws(StoreError)
+        -> DeviceProfile?
+    {
         let ofOrganization = try ProfileRow.one(ProfileScope(organization: scope.organization), in: connection)
         guard let organization = ofOrganization else { return nil }
         var application: ProfileRow?
@@ -181,29 +182,27 @@ extension ProfileRow {
 
     /// - Parameter revision: `nil` for the newest.
     fileprivate static func one(
-        _ scope: ProfileScope, revision: UInt64? = nil, in connection: Connection
-    ) throws(SQLiteError) -> ProfileRow? {
+        _ scope: ProfileScope, revision: UInt64? = nil, in connection: any RegistrySession
+    ) throws(StoreError) -> ProfileRow? {
         try connection.first(
             """
             SELECT \(columns) FROM profile WHERE organization = ?1 AND application = ?2 AND (?3 IS NULL OR revision = ?3)
             ORDER BY revision DESC LIMIT 1
             """, scope.organization, scope.application, revision.map { Int64(clamping: $0) }
-        ) { statement throws(SQLiteError) in try ProfileRow(statement, path: connection.path) }
+        ) { statement throws(StoreError) in try ProfileRow(statement, path: connection.name) }
     }
 
-    func insert(into connection: Connection) throws(SQLiteError) {
+    func insert(into connection: any RegistrySession) throws(StoreError) {
         try connection.run(
             "INSERT INTO profile (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?)", scope.organization, scope.application,
             revision, profile.encoded, created, author)
     }
 
     /// - Parameter statement: of `columns`.
-    fileprivate init(_ statement: Statement, path: String) throws(SQLiteError) {
+    fileprivate init(_ statement: RegistryRow, path: String) throws(StoreError) {
         let profile: WireProfile
         do throws(WireError) { profile = try WireProfile.decode(statement.data(3)) } catch {
-            throw SQLiteError(
-                code: .corrupt, message: "\(path): a profile of \(statement.string(0)) cannot be read: \(error)",
-                operation: "read profile")
+            throw StoreError(.corrupt, "\(path): a profile of \(statement.string(0)) cannot be read: \(error)")
         }
         self.init(
             scope: ProfileScope(organization: statement.string(0), application: statement.string(1)),

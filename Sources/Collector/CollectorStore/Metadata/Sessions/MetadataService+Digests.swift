@@ -1,4 +1,3 @@
-import SQLite
 import WireModel
 
 /// What a page shows that may change while somebody looks at it.
@@ -21,41 +20,50 @@ extension MetadataService {
     package nonisolated func digest(
         of topic: LiveTopic, organization: String?
     ) async throws(StoreError) -> String {
-        try await readers.read { connection throws(SQLiteError) in
-            let statement =
+        try await readers.read { connection throws(StoreError) in
+            let (sql, values): (String, [any RegistryBindable]) =
                 switch topic {
                 // Each of those changes has an entry in the audit trail.
-                case .devices where organization == nil: try connection.bound("SELECT max(id), 0 FROM audit", [])
+                case .devices where organization == nil: ("SELECT max(id), 0 FROM audit", [])
                 case .devices:
-                    try connection.bound("SELECT max(id), 0 FROM audit WHERE organization = ?", [organization])
+                    ("SELECT max(id), 0 FROM audit WHERE organization = ?", [organization])
                 case .notices:
-                    try connection.bound(
+                    (
                         """
                         SELECT max(id), count(*) FILTER (WHERE ended IS NULL) FROM notice
                         WHERE ?1 IS NULL OR organization = ?1
-                        """, [organization])
+                        """, [organization]
+                    )
                 case .jobs:
                     // A new job has a new row. Each step of an unfinished one, and its end, changes the sum.
-                    try connection.bound(
+                    (
                         """
                         SELECT max(row), (SELECT sum(done + refused + state + 1) FROM device_job
                             WHERE state IN (\(DeviceJobRow.State.preparing.rawValue), \(DeviceJobRow.State.running.rawValue))
                             AND (?1 IS NULL OR organization = ?1))
                         FROM device_job WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1")
-                        """, [organization])
+                        """, [organization]
+                    )
                 case .logs:
-                    try connection.bound(
+                    (
                         "SELECT sum(raw_bytes), sum(chunks) FROM log_usage WHERE ?1 IS NULL OR organization = ?1",
-                        [organization])
+                        [organization]
+                    )
                 case .logsOf(let device):
-                    try connection.bound(
-                        "SELECT sum(raw_bytes), 0 FROM device_log_usage WHERE device = ?", [device.data])
+                    (
+                        "SELECT sum(raw_bytes), 0 FROM device_log_usage WHERE device = ?", [device.data]
+                    )
                 case .commandsOf(let device):
-                    try connection.bound(
-                        "SELECT max(coalesce(updated, created)), count(*) FROM command WHERE device = ?", [device.data])
+                    (
+                        "SELECT max(coalesce(updated, created)), count(*) FROM command WHERE device = ?", [device.data]
+                    )
                 }
-            defer { statement.reset() }
-            return try statement.step() ? "\(statement.int64(0)) \(statement.int64(1))" : ""
+            var digest = ""
+            try connection.query(sql, values, isKept: true) { row in
+                digest = "\(row.int64(0)) \(row.int64(1))"
+                return false
+            }
+            return digest
         }
     }
 }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
 /// Sessions of people in the web console. A browser keeps the session's secret as a cookie, so that the token stays
@@ -17,7 +16,7 @@ extension MetadataService {
     package func signIn(token: String) async throws(StoreError) -> (secret: String, person: Person)? {
         guard let person = try await authenticatePerson(token: token) else { return nil }
         let (now, secret) = (clock.now(), Secret(.session))
-        try transaction { () throws(SQLiteError) in
+        try transaction { () throws(StoreError) in
             try connection.run("DELETE FROM session WHERE expires <= ?", now)
             try connection.run(
                 "INSERT INTO session (hash, token, created, expires) VALUES (?, ?, ?, ?)", secret.hash, person.tokenID,
@@ -38,7 +37,7 @@ extension MetadataService {
     /// The person of a session; `nil` if it has ended, or its token is revoked or expired.
     package nonisolated func authenticateSession(_ secret: String) async throws(StoreError) -> Person? {
         let (now, hash) = (clock.now(), Secret.hash(of: secret))
-        return try await readers.read { connection throws(SQLiteError) in
+        return try await readers.read { connection throws(StoreError) in
             try connection.first(
                 """
                 SELECT name, role, organization, token.expires, session.hash, token.id FROM session
@@ -54,16 +53,15 @@ extension MetadataService {
     package func signOut(_ secret: String, everywhere: Bool) async throws(StoreError) {
         guard let person = try await authenticateSession(secret) else { return }
         let (now, hash) = (clock.now(), Secret.hash(of: secret))
-        try transaction { () throws(SQLiteError) in
-            if everywhere {
-                try connection.run("DELETE FROM session WHERE token = ?", person.tokenID)
-            } else {
-                try connection.run("DELETE FROM session WHERE hash = ?", hash)
-            }
+        try transaction { () throws(StoreError) in
+            let ended =
+                everywhere
+                ? try connection.run("DELETE FROM session WHERE token = ?", person.tokenID)
+                : try connection.run("DELETE FROM session WHERE hash = ?", hash)
             try audit.append(
                 AuditEntry(
                     .signOut, by: AuditActor(person), organization: person.organization ?? "",
-                    subject: person.tokenID, detail: ["sessions": "\(connection.changes)"]),
+                    subject: person.tokenID, detail: ["sessions": "\(ended)"]),
                 at: now)
         }
     }
@@ -77,7 +75,7 @@ extension MetadataService {
         if leftOut > 0 { detail["leftOut"] = "\(leftOut)" }
         let entry = AuditEntry(
             .signIn, by: AuditActor(name: "unknown"), organization: "", subject: "", detail: detail, outcome: .refused)
-        try transaction { () throws(SQLiteError) in try audit.append(entry, at: now) }
+        try transaction { () throws(StoreError) in try audit.append(entry, at: now) }
     }
 }
 
@@ -103,7 +101,7 @@ struct SignInRefusals {
 extension Person {
     /// Reads name, role, organization, expiry, hash and id of a valid person's token.
     /// - Parameter hash: what the row's hash must be.
-    init?(_ token: Statement, hash: Data, at now: Int64) {
+    init?(_ token: RegistryRow, hash: Data, at now: Int64) {
         guard Secret.areEqual(token.data(4), hash), let role = PersonRole(rawValue: token.int(1)),
             token.optionalInt64(3) ?? .max > now
         else { return nil }

@@ -1,6 +1,5 @@
 import Crypto
 import FoundationEssentials
-import SQLite
 import TelemetryBasics
 import WireModel
 
@@ -68,11 +67,11 @@ package struct RecordPurge: Sendable {
     }
 
     private func pending() throws(StoreError) -> PurgeRequest? {
-        try withState { state throws(SQLiteError) in try state.request() }
+        try withState { state throws(StoreError) in try state.request() }
     }
 
     private func ask(_ request: PurgeRequest) throws(StoreError) {
-        let isAsked = try withState { state throws(SQLiteError) in try state.ask(request, at: clock.now()) }
+        let isAsked = try withState { state throws(StoreError) in try state.ask(request, at: clock.now()) }
         guard isAsked else { throw .purgeWaiting }
     }
 
@@ -80,22 +79,23 @@ package struct RecordPurge: Sendable {
         _ request: PurgeRequest, _ store: any RecordStore
     ) async throws(StoreError) -> PurgeRequest.Answer {
         let answer = try await request.carryOut(in: store)
-        try withState { state throws(SQLiteError) in try state.answer(answer, to: request, at: clock.now()) }
+        try withState { state throws(StoreError) in try state.answer(answer, to: request, at: clock.now()) }
         return answer
     }
 
-    private func withState<Value>(_ body: (RetentionState) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
-        let connection = try CollectorDatabase.open(directory)
-        return try StoreError.mapping(
-            connection.transaction { () throws(SQLiteError) in try body(RetentionState(connection: connection)) })
+    private func withState<Value>(_ body: (RetentionState) throws(StoreError) -> Value) throws(StoreError) -> Value {
+        let connection = try SQLiteRegistry(directory: directory).openWriting()
+        return try connection.transaction { () throws(StoreError) in
+            try body(RetentionState(connection: connection))
+        }
     }
 
     /// The collector's answer to the request.
     /// - Returns: the number of removed files; `nil` while the request waits.
     /// - Throws: `.conflict` if it could not remove all of them.
     package func answer(to ticket: PurgeTicket) throws(StoreError) -> Int? {
-        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let answer = try StoreError.mapping(RetentionState(connection: connection).answer())
+        let connection = try SQLiteRegistry(directory: directory).openReading()
+        let answer = try RetentionState(connection: connection).answer()
         guard let answer, answer.id == ticket.id else { return nil }
         return try Self.count(answer)
     }
@@ -107,7 +107,7 @@ package struct RecordPurge: Sendable {
 
     /// The collector shall not do any more what it was asked.
     package func withdraw(_ ticket: PurgeTicket) throws(StoreError) {
-        try withState { state throws(SQLiteError) in
+        try withState { state throws(StoreError) in
             try state.withdraw(ticket.id, because: "withdrawn", at: clock.now())
         }
     }

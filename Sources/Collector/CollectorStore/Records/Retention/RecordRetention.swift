@@ -1,5 +1,4 @@
 import Logging
-import SQLite
 import TelemetryBasics
 import WireModel
 
@@ -16,7 +15,7 @@ package actor RecordRetention {
     private let store: any RecordStore
     package private(set) var limits: RetentionLimits
     private let notices: NoticeService
-    private let connection: Connection
+    private let connection: any RegistrySession
     private let state: RetentionState
     private let clock: any StoreClock
     private let bootClock: any BootClock
@@ -48,7 +47,7 @@ package actor RecordRetention {
         clock: any StoreClock,
         bootClock: any BootClock = SystemBootClock(), deviceClocks: DeviceClocks? = nil, logger: Logger
     ) throws(StoreError) {
-        connection = try CollectorDatabase.open(DataDirectory(path: directory))
+        connection = try SQLiteRegistry(directory: DataDirectory(path: directory)).openWriting()
         state = RetentionState(connection: connection)
         self.store = store
         self.limits = limits
@@ -121,17 +120,14 @@ package actor RecordRetention {
     /// Removes the files that an administrator named, whatever the clock says, and stores the answer.
     package func purgeWhatIsAsked() async {
         do throws(StoreError) {
-            guard let request = try StoreError.mapping(state.request()) else {
-                return
-            }
+            guard let request = try state.request() else { return }
             let answer = try await request.carryOut(in: store)
             logger.notice(
                 "record files purged",
                 metadata: ["purge.files": "\(answer.removedFiles)", "purge.failure": "\(answer.failure ?? "")"])
-            try StoreError.mapping(
-                connection.transaction { () throws(SQLiteError) in
-                    try state.answer(answer, to: request, at: clock.now())
-                })
+            try connection.transaction { () throws(StoreError) in
+                try state.answer(answer, to: request, at: clock.now())
+            }
         } catch { log("records could not be purged", error) }
     }
 
@@ -140,19 +136,19 @@ package actor RecordRetention {
         guard let deviceClocks, !deviceClocks.isQuorate, bootClock.sinceBoot() - started < Self.hearingMicroseconds,
             let newest = try await store.newestReceipt(), clock.now() - newest > Self.gapMicroseconds
         else { return false }
-        return try StoreError.mapping(
-            connection.hasRow(
-                """
-                SELECT 1 FROM device JOIN device_state ON device = id
-                WHERE revoked IS NULL AND left_at IS NULL AND expected_beacon_seconds > 0 LIMIT 1
-                """))
+        return try connection.hasRow(
+            """
+            SELECT 1 FROM device JOIN device_state ON device = id
+            WHERE revoked IS NULL AND left_at IS NULL AND expected_beacon_seconds > 0 LIMIT 1
+            """)
     }
 
     /// - Parameter looksAtRecords: also checks when the newest record was received.
     private func isWaiting(looksAtRecords: Bool = false) async throws(StoreError) -> Bool {
         let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
-        let (known, accepted, acceptedBehind, waiting) = try StoreError.mapping(
-            (try state.clock(), try state.acceptedReceipt(), try state.acceptedBehind(), try state.waiting()))
+        let (known, accepted, acceptedBehind, waiting) = (
+            try state.clock(), try state.acceptedReceipt(), try state.acceptedBehind(), try state.waiting()
+        )
         let behind = deviceClocks?.medianBehind
         let newest = waiting == nil && looksAtRecords ? try await store.newestReceipt() : nil
         let doubt = ClockDoubt.of(
@@ -170,13 +166,12 @@ package actor RecordRetention {
         }
         let isFirst = former == nil
         if waiting == nil, let doubt {
-            try StoreError.mapping(
-                connection.transaction { () throws(SQLiteError) in
-                    try state.wait(
-                        RetentionState.Waiting(
-                            since: reading.wall, message: doubt.message, newestReceipt: newest, devicesBehind: behind))
-                    try state.set(reading)
-                })
+            try connection.transaction { () throws(StoreError) in
+                try state.wait(
+                    RetentionState.Waiting(
+                        since: reading.wall, message: doubt.message, newestReceipt: newest, devicesBehind: behind))
+                try state.set(reading)
+            }
             (former, wasWaiting) = (reading, true)
             logger.warning("retention waits for an administrator", metadata: ["retention.doubt": "\(doubt.message)"])
             await notices.raise(
@@ -187,7 +182,7 @@ package actor RecordRetention {
             return true
         }
         if isFirst || reading.sinceBoot - lastWritten >= Self.writeMicroseconds {
-            try StoreError.mapping(connection.transaction { () throws(SQLiteError) in try state.set(reading) })
+            try connection.transaction { () throws(StoreError) in try state.set(reading) }
             lastWritten = reading.sinceBoot
         }
         former = reading

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 import TelemetryBasics
 import WireModel
 
@@ -47,9 +46,8 @@ package struct RetentionService {
     /// Reads only, takes no lock.
     /// - Throws: `.notFound` if there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
     package func status(of store: any RecordStore) async throws(StoreError) -> Status {
-        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let state = RetentionState(connection: connection)
-        let (waiting, purge) = try StoreError.mapping((try state.waiting(), try state.purge()))
+        let state = RetentionState(connection: try SQLiteRegistry(directory: directory).openReading())
+        let (waiting, purge) = (try state.waiting(), try state.purge())
         let partitions = try await store.partitions()
         let streams = StreamName.allCases.map { stream in
             let kept = partitions.kept.filter { $0.partition.stream == stream }
@@ -64,9 +62,8 @@ package struct RetentionService {
     /// The clock decides which records are old enough. While it is in doubt, only a release is accepted.
     /// - Throws: `.conflict` while retention waits.
     func requireTrustedClock() throws(StoreError) {
-        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let waiting = try StoreError.mapping(RetentionState(connection: connection).waiting())
-        guard let waiting else { return }
+        let connection = try SQLiteRegistry(directory: directory).openReading()
+        guard let waiting = try RetentionState(connection: connection).waiting() else { return }
         throw StoreError(.conflict, "the age of records is in doubt. \(waiting.message)")
     }
 
@@ -77,17 +74,16 @@ package struct RetentionService {
     /// - Returns: what it waited for; `nil` if it did not wait.
     package func release(by actor: AuditActor, at now: Int64) throws(StoreError) -> String? {
         guard Paths.exists(directory.databasePath) else { throw .noCollector(directory.path) }
-        let connection = try CollectorDatabase.open(directory)
-        return try StoreError.mapping(
-            connection.transaction { () throws(SQLiteError) in
-                try RetentionState(connection: connection).release(by: actor, at: now)?.message
-            })
+        let connection = try SQLiteRegistry(directory: directory).openWriting()
+        return try connection.transaction { () throws(StoreError) in
+            try RetentionState(connection: connection).release(by: actor, at: now)?.message
+        }
     }
 }
 
 extension RetentionState {
     /// The last requested purge and its state.
-    fileprivate func purge() throws(SQLiteError) -> RetentionService.Status.Purge? {
+    fileprivate func purge() throws(StoreError) -> RetentionService.Status.Purge? {
         if let request = try request() {
             return RetentionService.Status.Purge(id: request.idText, state: .waiting, removedFiles: 0)
         }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import SQLite
 
 /// What retention stores in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an administrator,
 /// and what one requested to remove.
@@ -15,7 +14,7 @@ struct RetentionState {
         var devicesBehind: Int64?
     }
 
-    let connection: Connection
+    let connection: any RegistrySession
     private var audit: AuditTable { AuditTable(connection: connection) }
 
     private static let clockName = "retention_clock"
@@ -25,20 +24,20 @@ struct RetentionState {
     private static let requestName = "purge_request"
     private static let answerName = "purge_answer"
 
-    func clock() throws(SQLiteError) -> ClockReading? { try read(Self.clockName) }
-    func waiting() throws(SQLiteError) -> Waiting? { try read(Self.waitingName) }
+    func clock() throws(StoreError) -> ClockReading? { try read(Self.clockName) }
+    func waiting() throws(StoreError) -> Waiting? { try read(Self.waitingName) }
     /// Receipts up to this time are accepted.
-    func acceptedReceipt() throws(SQLiteError) -> Int64? { try read(Self.acceptedName) }
+    func acceptedReceipt() throws(StoreError) -> Int64? { try read(Self.acceptedName) }
 
     /// Devices' clocks may be this far behind.
-    func acceptedBehind() throws(SQLiteError) -> Int64? { try read(Self.acceptedBehindName) }
+    func acceptedBehind() throws(StoreError) -> Int64? { try read(Self.acceptedBehindName) }
 
-    func set(_ reading: ClockReading) throws(SQLiteError) { try write(reading, Self.clockName) }
-    func wait(_ waiting: Waiting) throws(SQLiteError) { try write(waiting, Self.waitingName) }
+    func set(_ reading: ClockReading) throws(StoreError) { try write(reading, Self.clockName) }
+    func wait(_ waiting: Waiting) throws(StoreError) { try write(waiting, Self.waitingName) }
 
     /// Ends the wait, with an audit entry.
     /// - Returns: what it waited for; `nil` if nothing.
-    func release(by actor: AuditActor, at now: Int64) throws(SQLiteError) -> Waiting? {
+    func release(by actor: AuditActor, at now: Int64) throws(StoreError) -> Waiting? {
         guard let waiting = try waiting() else { return nil }
         if let receipt = waiting.newestReceipt { try write(receipt, Self.acceptedName) }
         if let behind = waiting.devicesBehind { try write(behind, Self.acceptedBehindName) }
@@ -54,19 +53,19 @@ struct RetentionState {
 
     /// Requests the removal of files. The audit entry about the beginning is written before any of them is removed.
     /// - Returns: `false`, with nothing changed, if another request is not complete.
-    func ask(_ request: PurgeRequest, at now: Int64) throws(SQLiteError) -> Bool {
+    func ask(_ request: PurgeRequest, at now: Int64) throws(StoreError) -> Bool {
         guard try self.request() == nil else { return false }
         try write(request, Self.requestName)
         try audit.append(request.auditEntry(.begun), at: now)
         return true
     }
 
-    func request() throws(SQLiteError) -> PurgeRequest? { try read(Self.requestName) }
+    func request() throws(StoreError) -> PurgeRequest? { try read(Self.requestName) }
     /// The answer to the last completed request.
-    func answer() throws(SQLiteError) -> PurgeRequest.Answer? { try read(Self.answerName) }
+    func answer() throws(StoreError) -> PurgeRequest.Answer? { try read(Self.answerName) }
 
     /// Stores the result of a request, for its requester and the audit trail.
-    func answer(_ answer: PurgeRequest.Answer, to request: PurgeRequest, at now: Int64) throws(SQLiteError) {
+    func answer(_ answer: PurgeRequest.Answer, to request: PurgeRequest, at now: Int64) throws(StoreError) {
         try write(answer, Self.answerName)
         var detail = ["removedFiles": "\(answer.removedFiles)"]
         detail["failure"] = answer.failure
@@ -78,24 +77,24 @@ struct RetentionState {
     /// Withdraws the waiting request.
     /// - Parameter id: the request's id. Does nothing if it is complete or another one waits. `nil` for whichever
     ///   waits.
-    func withdraw(_ id: UUID? = nil, because reason: String, at now: Int64) throws(SQLiteError) {
+    func withdraw(_ id: UUID? = nil, because reason: String, at now: Int64) throws(StoreError) {
         guard let request = try request(), id ?? request.id == request.id else { return }
         try delete(Self.requestName)
         try audit.append(request.auditEntry(.refused, ["reason": reason]), at: now)
     }
 
-    private func read<Value: Decodable>(_ name: String) throws(SQLiteError) -> Value? {
+    private func read<Value: Decodable>(_ name: String) throws(StoreError) -> Value? {
         // An unreadable value counts as missing and is written again.
         try connection.first("SELECT value FROM meta WHERE name = ?", name) {
             try? JSONDecoder().decode(Value.self, from: $0.data(0))
         }
     }
 
-    private func delete(_ name: String) throws(SQLiteError) {
+    private func delete(_ name: String) throws(StoreError) {
         try connection.run("DELETE FROM meta WHERE name = ?", name)
     }
 
-    private func write(_ value: some Encodable, _ name: String) throws(SQLiteError) {
+    private func write(_ value: some Encodable, _ name: String) throws(StoreError) {
         guard let bytes = try? JSONEncoder().encode(value) else { return }
         try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", name, bytes)
     }

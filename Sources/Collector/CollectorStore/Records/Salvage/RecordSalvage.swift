@@ -219,13 +219,13 @@ struct RecordSalvage {
     private func tell(_ report: SalvageReport, of partition: Partition) throws(StoreError) {
         guard let file = try RecordFile(reading: partition, in: directory) else { return }
         let slices = try file.sliceCount()
-        try StoreError.mapping(
-            connection.transaction { () throws(SQLiteError) in
-                try RecordFileList(connection).lower(partition, slices: slices)
-                try NoticeTable(connection: connection).raiseOnce(
-                    .recordFileSalvaged, organization: "", subject: report.keptAs, detail: report.detail,
-                    at: clock.now())
-            })
+        let session = SQLiteRegistrySession(connection)
+        try session.transaction { () throws(StoreError) in
+            try StoreError.mapping(RecordFileList(connection).lower(partition, slices: slices))
+            try NoticeTable(connection: session).raiseOnce(
+                .recordFileSalvaged, organization: "", subject: report.keptAs, detail: report.detail,
+                at: clock.now())
+        }
     }
 }
 
