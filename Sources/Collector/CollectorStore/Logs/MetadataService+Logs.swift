@@ -129,9 +129,11 @@ extension MetadataService {
         return try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """
-                SELECT u.id, u.application, u.command, u.phase, u.begun, u.expires, u.ended, count(c.row), coalesce(sum(c.fate = 2), 0),
-                coalesce(sum(c.fate = 3), 0), coalesce(sum(c.fate = 4), 0), coalesce(sum(c.raw_bytes), 0),
-                coalesce(sum(c.raw_bytes) FILTER (WHERE c.fate = 2), 0) FROM upload AS u LEFT JOIN chunk AS c ON c.upload = u.row
+                SELECT u.id, u.application, u.command, u.phase, u.begun, u.expires, u.ended, count(c.row),
+                count(*) FILTER (WHERE c.fate = 2), count(*) FILTER (WHERE c.fate = 3), count(*) FILTER (WHERE c.fate = 4),
+                CAST(coalesce(sum(c.raw_bytes), 0) AS bigint),
+                CAST(coalesce(sum(c.raw_bytes) FILTER (WHERE c.fate = 2), 0) AS bigint)
+                FROM upload AS u LEFT JOIN chunk AS c ON c.upload = u.row
                 WHERE u.device = ?1 AND (?2 IS NULL OR u.command = ?2) GROUP BY u.row ORDER BY u.row DESC LIMIT ?3
                 """, device.data, command?.data, limit
             ) { row in
@@ -232,9 +234,10 @@ extension LogDeletion {
         var deletion = LogDeletion(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "")
         try connection.query(
             """
-            SELECT count(*), count(DISTINCT c.device), coalesce(sum(c.raw_bytes), 0),
-            coalesce(sum(c.errors + c.warnings + c.informations + c.verboses + c.others), 0), coalesce(sum(c.row), 0),
-            coalesce(max(c.row), 0), coalesce(sum(c.row % 65521 * c.row % 2147483647), 0) FROM chunk AS c WHERE \(condition.text)
+            SELECT count(*), count(DISTINCT c.device), CAST(coalesce(sum(c.raw_bytes), 0) AS bigint),
+            CAST(coalesce(sum(c.errors + c.warnings + c.informations + c.verboses + c.others), 0) AS bigint),
+            CAST(coalesce(sum(c.row), 0) AS bigint), coalesce(max(c.row), 0),
+            CAST(coalesce(sum(c.row % 65521 * c.row % 2147483647), 0) AS bigint) FROM chunk AS c WHERE \(condition.text)
             """, condition.values, isKept: false
         ) { row throws(StoreError) in
             let facts = (0..<7).map { String(row.int64($0)) }.joined(separator: " ")
@@ -268,9 +271,8 @@ struct ChunkCondition {
         if !query.withTest { terms.append("c.test = 0") }
         if let time = query.receivedBefore { add("c.received < ?", time) }
         if !query.chunks.isEmpty {
-            add(
-                "c.row IN (SELECT value FROM json_each(?))",
-                "[" + query.chunks.map(String.init).joined(separator: ",") + "]")
+            terms.append("c.row IN (\(query.chunks.map { _ in "?" }.joined(separator: ", ")))")
+            values += query.chunks as [any RegistryBindable]
         }
         add(query.lines, of: "c")
         if runs { add(query.lines, of: "r") }

@@ -39,7 +39,7 @@ extension MetadataService {
                 """
                 SELECT id, os_name, os_distribution, os_version, agent_version, application, beacon FROM device
                 LEFT JOIN device_state ON device_state.device = device.id
-                WHERE (?1 IS NULL OR organization = ?1) AND (?2 OR test = 0) ORDER BY id
+                WHERE (?1 IS NULL OR organization = ?1) AND (?2 <> 0 OR test = 0) ORDER BY id
                 """, organization, withTest
             ) { row in
                 DeviceID(row.data(0)).map { GroupedDevice(id: $0, group: Self.group(row, by: grouping)) }

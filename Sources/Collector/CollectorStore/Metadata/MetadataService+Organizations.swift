@@ -42,8 +42,8 @@ extension MetadataService {
         _ name: String, at now: Int64, into connection: any RegistrySession
     ) throws(StoreError) -> Bool {
         let inserted = try connection.run(
-            "INSERT OR IGNORE INTO organization (name, created, privacy_key) VALUES (?, ?, ?)", name, now,
-            Secret.randomBytes())
+            "INSERT INTO organization (name, created, privacy_key) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING",
+            name, now, Secret.randomBytes())
         guard inserted == 1 else { return false }
         var profile = WireProfile.ofNewOrganization
         profile.revision = 1

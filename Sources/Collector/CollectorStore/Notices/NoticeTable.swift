@@ -25,7 +25,8 @@ struct NoticeTable {
             code.rawValue, organization, subject, detail, now)
         try connection.run(
             """
-            DELETE FROM notice WHERE id IN (SELECT id FROM notice WHERE organization = ? ORDER BY id DESC LIMIT -1 OFFSET ?)
+            DELETE FROM notice WHERE id IN
+            (SELECT id FROM notice WHERE organization = ? ORDER BY id DESC \(RegistryDialect.everyRow) OFFSET ?)
             """, organization, Self.kept)
     }
 
@@ -193,8 +194,11 @@ struct NoticeTable {
         ) { $0.int(0) }
         guard others ?? 0 < NoticeMute.maximum else { return false }
         try connection.run(
-            "INSERT OR REPLACE INTO muted_notice (organization, code, subject, actor, at, until) VALUES (?, ?, ?, ?, ?, ?)",
-            notice.organization, notice.code.rawValue, notice.subject, mute.by, mute.at, mute.until)
+            """
+            INSERT INTO muted_notice (organization, code, subject, actor, at, until) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (organization, code, subject)
+            DO UPDATE SET actor = excluded.actor, at = excluded.at, until = excluded.until
+            """, notice.organization, notice.code.rawValue, notice.subject, mute.by, mute.at, mute.until)
         // One that is over and was not handed on yet never is.
         try connection.run(
             """
@@ -248,12 +252,21 @@ struct NoticeTable {
     func beginPosting(since time: Int64) throws(StoreError) {
         try connection.run(
             "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND NOT (\(Self.isOpen))", time)
-        try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)")
+        let number = connection.dialect.metaNumber
+        try connection.run(
+            """
+            INSERT INTO meta (name, \(number)) VALUES ('notice_posted', 0)
+            ON CONFLICT (name) DO UPDATE SET \(number) = excluded.\(number)
+            """)
     }
 
     func counts() throws(StoreError) -> NoticeCounts {
         var counts: [NoticeRow.Code: NoticeCounts.Count] = [:]
-        try connection.each("SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code") { row in
+        try connection.each(
+            """
+            SELECT code, count(*), count(*) FILTER (WHERE ended IS NULL), CAST(sum(count) AS bigint) FROM notice GROUP BY code
+            """
+        ) { row in
             guard let code = NoticeRow.Code(rawValue: row.string(0)) else { return }
             counts[code] = NoticeCounts.Count(
                 notices: row.int(1), lasting: code.hasEnd ? row.int(2) : 0, raised: row.int(3))

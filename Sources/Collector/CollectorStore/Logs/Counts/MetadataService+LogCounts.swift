@@ -116,8 +116,8 @@ extension RegistrySession {
         var total: (chunks: Int, lines: UInt64, bytes: Int, times: ClosedRange<Int64>?) = (0, 0, 0, nil)
         try self.query(
             """
-            SELECT count(*), coalesce(sum(\(Self.lineSum)), 0), coalesce(sum(c.raw_bytes), 0), min(c.first_time), max(c.last_time)
-            FROM chunk AS c WHERE \(condition.text)
+            SELECT count(*), CAST(coalesce(sum(\(Self.lineSum)), 0) AS bigint), CAST(coalesce(sum(c.raw_bytes), 0) AS bigint),
+            min(c.first_time), max(c.last_time) FROM chunk AS c WHERE \(condition.text)
             """, condition.values, isKept: false
         ) { row throws(StoreError) in
             total = (row.int(0), try row.uint64(1), row.int(2), nil)
@@ -141,8 +141,9 @@ extension RegistrySession {
         var count = 0
         try self.query(
             """
-            SELECT \(column), count(*), sum(\(Self.lineSum)) AS lines, sum(c.raw_bytes), count(*) OVER (), \(name) FROM chunk AS c
-            WHERE \(condition.text) GROUP BY \(column) ORDER BY lines DESC, \(column) LIMIT \(limit)
+            SELECT \(column), count(*), CAST(sum(\(Self.lineSum)) AS bigint) AS lines, CAST(sum(c.raw_bytes) AS bigint),
+            count(*) OVER (), \(name) FROM chunk AS c WHERE \(condition.text)
+            GROUP BY \(column) ORDER BY lines DESC, \(column) LIMIT \(limit)
             """, condition.values, isKept: false
         ) { row throws(StoreError) in
             count = row.int(4)
@@ -160,7 +161,10 @@ extension RegistrySession {
         let condition = ChunkCondition(query)
         let columns = ["errors", "warnings", "informations", "verboses"]
         let sums = columns.map {
-            "coalesce(sum(c.\($0) > 0), 0), coalesce(sum(c.\($0)), 0), coalesce(sum(c.raw_bytes) FILTER (WHERE c.\($0) > 0), 0)"
+            """
+            count(*) FILTER (WHERE c.\($0) > 0), CAST(coalesce(sum(c.\($0)), 0) AS bigint),
+            CAST(coalesce(sum(c.raw_bytes) FILTER (WHERE c.\($0) > 0), 0) AS bigint)
+            """
         }
         var facets: [LogFacet<LogLevel>] = []
         try self.query(

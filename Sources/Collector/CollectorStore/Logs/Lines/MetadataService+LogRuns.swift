@@ -31,17 +31,25 @@ enum LogRunRows {
     /// The row of `meta` that remembers the greatest row before runs were deleted.
     private static let lastName = "log_run_last"
     /// The row of the next run, as SQL.
-    static let next = """
-        (1 + max(coalesce((SELECT max(row) FROM log_run), 0), coalesce((SELECT value FROM meta WHERE name = '\(lastName)'), 0)))
+    static func next(_ dialect: RegistryDialect) -> String {
         """
+        (SELECT 1 + coalesce(max(known.last), 0) FROM (SELECT max(row) AS last FROM log_run
+        UNION ALL SELECT \(dialect.metaNumber) FROM meta WHERE name = '\(lastName)') AS known)
+        """
+    }
 
     static func next(_ connection: any RegistrySession) throws(StoreError) -> Int64 {
-        try connection.first("SELECT \(next)") { $0.int64(0) } ?? 1
+        try connection.first("SELECT \(next(connection.dialect))") { $0.int64(0) } ?? 1
     }
 
     /// Must be called in the transaction that deletes runs, before it does.
     static func remember(_ connection: any RegistrySession) throws(StoreError) {
-        try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('\(lastName)', \(next) - 1)")
+        let number = connection.dialect.metaNumber
+        try connection.run(
+            """
+            INSERT INTO meta (name, \(number)) VALUES ('\(lastName)', \(next(connection.dialect)) - 1)
+            ON CONFLICT (name) DO UPDATE SET \(number) = excluded.\(number)
+            """)
     }
 }
 
@@ -93,7 +101,7 @@ extension MetadataService {
             var rows: [Int64] = []
             try connection.query(
                 """
-                SELECT r.row FROM log_run AS r CROSS JOIN chunk AS c ON c.row = r.chunk WHERE \(condition.text)
+                SELECT r.row FROM log_run AS r \(connection.dialect.orderedJoin) chunk AS c ON c.row = r.chunk WHERE \(condition.text)
                 ORDER BY r.row LIMIT \(limit)
                 """, condition.values, isKept: false
             ) {

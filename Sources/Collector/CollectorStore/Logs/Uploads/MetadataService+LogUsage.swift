@@ -64,7 +64,7 @@ extension MetadataService {
                 try connection.run(
                     """
                     INSERT INTO log_quota (organization, application, bytes) VALUES (?, ?, ?)
-                    ON CONFLICT DO UPDATE SET bytes = excluded.bytes
+                    ON CONFLICT (organization, application) DO UPDATE SET bytes = excluded.bytes
                     """, organization, application, bytes)
             } else {
                 try connection.run(
@@ -94,7 +94,7 @@ extension MetadataService {
     /// The usage of all applications of its organization.
     func totalUsage(of key: UsageKey) throws(StoreError) -> LogUsage {
         let rawBytes = try connection.first(
-            "SELECT coalesce(sum(raw_bytes), 0) FROM log_usage WHERE organization = ? AND test = ?",
+            "SELECT CAST(coalesce(sum(raw_bytes), 0) AS bigint) FROM log_usage WHERE organization = ? AND test = ?",
             key.organization, key.test
         ) { $0.int(0) }
         return LogUsage(rawBytes: rawBytes ?? 0, quota: logQuotas.value.totalBytes)
@@ -105,7 +105,7 @@ extension MetadataService {
         try connection.run(
             """
             INSERT INTO device_log_usage (device, raw_bytes) VALUES (?, ?)
-            ON CONFLICT DO UPDATE SET raw_bytes = raw_bytes + excluded.raw_bytes
+            ON CONFLICT (device) DO UPDATE SET raw_bytes = device_log_usage.raw_bytes + excluded.raw_bytes
             """, device.data, rawBytes)
         try connection.run("DELETE FROM device_log_usage WHERE device = ? AND raw_bytes <= 0", device.data)
     }
@@ -116,7 +116,8 @@ extension MetadataService {
         try connection.run(
             """
             INSERT INTO log_usage (organization, application, test, chunks, raw_bytes) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT DO UPDATE SET chunks = chunks + excluded.chunks, raw_bytes = raw_bytes + excluded.raw_bytes
+            ON CONFLICT (organization, application, test) DO UPDATE
+            SET chunks = log_usage.chunks + excluded.chunks, raw_bytes = log_usage.raw_bytes + excluded.raw_bytes
             """, key.organization, key.application, key.test, chunks, rawBytes)
         let (present, presentTotal) = (try usage(of: key), try totalUsage(of: key))
         try tell(LogUsage.change(from: former, to: present), .application, key, at: now)

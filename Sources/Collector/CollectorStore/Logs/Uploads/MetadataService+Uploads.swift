@@ -66,7 +66,8 @@ extension MetadataService {
         try connection.run(
             """
             DELETE FROM upload WHERE row IN (SELECT row FROM upload WHERE device = ?1 AND phase <> 1
-            AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2) ORDER BY row DESC LIMIT -1 OFFSET ?2)
+            AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2)
+            ORDER BY row DESC \(RegistryDialect.everyRow) OFFSET ?2)
             """, device.data, UploadLimits.rememberedPerDevice)
     }
 
@@ -79,7 +80,8 @@ extension MetadataService {
     private func tellArrival(of row: Int64, at now: Int64) throws(StoreError) {
         let arrived = try connection.first(
             """
-            SELECT upload.device, upload.organization, count(*), sum(raw_bytes) FROM upload JOIN chunk ON chunk.upload = upload.row
+            SELECT upload.device, upload.organization, count(*), CAST(sum(raw_bytes) AS bigint)
+            FROM upload JOIN chunk ON chunk.upload = upload.row
             WHERE upload.row = ? AND upload.command IS NOT NULL AND chunk.fate = 2 GROUP BY upload.row
             """, row
         ) {

@@ -258,7 +258,7 @@ extension MetadataService {
             try connection.run(
                 """
                 INSERT INTO log_run (row, chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
-                VALUES (\(LogRunRows.next), ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                VALUES (\(LogRunRows.next(connection.dialect)), ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 row, segment, total.times.lowerBound, total.times.upperBound, total.levels[0], total.levels[1],
                 total.levels[2],

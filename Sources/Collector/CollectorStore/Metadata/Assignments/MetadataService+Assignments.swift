@@ -87,8 +87,10 @@ extension MetadataService {
             if let expected, expected != newest { return .failure(.notNewest(newest)) }
             let row = AssignmentRow(organization: organization, revision: newest + 1, changed: now, list: list)
             try connection.run(
-                "INSERT OR REPLACE INTO assignment (organization, revision, changed, list) VALUES (?, ?, ?, ?)",
-                organization, Int64(clamping: row.revision), now, bytes)
+                """
+                INSERT INTO assignment (organization, revision, changed, list) VALUES (?, ?, ?, ?) ON CONFLICT (organization)
+                DO UPDATE SET revision = excluded.revision, changed = excluded.changed, list = excluded.list
+                """, organization, Int64(clamping: row.revision), now, bytes)
             try audit.append(
                 AuditEntry(
                     .assignmentsPut, by: actor, organization: organization, subject: organization,

@@ -232,7 +232,8 @@ extension MetadataService {
     private func removeOldest(of device: DeviceID, at now: Int64) throws(StoreError) {
         try connection.run(
             """
-            DELETE FROM command WHERE id IN (SELECT id FROM command WHERE device = ?1 ORDER BY created DESC, id DESC LIMIT -1 OFFSET ?2)
+            DELETE FROM command WHERE id IN
+            (SELECT id FROM command WHERE device = ?1 ORDER BY created DESC, id DESC \(RegistryDialect.everyRow) OFFSET ?2)
             AND (state IN \(CommandStatus.finalStates) OR expires <= ?3)
             """, device.data, Self.keptCommands, now)
     }

@@ -81,8 +81,10 @@ extension MetadataService {
                 return former == hash ? .success((job, false)) : .failure(.keyUsed)
             }
             let unfinished = try connection.first(
-                "SELECT count(*) FROM device_job WHERE organization IS ? AND state IN (\(Self.unfinishedStates))",
-                new.organization
+                """
+                SELECT count(*) FROM device_job WHERE state IN (\(Self.unfinishedStates))
+                AND \(new.organization == nil ? "organization IS NULL AND ?1 IS NULL" : "organization = ?1")
+                """, new.organization
             ) { $0.int(0) }
             guard unfinished ?? 0 < Self.unfinishedDeviceJobs else {
                 return .failure(.tooMany(limit: Self.unfinishedDeviceJobs))
@@ -234,7 +236,7 @@ extension MetadataService {
                 UPDATE device_job SET state = \(removed) WHERE row IN (SELECT row FROM (
                 SELECT row, ended, row_number() OVER newest AS place, sum(devices) OVER newest AS sum FROM device_job
                 WHERE state IN (\(DeviceJobRow.State.done.rawValue), \(DeviceJobRow.State.cancelled.rawValue))
-                WINDOW newest AS (PARTITION BY organization ORDER BY row DESC))
+                WINDOW newest AS (PARTITION BY organization ORDER BY row DESC)) AS ended_job
                 WHERE place > ?1 OR (place > 1 AND sum > ?2) OR (place > ?3 AND ended <= ?4))
                 """, Self.keptDeviceJobs, Self.keptDevicesOfJobs, Self.keptDeviceJobsOfAnyAge,
                 now - Self.keptDeviceJobMicroseconds)

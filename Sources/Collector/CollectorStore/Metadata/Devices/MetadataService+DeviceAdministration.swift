@@ -102,8 +102,10 @@ extension MetadataService {
         let id = device.id
         try connection.run(
             """
-            INSERT OR REPLACE INTO deleted_device (id, organization, credential_hash, next_credential_hash, deleted)
+            INSERT INTO deleted_device (id, organization, credential_hash, next_credential_hash, deleted)
             SELECT id, organization, credential_hash, next_credential_hash, ? FROM device WHERE id = ?
+            ON CONFLICT (id) DO UPDATE SET organization = excluded.organization, credential_hash = excluded.credential_hash,
+            next_credential_hash = excluded.next_credential_hash, deleted = excluded.deleted
             """, now, id.data)
         try endIncidents(of: id, organization: device.organization, at: now)
         for table in ["device_state", "command", "enrollment_request", "device_certificate"] {

@@ -158,7 +158,7 @@ extension MetadataService {
     ) async throws(StoreError) -> [DeviceID] {
         try await readers.read { connection throws(StoreError) in
             try connection.rows(
-                "SELECT id FROM device WHERE (?1 IS NULL OR organization = ?1) AND (?2 OR test = 0) ORDER BY id",
+                "SELECT id FROM device WHERE (?1 IS NULL OR organization = ?1) AND (?2 <> 0 OR test = 0) ORDER BY id",
                 organization, withTest
             ) { statement throws(StoreError) in
                 guard let id = DeviceID(statement.data(0)) else {
@@ -222,6 +222,12 @@ extension MetadataService {
         for (device, sight) in entries { search.noteChange(device, sight) }
     }
 
+    /// The columns of `device_state` that keep their value where newer records say nothing, as SQL.
+    private static let newerOrFormer = [
+        "beacon", "identity", "last_beacon", "expected_beacon_seconds", "profile_revision", "verdicts", "verdicts_at",
+        "verdicts_wall", "verdicts_since_boot",
+    ].map { "\($0) = coalesce(excluded.\($0), device_state.\($0))" }.joined(separator: ", ")
+
     private func write(
         _ sight: DeviceObservation, verdicts: DeviceVerdicts?, of device: DeviceID
     ) throws(StoreError) {
@@ -230,16 +236,10 @@ extension MetadataService {
             INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
                 profile_revision, verdicts, verdicts_at, verdicts_wall, verdicts_boot, verdicts_since_boot)
             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9, ?10, ?11, ?12, ?13, ?14 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
-            ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
-            beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
-            last_beacon = coalesce(excluded.last_beacon, last_beacon),
-            expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
-            profile_revision = coalesce(excluded.profile_revision, profile_revision),
-            verdicts = coalesce(excluded.verdicts, verdicts), verdicts_at = coalesce(excluded.verdicts_at, verdicts_at),
-            verdicts_wall = coalesce(excluded.verdicts_wall, verdicts_wall),
-            verdicts_boot = CASE WHEN ?12 IS NULL THEN verdicts_boot ELSE excluded.verdicts_boot END,
-            verdicts_since_boot = coalesce(excluded.verdicts_since_boot, verdicts_since_boot),
-            push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
+            ON CONFLICT (device) DO UPDATE SET
+            last_seen = CASE WHEN excluded.last_seen > device_state.last_seen THEN excluded.last_seen ELSE device_state.last_seen END,
+            \(Self.newerOrFormer), push_token = CASE WHEN ?8 <> 0 THEN excluded.push_token ELSE device_state.push_token END,
+            verdicts_boot = CASE WHEN ?12 IS NULL THEN device_state.verdicts_boot ELSE excluded.verdicts_boot END
             """, device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded,
             sight.beacon == nil ? nil : sight.beaconAt, sight.expectedBeaconSeconds.map { Int64($0) },
             sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) },
@@ -280,7 +280,7 @@ extension MetadataService {
             try connection.run(
                 """
                 DELETE FROM device_certificate WHERE row IN (SELECT row FROM device_certificate WHERE device = ? AND used IS NULL
-                ORDER BY row DESC LIMIT -1 OFFSET \(Self.unusedCertificates))
+                ORDER BY row DESC \(RegistryDialect.everyRow) OFFSET \(Self.unusedCertificates))
                 """, id.data)
             try audit.append(
                 AuditEntry(
@@ -326,7 +326,8 @@ extension MetadataService {
                 """
                 SELECT id, organization, enrolled, last_beacon, expected_beacon_seconds FROM device JOIN device_state ON device = id
                 WHERE test = 0 AND revoked IS NULL AND left_at IS NULL AND expected_beacon_seconds > 0
-                AND max(coalesce(last_beacon, enrolled), enrolled) <= ?1 - expected_beacon_seconds * ?2
+                AND enrolled <= ?1 - expected_beacon_seconds * ?2
+                AND coalesce(last_beacon, enrolled) <= ?1 - expected_beacon_seconds * ?2
                 """, now, ReportingState.silentAfter * 1_000_000
             ) { statement in
                 guard let id = DeviceID(statement.data(0)) else { return nil }

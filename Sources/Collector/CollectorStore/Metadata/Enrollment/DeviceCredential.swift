@@ -105,8 +105,9 @@ struct CredentialLedger {
     func issue(
         to device: DeviceID, of organization: String
     ) throws(StoreError) -> (secret: Secret, generation: Int64) {
+        let number = connection.dialect.metaNumber
         let next = try connection.first(
-            "UPDATE meta SET value = value + 1 WHERE name = ? RETURNING value", Self.generationName
+            "UPDATE meta SET \(number) = \(number) + 1 WHERE name = ? RETURNING \(number)", Self.generationName
         ) { $0.int64(0) }
         guard let generation = next else { throw Self.incomplete(connection, Self.generationName) }
         guard let incarnation = IncarnationID(try value("incarnation_id")) else {
@@ -147,15 +148,15 @@ struct CredentialLedger {
     func endIncarnation(at now: Int64) throws(StoreError) {
         try connection.run(
             """
-            INSERT OR REPLACE INTO former_incarnation (id, generation, ended)
-            SELECT value, (SELECT value FROM meta WHERE name = ?), ? FROM meta WHERE name = 'incarnation_id'
+            INSERT INTO former_incarnation (id, generation, ended)
+            SELECT value, (SELECT \(connection.dialect.metaNumber) FROM meta WHERE name = ?), ? FROM meta WHERE name = 'incarnation_id'
+            ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, ended = excluded.ended
             """, Self.generationName, now)
     }
 
     /// From now on, a credential that was issued before proves nothing except by its hash.
     func renewKey() throws(StoreError) {
-        try connection.run(
-            "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", Self.keyName, Secret.randomBytes())
+        try connection.setMeta(Self.keyName, to: Secret.randomBytes())
     }
 
     private func value(_ name: String) throws(StoreError) -> Data {

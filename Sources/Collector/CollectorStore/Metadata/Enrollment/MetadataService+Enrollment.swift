@@ -169,8 +169,11 @@ extension MetadataService {
         try connection.run("DELETE FROM enrollment_request WHERE at <= ?", now - Self.repeatMicroseconds)
         guard request.requestID.count == 16 else { return }
         try connection.run(
-            "INSERT OR REPLACE INTO enrollment_request (token_hash, request, machine_hash, device, at) VALUES (?, ?, ?, ?, ?)",
-            tokenHash, request.requestID, request.machineHash, device.data, now)
+            """
+            INSERT INTO enrollment_request (token_hash, request, machine_hash, device, at) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (token_hash, request)
+            DO UPDATE SET machine_hash = excluded.machine_hash, device = excluded.device, at = excluded.at
+            """, tokenHash, request.requestID, request.machineHash, device.data, now)
     }
 
     // MARK: Tokens

@@ -142,9 +142,9 @@ extension RegistrySession {
             try run(
                 """
                 INSERT INTO incident (device, kind, began, signs, wipe)
-                SELECT id, ?1, ?2, '', x'' FROM device WHERE ?3 IS NULL OR id = ?3
-                ON CONFLICT (device, kind) DO UPDATE SET wipe = x''
-                """, kind.rawValue, now, device?.data)
+                SELECT id, ?1, ?2, '', ?4 FROM device WHERE ?3 IS NULL OR id = ?3
+                ON CONFLICT (device, kind) DO UPDATE SET wipe = excluded.wipe
+                """, kind.rawValue, now, device?.data, VerdictIncident.Wipe.withheld.stored)
         }
     }
 }

@@ -90,7 +90,7 @@ extension MetadataService {
             try connection.rows(
                 """
                 SELECT \(ProfileRow.columns) FROM profile WHERE organization = ?1 AND (?2 IS NULL OR application = ?2)
-                AND (?3 IS NULL OR revision < ?3) AND (NOT ?4 OR revision = (
+                AND (?3 IS NULL OR revision < ?3) AND (?4 = 0 OR revision = (
                     SELECT max(revision) FROM profile AS other
                     WHERE other.organization = profile.organization AND other.application = profile.application))
                 ORDER BY revision DESC LIMIT ?5

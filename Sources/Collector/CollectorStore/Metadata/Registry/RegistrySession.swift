@@ -112,6 +112,13 @@ extension RegistrySession {
     func meta(_ name: String) throws(StoreError) -> Data {
         try first("SELECT value FROM meta WHERE name = ?", name) { $0.data(0) } ?? Data()
     }
+
+    func setMeta(_ name: String, to value: Data) throws(StoreError) {
+        try run(
+            "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            name,
+            value)
+    }
 }
 
 /// Opens sessions with one registry.

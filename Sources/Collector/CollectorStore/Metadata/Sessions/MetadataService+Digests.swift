@@ -38,7 +38,7 @@ extension MetadataService {
                     // A new job has a new row. Each step of an unfinished one, and its end, changes the sum.
                     (
                         """
-                        SELECT max(row), (SELECT sum(done + refused + state + 1) FROM device_job
+                        SELECT max(row), (SELECT CAST(sum(done + refused + state + 1) AS bigint) FROM device_job
                             WHERE state IN (\(DeviceJobRow.State.preparing.rawValue), \(DeviceJobRow.State.running.rawValue))
                             AND (?1 IS NULL OR organization = ?1))
                         FROM device_job WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1")
@@ -46,12 +46,15 @@ extension MetadataService {
                     )
                 case .logs:
                     (
-                        "SELECT sum(raw_bytes), sum(chunks) FROM log_usage WHERE ?1 IS NULL OR organization = ?1",
+                        """
+                        SELECT CAST(sum(raw_bytes) AS bigint), CAST(sum(chunks) AS bigint) FROM log_usage
+                        WHERE ?1 IS NULL OR organization = ?1
+                        """,
                         [organization]
                     )
                 case .logsOf(let device):
                     (
-                        "SELECT sum(raw_bytes), 0 FROM device_log_usage WHERE device = ?", [device.data]
+                        "SELECT CAST(sum(raw_bytes) AS bigint), 0 FROM device_log_usage WHERE device = ?", [device.data]
                     )
                 case .commandsOf(let device):
                     (

@@ -96,6 +96,6 @@ struct RetentionState {
 
     private func write(_ value: some Encodable, _ name: String) throws(StoreError) {
         guard let bytes = try? JSONEncoder().encode(value) else { return }
-        try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", name, bytes)
+        try connection.setMeta(name, to: bytes)
     }
 }
