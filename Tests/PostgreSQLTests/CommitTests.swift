@@ -38,6 +38,10 @@ import Testing
             var cause: PostgresError.Code?
         }
         let fixture = try await Fixture(script: Self.table)
+        let pid: @Sendable (PostgresSession) throws(PostgresError) -> Int = { session throws(PostgresError) in
+            try session.query("SELECT pg_backend_pid()")[0].int(0)
+        }
+        let before = try await fixture.database.read(pid)
         await #expect(throws: Own(cause: nil)) {
             try await fixture.database.transaction(mapping: { Own(cause: $0.code) }) { session throws(Own) in
                 do throws(PostgresError) { try session.execute("INSERT INTO t VALUES (1)") } catch {
@@ -47,7 +51,8 @@ import Testing
             }
         }
         #expect(try await fixture.count("t") == 0)
-        // The connection is idle again, not in the failed transaction.
+        // The connection is idle again, not in the failed transaction, and need not be closed.
+        #expect(try await fixture.database.read(pid) == before)
         try await insert(fixture.database)
         #expect(try await fixture.count("t") == 1)
     }

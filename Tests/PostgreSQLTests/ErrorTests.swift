@@ -164,5 +164,6 @@ import Testing
         let session = try #require(kept)
         let error = try await failure { try session.query("SELECT 1").count }
         #expect(error.code == .statement)
+        #expect(error.message.contains("outside"))
     }
 }

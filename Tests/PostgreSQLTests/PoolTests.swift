@@ -111,7 +111,10 @@ import Testing
         }
         #expect(try await eventually { fixture.database.pool.waitingCount == 1 })
         waiter.cancel()
-        #expect(try await failure { try await waiter.value }.code == .unavailable)
+        let error = try await failure { try await waiter.value }
+        #expect(error.code == .unavailable)
+        // Not the limit of the wait.
+        #expect(error.message.contains("cancelled"))
         #expect(fixture.database.pool.waitingCount == 0)
         gate.open()
         try await holder
@@ -180,7 +183,7 @@ import Testing
             }
         }
         #expect(errors.values == [.unavailable, .unavailable, .unavailable])
-        #expect(ContinuousClock.now - start < .seconds(8))
+        #expect(ContinuousClock.now - start < .seconds(15))
         await server.thaw()
         try await database.transaction { session throws(PostgresError) in
             try session.execute("INSERT INTO t VALUES (2)")
@@ -201,7 +204,7 @@ import Testing
             }
         }
         #expect(error.code == .unavailable)
-        #expect(ContinuousClock.now - start < .seconds(8))
+        #expect(ContinuousClock.now - start < .seconds(15))
         proxy.letGo()
         proxy.cutAll()
         #expect(try await database.read(Self.backend) > 0)

@@ -44,13 +44,16 @@ import Testing
         try await primary.change("synchronous_standby_names", to: "*")
         #expect(try await first.read(Self.facts).faults().isEmpty)
 
+        // The control file has the old timeline until the checkpoint after the promotion, which now waits.
+        try await standby.freezeCheckpointer()
         try await standby.promote()
-        // Already the next transaction tells it, without a checkpoint.
+        #expect(try await standby.sql("SELECT timeline_id FROM pg_control_checkpoint()") == ["1"])
         let after = try await second.read(Self.facts)
         #expect(!after.isInRecovery)
         #expect(after.timeline == 2)
         #expect(after.systemIdentifier == before.systemIdentifier)
         #expect(try await first.read(Self.facts).timeline == 1)
+        await standby.thaw()
     }
 
     @Test func itFindsAServerThatMayLoseCommits() async throws {

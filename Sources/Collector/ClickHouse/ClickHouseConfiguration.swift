@@ -9,23 +9,28 @@ package struct ClickHouseConfiguration: Sendable, CustomStringConvertible, Custo
     /// PEM file of the only trusted certificate authorities for https; `nil` trusts the system's.
     package var caFile: String?
     /// Time limit for a connection, seconds.
-    package var connectTimeoutSeconds = 3
-    /// Time limit for a whole query on one replica, seconds. The server ends the query after the same time.
-    package var queryTimeoutSeconds = 20
+    package var connectTimeoutSeconds: Int
+    /// Time limit for a whole query on one replica, seconds. The server ends a slow query one second earlier.
+    package var queryTimeoutSeconds: Int
     /// Time limit for a whole insert, seconds. Keep it above the timeout of a quorum, so that the server's own answer
     /// comes first.
-    package var insertTimeoutSeconds = 20
+    package var insertTimeoutSeconds: Int
     /// The most bytes of an answer.
-    package var maximumAnswerBytes = 256 << 20
+    package var maximumAnswerBytes: Int
 
     package init(
         urls: [String], user: String = "default", password: String = "", database: String = "default",
-        caFile: String? = nil
+        connectTimeoutSeconds: Int = 3, queryTimeoutSeconds: Int = 20, insertTimeoutSeconds: Int = 20,
+        maximumAnswerBytes: Int = 256 << 20, caFile: String? = nil
     ) {
         self.urls = urls
         self.user = user
         self.password = password
         self.database = database
+        self.connectTimeoutSeconds = connectTimeoutSeconds
+        self.queryTimeoutSeconds = queryTimeoutSeconds
+        self.insertTimeoutSeconds = insertTimeoutSeconds
+        self.maximumAnswerBytes = maximumAnswerBytes
         self.caFile = caFile
     }
 

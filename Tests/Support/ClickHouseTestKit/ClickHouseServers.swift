@@ -201,8 +201,8 @@ package final class ClickHouseServers: Sendable {
     }
 
     /// SIGSTOP: the server keeps its connections, and the kernel accepts more for it, but nothing answers.
-    package func freeze(_ index: Int) async throws { try await send(SIGSTOP, to: index) }
-    package func thaw(_ index: Int) async throws { try await send(SIGCONT, to: index) }
+    package func freeze(_ index: Int) async throws { try await shell.freeze(try process(index)) }
+    package func thaw(_ index: Int) async throws { try await shell.send(SIGCONT, to: try process(index)) }
 
     /// Kills the server if it runs, starts it with its data, and waits until it answers. Its tables may refuse inserts
     /// until it has a session with ZooKeeper.
@@ -218,8 +218,8 @@ package final class ClickHouseServers: Sendable {
         state.withLock { $0.zooKeeper?.process = nil }
     }
 
-    package func freezeZooKeeper() async throws { try await sendZooKeeper(SIGSTOP) }
-    package func thawZooKeeper() async throws { try await sendZooKeeper(SIGCONT) }
+    package func freezeZooKeeper() async throws { try await shell.freeze(try zooKeeperProcess()) }
+    package func thawZooKeeper() async throws { try await shell.send(SIGCONT, to: try zooKeeperProcess()) }
 
     /// Kills ZooKeeper if it runs, and starts it with its data.
     package func restartZooKeeper() async throws {
@@ -228,18 +228,18 @@ package final class ClickHouseServers: Sendable {
         try await waitForZooKeeper()
     }
 
-    private func send(_ signal: Int32, to index: Int) async throws {
+    private func process(_ index: Int) throws -> pid_t {
         guard let process = state.withLock({ $0.replicas[index].process }) else {
             throw ServerFailure("replica \(index) does not run")
         }
-        try await shell.send(signal, to: process)
+        return process
     }
 
-    private func sendZooKeeper(_ signal: Int32) async throws {
+    private func zooKeeperProcess() throws -> pid_t {
         guard let process = state.withLock({ $0.zooKeeper?.process }) else {
             throw ServerFailure("ZooKeeper does not run")
         }
-        try await shell.send(signal, to: process)
+        return process
     }
 
     // MARK: Processes

@@ -89,6 +89,26 @@ final class ServerShell: Sendable {
         _ = try await ask("kill -\(signal) \(process); echo sent")
     }
 
+    /// SIGSTOP. Returns when all threads of the process have stopped: they run on for a moment after the signal.
+    func freeze(_ process: pid_t) async throws {
+        try await send(SIGSTOP, to: process)
+        let end = ContinuousClock.now + .seconds(30)
+        while !Self.isStopped(process) {
+            guard ContinuousClock.now < end else { throw ServerFailure("process \(process) does not stop") }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// Whether the kernel says `T` of each thread. The state follows the name, which is in parentheses.
+    private static func isStopped(_ process: pid_t) -> Bool {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
+        return !threads.isEmpty
+            && threads.allSatisfy { thread in
+                let stat = try? String(contentsOfFile: "/proc/\(process)/task/\(thread)/stat", encoding: .utf8)
+                return stat?.split(separator: ")").last?.hasPrefix(" T") == true
+            }
+    }
+
     func isRunning(_ process: pid_t) async throws -> Bool {
         try await ask("kill -0 \(process) && echo yes || echo no") == "yes"
     }

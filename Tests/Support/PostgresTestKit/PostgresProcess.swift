@@ -14,11 +14,12 @@ final class PostgresProcess: Sendable {
 
     private static let script = """
         if [ "$1" != : ]; then "$@" >&2 3<&- & server=$!; else server=; fi
+        # The kernel sends SIGHUP to a group without a parent that has stopped members, such as a frozen server.
+        trap '' HUP INT TERM
         echo "$server"
         exec >&-
         read -r word <&3
         all() {
-            kill -STOP "$server" 2>/dev/null
             for process in /proc/[0-9]*; do
                 read -r pid name state parent rest 2>/dev/null <"$process/stat" || continue
                 [ "$parent" = "$server" ] && kill -"$1" "$pid"
@@ -27,6 +28,8 @@ final class PostgresProcess: Sendable {
         }
         if [ -n "$server" ]; then
             if [ "$word" = kill ]; then
+                # Stopped first, so that it makes no children meanwhile.
+                kill -STOP "$server" 2>/dev/null
                 all KILL
             else
                 all CONT

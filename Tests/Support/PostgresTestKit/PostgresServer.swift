@@ -103,6 +103,19 @@ package final class PostgresServer: Sendable {
         await BlockingCall.run { self.signal(SIGSTOP) }
     }
 
+    /// Stops the process that writes checkpoints; the others go on. Ends with ``thaw()``.
+    package func freezeCheckpointer() async throws {
+        try await BlockingCall.run {
+            let children = self.process.withLock { $0?.children ?? [] }
+            let checkpointer = children.first { child in
+                (try? String(contentsOfFile: "/proc/\(child)/cmdline", encoding: .utf8))?.contains("checkpointer")
+                    ?? false
+            }
+            guard let checkpointer else { throw PostgresTestFailure("the server has no checkpointer") }
+            _ = Glibc.kill(checkpointer, SIGSTOP)
+        }
+    }
+
     package func thaw() async {
         await BlockingCall.run { self.signal(SIGCONT) }
     }

@@ -218,6 +218,11 @@ package struct PartitionList: Equatable, Sendable {
 package struct PartitionHarm: Equatable, Sendable {
     package var isMissing = false
     package var message: String
+
+    package init(isMissing: Bool = false, message: String) {
+        self.isMissing = isMissing
+        self.message = message
+    }
 }
 
 /// Every device's balances.
@@ -264,6 +269,16 @@ package struct StoreFigures: Equatable, Sendable {
         /// Bytes of parts that wait for the disk or are being written.
         package var pipelineBytes = 0
         package var pipelineLimitBytes = 0
+
+        package init(
+            stream: StreamName, files: Int = 0, fileBytes: UInt64 = 0, pipelineBytes: Int = 0, pipelineLimitBytes: Int = 0
+        ) {
+            self.stream = stream
+            self.files = files
+            self.fileBytes = fileBytes
+            self.pipelineBytes = pipelineBytes
+            self.pipelineLimitBytes = pipelineLimitBytes
+        }
     }
 
     package struct Disk: Equatable, Sendable {

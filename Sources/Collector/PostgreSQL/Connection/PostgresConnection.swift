@@ -117,8 +117,9 @@ final class PostgresConnection: @unchecked Sendable {  // The pool, a lock or a 
                 if library.call.consumeInput(handle) == 0 { break }
             }
             guard let pointer = library.call.getResult(handle) else { break }
+            let status = library.call.resultStatus(pointer)
             let result = PostgresResult(library: library, pointer: pointer)
-            switch library.call.resultStatus(pointer) {
+            switch status {
             case PQ_RESULT_COMMAND_OK, PQ_RESULT_TUPLES_OK, PQ_RESULT_EMPTY_QUERY:
                 results.append(result)
             case PQ_RESULT_COPY_IN, PQ_RESULT_COPY_OUT, PQ_RESULT_COPY_BOTH:

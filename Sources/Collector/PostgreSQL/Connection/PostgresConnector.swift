@@ -107,7 +107,10 @@ struct PostgresConnector: Sendable {
         let pairs = try parameters(host)
         let keywords = CStrings(pairs.map(\.0))
         let values = CStrings(pairs.map(\.1))
-        guard let handle = library.call.connectStartParams(keywords.pointers, values.pointers, 1) else {
+        let started = withExtendedLifetime((keywords, values)) {
+            library.call.connectStartParams(keywords.pointers, values.pointers, 1)
+        }
+        guard let handle = started else {
             throw PostgresError(.unavailable, "libpq has no memory for a connection.")
         }
         let notices = PostgresNotices(library: library, logger: logger)

@@ -25,4 +25,13 @@ package struct ChainFault: Equatable, Sendable, Codable {
     package var missing: UInt64
     /// Numbers that rows have twice, or above the mark.
     package var doubled: UInt64
+
+    package init(device: String, epoch: String, stream: StreamName, file: String, missing: UInt64, doubled: UInt64) {
+        self.device = device
+        self.epoch = epoch
+        self.stream = stream
+        self.file = file
+        self.missing = missing
+        self.doubled = doubled
+    }
 }
