@@ -271,7 +271,8 @@ package struct StoreFigures: Equatable, Sendable {
         package var pipelineLimitBytes = 0
 
         package init(
-            stream: StreamName, files: Int = 0, fileBytes: UInt64 = 0, pipelineBytes: Int = 0, pipelineLimitBytes: Int = 0
+            stream: StreamName, files: Int = 0, fileBytes: UInt64 = 0, pipelineBytes: Int = 0,
+            pipelineLimitBytes: Int = 0
         ) {
             self.stream = stream
             self.files = files
