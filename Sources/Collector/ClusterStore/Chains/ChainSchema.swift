@@ -1,0 +1,51 @@
+import PostgreSQL
+
+/// The tables in PostgreSQL: what must be transactional.
+///
+///     store       one row: the server that the marks belong to, the generation, whether collectors may work
+///     chain       one row for each stream of an epoch: attempt, mark, totals, closure, floor
+///     chain_day   one row for each chain and day with slices: the mark at the day's begin and end, and the bounds of
+///                 its records
+///     partition   one row for each stream and day that ever had a slice: kept, being dropped or dropped
+/// ///
+/// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
+enum ChainSchema {
+    static let migrations = [PostgresMigration(1, "chains of the record store", sql: first)]
+
+    private static let first = """
+        CREATE TABLE store (
+            only_row BOOLEAN PRIMARY KEY DEFAULT true CHECK (only_row),
+            system_identifier BIGINT NOT NULL, timeline BIGINT NOT NULL, generation BIGINT NOT NULL,
+            is_open BOOLEAN NOT NULL, collector BYTEA NOT NULL, incarnation BYTEA NOT NULL,
+            created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp());
+        CREATE TABLE chain (
+            stream SMALLINT NOT NULL, device BYTEA NOT NULL, epoch BYTEA NOT NULL,
+            attempt BIGINT NOT NULL, number BIGINT NOT NULL, mark BYTEA NOT NULL, totals BYTEA NOT NULL,
+            part_last BIGINT NOT NULL, above_part BYTEA NOT NULL,
+            closed_last BIGINT, closed_reason BIGINT, closed_at BIGINT,
+            floor_number BIGINT NOT NULL, floor BYTEA NOT NULL,
+            day INTEGER NOT NULL, position BIGINT NOT NULL,
+            PRIMARY KEY (stream, device, epoch)) WITH (fillfactor = 70);
+        CREATE TABLE chain_day (
+            stream SMALLINT NOT NULL, day INTEGER NOT NULL, device BYTEA NOT NULL, epoch BYTEA NOT NULL,
+            begin_number BIGINT NOT NULL, begin_mark BYTEA NOT NULL, end_number BIGINT NOT NULL,
+            end_mark BYTEA NOT NULL, earliest BIGINT NOT NULL, latest BIGINT NOT NULL, kinds BIGINT NOT NULL, newest_receipt BIGINT NOT NULL,
+            PRIMARY KEY (stream, day, device, epoch)) WITH (fillfactor = 70);
+        CREATE INDEX chain_day_device ON chain_day (device, stream, day);
+        CREATE TABLE partition (
+            stream SMALLINT NOT NULL, day INTEGER NOT NULL, state SMALLINT NOT NULL, PRIMARY KEY (stream, day));
+        """
+}
+
+/// Keys of advisory locks. Other programs that use the same database must not use them.
+enum StoreLock {
+    /// Shared by every move of a mark; exclusive for who changes the generation or begins to drop a day.
+    static let gate: Int64 = 0x7773_315f_0001
+    /// Held by the recovery that runs.
+    static let recovery: Int64 = 0x7773_315f_0002
+    /// Migrations, alone.
+    static let migrations: Int64 = 0x7773_315f_0003
+
+    /// Inserts into one table of slices, where the engine refuses two at a time.
+    static func insert(into stream: Int) -> Int64 { 0x7773_315f_0100 + Int64(stream) }
+}

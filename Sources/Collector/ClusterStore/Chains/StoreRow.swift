@@ -1,0 +1,86 @@
+import CollectorStore
+import FoundationEssentials
+import PostgreSQL
+import WireModel
+
+/// The row of the table `store`.
+struct StoreRow: Sendable {
+    var generation: UInt64
+    var isOpen: Bool
+    var systemIdentifier: Int64
+    var timeline: Int64
+    /// The cluster's id as a collector. It never changes.
+    var collector: CollectorID
+    /// Another one after each recovery.
+    var incarnation: IncarnationID
+
+    /// Whether the marks belong to a server.
+    func isOf(_ facts: PostgresServerFacts) -> Bool {
+        systemIdentifier == facts.systemIdentifier && timeline == facts.timeline
+    }
+
+    /// - Returns: `nil` before `cluster init`.
+    static func find(in session: PostgresSession) throws(StoreError) -> StoreRow? {
+        let rows = try StoreError.mapping { () throws(PostgresError) in
+            try session.query(
+                "SELECT generation, is_open, system_identifier, timeline, collector, incarnation FROM store")
+        }
+        guard let row = rows.first else { return nil }
+        let isOpen = try StoreError.mapping { () throws(PostgresError) in try row.bool(1) }
+        guard let collector = CollectorID(try row.bytes(4)), let incarnation = IncarnationID(try row.bytes(5)) else {
+            throw StoreError(.corrupt, "the table store has ids that are not 16 bytes.")
+        }
+        return StoreRow(
+            generation: try row.unsigned(0), isOpen: isOpen, systemIdentifier: try row.signed(2),
+            timeline: try row.signed(3), collector: collector, incarnation: incarnation)
+    }
+
+    /// The row of a store that is open to collectors.
+    static func open(in session: PostgresSession) throws(StoreError) -> StoreRow {
+        guard let row = try find(in: session) else {
+            throw StoreError(.notFound, "the database has no collector's store. Run `ws1collector cluster init` once.")
+        }
+        guard row.isOpen else {
+            throw StoreError(
+                .unavailable,
+                "the cluster's store is closed, because its recovery has not ended. Run `ws1collector cluster recover`."
+            )
+        }
+        return row
+    }
+}
+
+extension StoreRow {
+    /// The check of every new connection: settings that keep what was committed, and the server that the marks belong
+    /// to.
+    static func check(_ session: PostgresSession) throws(PostgresError) {
+        let facts = try PostgresServerFacts.read(session)
+        try checkSettings(facts)
+        let exists = try session.query("SELECT to_regclass('store') IS NOT NULL").first?.bool(0)
+        guard exists == true,
+            let row = try session.query("SELECT system_identifier, timeline FROM store").first
+        else { return }
+        let expected = (try row.int64(0), try row.int64(1))
+        guard expected == (facts.systemIdentifier, facts.timeline) else {
+            throw PostgresError(
+                .unexpectedServer,
+                "PostgreSQL has failed over: the store belongs to system \(expected.0), timeline \(expected.1), this "
+                    + "server is system \(facts.systemIdentifier), timeline \(facts.timeline). Commits may be lost. Run "
+                    + "`ws1collector cluster recover`.")
+        }
+    }
+
+    /// The check of a recovery's connections: any primary whose settings keep what was committed.
+    static func checkSettings(_ session: PostgresSession) throws(PostgresError) {
+        try checkSettings(try PostgresServerFacts.read(session))
+    }
+
+    private static func checkSettings(_ facts: PostgresServerFacts) throws(PostgresError) {
+        if let fault = facts.faults().first {
+            throw PostgresError(.configuration, "PostgreSQL may lose what it has committed: \(fault).")
+        }
+        if facts.isInRecovery {
+            throw PostgresError(.unexpectedServer, "this server of PostgreSQL is a standby; name the primary.")
+        }
+    }
+}

@@ -1,0 +1,333 @@
+import ClickHouse
+import CollectorStore
+import FoundationEssentials
+import WireModel
+
+/// Rows of the tables of slices: how they are written and read.
+struct SliceTable: Sendable {
+    let client: ClickHouseClient
+    private let settings: ClickHouseInsertSettings
+    /// Whether the engine takes quorum inserts into one table from several collectors at a time.
+    let takesParallelInserts: Bool
+
+    init(client: ClickHouseClient, quorum: Int, engine: ClickHouseEngineVersion) {
+        self.client = client
+        settings = ClickHouseInsertSettings(quorum: quorum, engine: engine)
+        takesParallelInserts = quorum < 2 || engine >= .init(major: 20, minor: 10)
+    }
+
+    // MARK: Writing
+
+    private static let columns = [
+        "day", "device", "epoch", "key", "generation", "attempt", "position", "mark_before", "mark", "totals",
+        "part_last", "above_part", "closed", "closed_last", "closed_reason", "closed_at", "first", "last",
+        "lost_before", "prior_link", "last_link", "received_at", "earliest", "latest", "kinds", "record_count",
+        "closing", "gap_first", "gap_last", "gap_reason", "gap_link", "rejected_number", "rejected_reason",
+        "rejected_size", "rejected_link", "rejected_kept", "rejected_bytes", "records",
+    ]
+
+    /// Writes all slices of one day in one insert, which is stored whole or not at all.
+    func insert(_ slices: [NewSlice], of stream: StreamName) async -> InsertOutcome {
+        var rows = RowBinaryWriter()
+        for slice in slices { Self.append(slice, to: &rows) }
+        return await client.insert(
+            into: SliceSchema.table(of: stream), columns: Self.columns, rows: rows,
+            settings: settings.values)
+    }
+
+    private static func append(_ slice: NewSlice, to rows: inout RowBinaryWriter) {
+        rows.date(UInt16(clamping: slice.day.number))
+        rows.uuid(slice.chain.device)
+        rows.uuid(slice.chain.epoch)
+        rows.uint64(slice.before.number)
+        rows.uint64(slice.version.generation)
+        rows.uint64(slice.version.attempt)
+        rows.int64(slice.position)
+        rows.string(EncodedMark(slice.before).bytes)
+        rows.state(ChainColumns(slice.after))
+        let content = slice.content
+        rows.uint64(content?.first ?? slice.before.number)
+        rows.uint64(content?.last ?? slice.before.number)
+        rows.uint64((content?.first).map { $0 - 1 - slice.before.number } ?? 0)
+        rows.fixedString((content?.priorLink ?? slice.before.link).data, count: ChainLink.byteCount)
+        rows.fixedString((content?.lastLink ?? slice.before.link).data, count: ChainLink.byteCount)
+        rows.int64(slice.receivedAt)
+        rows.int64(slice.bounds.earliest)
+        rows.int64(slice.bounds.latest)
+        rows.uint64(slice.bounds.kinds)
+        let stored = content?.records.count { $0.rejection == nil } ?? 0
+        rows.uint64(UInt64(stored))
+        rows.uint8(content == nil ? 1 : 0)
+        append(content?.gaps ?? [], to: &rows)
+        append(content?.rejectedRecords ?? [], to: &rows)
+        rows.string(PackedRecords.pack(content?.records ?? []))
+        rows.rowEnded()
+    }
+
+    private static func append(_ gaps: [Gap], to rows: inout RowBinaryWriter) {
+        rows.array(gaps) { $0.uint64($1.first) }
+        rows.array(gaps) { $0.uint64($1.last) }
+        rows.array(gaps) { $0.uint32(UInt32(clamping: $1.reason.rawValue)) }
+        rows.array(gaps) { $0.fixedString($1.link.data, count: ChainLink.byteCount) }
+    }
+
+    private static func append(_ rejected: [RejectedRecord], to rows: inout RowBinaryWriter) {
+        rows.array(rejected) { $0.uint64($1.number) }
+        rows.array(rejected) { $0.uint32(UInt32(clamping: $1.reason.rawValue)) }
+        rows.array(rejected) { $0.uint64(UInt64($1.size)) }
+        rows.array(rejected) { $0.fixedString($1.link.data, count: ChainLink.byteCount) }
+        rows.array(rejected) { $0.uint8($1.bytes == nil ? 0 : 1) }
+        rows.array(rejected) { $0.string($1.bytes ?? Data()) }
+    }
+
+    /// Writes rows of a small table.
+    /// - Throws: `.unavailable` unless the rows certainly are stored.
+    func insertSurely(into table: String, columns: [String], rows: RowBinaryWriter) async throws(StoreError) {
+        switch await client.insert(into: table, columns: columns, rows: rows, settings: settings.values) {
+        case .stored: return
+        case .notStored(let error), .unknown(let error):
+            throw StoreError(.unavailable, "ClickHouse: \(error.message)")
+        }
+    }
+
+    /// Writes a slice again under a new generation, so that no late write of an older one outranks it.
+    /// - Parameter replica: one that has the slice.
+    /// - Throws: unless the new row certainly is stored.
+    func writeAgain(
+        _ head: SliceHead, generation: UInt64, _ stream: StreamName, on replica: ClickHouseReplica
+    ) async throws(StoreError) {
+        let table = SliceSchema.table(of: stream)
+        let copied = Self.columns.map { name in
+            switch name {
+            case "generation": "toUInt64(\(generation)) AS new_generation"
+            case "attempt": "toUInt64(0) AS new_attempt"
+            default: name
+            }
+        }
+        do throws(ClickHouseError) {
+            try await client.execute(
+                """
+                INSERT INTO \(table) (\(Self.columns.joined(separator: ", ")))
+                SELECT \(copied.joined(separator: ", ")) FROM \(table)
+                WHERE day = '\(head.day)' AND (device, epoch, key, generation, attempt) IN (\(head.literal)) LIMIT 1
+                """, settings: settings.values, on: replica)
+        } catch { throw StoreError(.unavailable, "ClickHouse: \(error.message)") }
+    }
+
+    // MARK: Reading
+
+    /// The chains that a replica has slices of.
+    func chains(of stream: StreamName, on replica: ClickHouseReplica) async throws(StoreError) -> Set<ChainKey> {
+        let rows = try await rows(
+            "SELECT DISTINCT device, epoch FROM \(SliceSchema.table(of: stream))", on: replica
+        ) { row throws(ClickHouseError) in ChainKey(device: try row.uuid(), epoch: try row.uuid()) }.rows
+        return Set(rows)
+    }
+
+    private static let headColumns = """
+        device, epoch, key, generation, attempt, day, position, mark_before, mark, totals, part_last, above_part,
+        closed, closed_last, closed_reason, closed_at, last, received_at, earliest, latest, kinds,
+        record_count, length(records), closing
+        """
+
+    /// The heads of all slices on some days, those that never became part of their chain included.
+    /// - Parameters:
+    ///   - days: `nil` for all.
+    ///   - replica: asks this one alone; `nil` for the first that answers.
+    /// - Returns: also the replica that answered.
+    func heads(
+        of chains: some Collection<ChainKey>, days: ClosedRange<UTCDay>?, stream: StreamName,
+        on replica: ClickHouseReplica?
+    ) async throws(StoreError) -> (heads: [SliceHead], replica: ClickHouseReplica?) {
+        let literals = chains.map(\.literal).joined(separator: ", ")
+        let range = days.map { "day BETWEEN '\($0.lowerBound)' AND '\($0.upperBound)' AND " } ?? ""
+        let (heads, answering) = try await rows(
+            """
+            SELECT \(Self.headColumns) FROM \(SliceSchema.table(of: stream))
+            WHERE \(range)(device, epoch) IN (\(literals))
+            """, on: replica
+        ) { row throws(ClickHouseError) in
+            SliceHead(
+                chain: ChainKey(device: try row.uuid(), epoch: try row.uuid()), key: try row.uint64(),
+                version: SliceVersion(generation: try row.uint64(), attempt: try row.uint64()),
+                day: UTCDay(number: Int(try row.uint16())), position: try row.int64(),
+                before: EncodedMark(bytes: try row.data()), state: try row.state(),
+                lastNumber: try row.uint64(), receivedAt: try row.int64(),
+                bounds: RecordBounds(
+                    earliest: try row.int64(), latest: try row.int64(), kinds: try row.uint64()),
+                recordCount: try row.uint64(), byteCount: try row.uint64(), isClosing: try row.uint8() != 0)
+        }
+        return (heads, answering)
+    }
+
+    private static let contentColumns = """
+        device, epoch, key, generation, attempt, first, last, lost_before, prior_link, last_link, received_at,
+        record_count, gap_first, gap_last, gap_reason, gap_link, rejected_number, rejected_reason, rejected_size,
+        rejected_link, rejected_kept, rejected_bytes, records
+        """
+
+    /// Whole slices.
+    /// - Throws: `.unavailable` if the replica does not have them all.
+    func slices(
+        _ heads: some Collection<SliceHead>, of stream: StreamName, on replica: ClickHouseReplica?
+    ) async throws(StoreError) -> [SlicePlace: StoredSlice] {
+        guard let days = heads.map(\.day).bounds else { return [:] }
+        let (rows, answering) = try await rows(
+            """
+            SELECT \(Self.contentColumns) FROM \(SliceSchema.table(of: stream))
+            WHERE day BETWEEN '\(days.lowerBound)' AND '\(days.upperBound)'
+            AND (device, epoch, key, generation, attempt) IN (\(heads.map(\.literal).joined(separator: ", ")))
+            """, on: replica
+        ) { row throws(ClickHouseError) in
+            let chain = ChainKey(device: try row.uuid(), epoch: try row.uuid())
+            let id = SliceID(
+                chain: chain, key: try row.uint64(),
+                version: SliceVersion(generation: try row.uint64(), attempt: try row.uint64()))
+            return (id, try StoredSlice(&row))
+        }
+        let found = Dictionary(rows) { first, _ in first }
+        var slices: [SlicePlace: StoredSlice] = [:]
+        for head in heads {
+            guard let slice = found[SliceID(chain: head.chain, key: head.key, version: head.version)] else {
+                let name = answering.map { " \($0)" } ?? ""
+                throw StoreError(.unavailable, "the replica\(name) of ClickHouse lacks a slice that it should have.")
+            }
+            slices[head.place] = slice
+        }
+        return slices
+    }
+
+    /// The rows of a query.
+    /// - Returns: also the replica that answered.
+    func rows<Row>(
+        _ sql: String, on replica: ClickHouseReplica? = nil,
+        _ read: (inout ClickHouseRows) throws(ClickHouseError) -> Row
+    ) async throws(StoreError) -> (rows: [Row], replica: ClickHouseReplica?) {
+        do throws(ClickHouseError) {
+            // A list of many chains is longer than the default of 256 KiB.
+            var rows = try await client.query(sql, settings: ["max_query_size": "\(64 << 20)"], on: replica)
+            var found: [Row] = []
+            while rows.next() { found.append(try read(&rows)) }
+            return (found, rows.replica)
+        } catch { throw StoreError(error) }
+    }
+}
+
+/// Names one insert's slice.
+private struct SliceID: Hashable {
+    var chain: ChainKey
+    var key: UInt64
+    var version: SliceVersion
+}
+
+extension ChainKey {
+    /// As a tuple in SQL.
+    fileprivate var literal: String { "(toUUID('\(device)'), toUUID('\(epoch)'))" }
+}
+
+extension SliceHead {
+    fileprivate var literal: String {
+        "(toUUID('\(chain.device)'), toUUID('\(chain.epoch)'), \(key), \(version.generation), \(version.attempt))"
+    }
+}
+
+extension Collection where Element: Comparable {
+    /// From the least to the greatest; `nil` if empty.
+    var bounds: ClosedRange<Element>? {
+        guard let least = self.min(), let greatest = self.max() else { return nil }
+        return least...greatest
+    }
+}
+
+extension StoredSlice {
+    /// Reads the rest of `contentColumns`.
+    fileprivate init(_ row: inout ClickHouseRows) throws(ClickHouseError) {
+        self.init(
+            id: 0, first: try row.uint64(), last: try row.uint64(), lostBefore: try row.uint64(),
+            priorLink: try row.link(), lastLink: try row.link(), receivedAt: try row.int64(),
+            recordCount: try row.uint64(), gaps: [], records: Data(), rejected: [])
+        let first = try row.array { row throws(ClickHouseError) in try row.uint64() }
+        let last = try row.array { row throws(ClickHouseError) in try row.uint64() }
+        let reason = try row.array { row throws(ClickHouseError) in try row.uint32() }
+        let link = try row.array { row throws(ClickHouseError) in try row.link() }
+        guard last.count == first.count, reason.count == first.count, link.count == first.count else {
+            throw .uneven("gap")
+        }
+        gaps = first.indices.map {
+            Gap(first: first[$0], last: last[$0], reason: DropReason(rawValue: Int(reason[$0])), link: link[$0])
+        }
+        try readRejected(&row)
+        records = try row.data()
+    }
+
+    private mutating func readRejected(_ row: inout ClickHouseRows) throws(ClickHouseError) {
+        let number = try row.array { row throws(ClickHouseError) in try row.uint64() }
+        let reason = try row.array { row throws(ClickHouseError) in try row.uint32() }
+        let size = try row.array { row throws(ClickHouseError) in try row.uint64() }
+        let link = try row.array { row throws(ClickHouseError) in try row.link() }
+        let kept = try row.array { row throws(ClickHouseError) in try row.uint8() }
+        let bytes = try row.array { row throws(ClickHouseError) in try row.data() }
+        guard [reason.count, size.count, link.count, kept.count, bytes.count].allSatisfy({ $0 == number.count }) else {
+            throw .uneven("rejected")
+        }
+        rejected = number.indices.map {
+            RejectedRecord(
+                number: number[$0], reason: RejectReason(rawValue: Int(reason[$0])), size: Int(clamping: size[$0]),
+                link: link[$0], bytes: kept[$0] == 0 ? nil : bytes[$0])
+        }
+    }
+}
+
+extension ClickHouseError {
+    fileprivate static func uneven(_ columns: String) -> ClickHouseError {
+        ClickHouseError(.protocolViolation, "the columns \(columns)_* of a slice have different lengths")
+    }
+}
+
+extension RowBinaryWriter {
+    mutating func uuid<Subject>(_ id: Identifier<Subject>) {
+        uint64(id.high)
+        uint64(id.low)
+    }
+
+    mutating func array<Element>(_ elements: [Element], _ append: (inout RowBinaryWriter, Element) -> Void) {
+        array(count: elements.count)
+        for element in elements { append(&self, element) }
+    }
+}
+
+extension ClickHouseRows {
+    mutating func uuid<Subject>() throws(ClickHouseError) -> Identifier<Subject> {
+        Identifier(high: try uint64(), low: try uint64())
+    }
+
+    mutating func link() throws(ClickHouseError) -> ChainLink {
+        guard let link = ChainLink(try fixedBytes(ChainLink.byteCount)) else {
+            throw ClickHouseError(.protocolViolation, "a link does not have 16 bytes")
+        }
+        return link
+    }
+
+    mutating func array<Element>(
+        _ read: (inout ClickHouseRows) throws(ClickHouseError) -> Element
+    ) throws(ClickHouseError) -> [Element] {
+        let count = try arrayCount()
+        var elements: [Element] = []
+        for _ in 0..<count { elements.append(try read(&self)) }
+        return elements
+    }
+}
+
+extension StoreError {
+    /// ClickHouse's error, as what it means to a caller of the store.
+    init(_ error: ClickHouseError) {
+        let code: Code =
+            switch error.code {
+            case .unavailable, .readOnly: .unavailable
+            case .refused, .configuration: .internalFault
+            case .protocolViolation, .answerTooLarge: .corrupt
+            case .shutDown: .shuttingDown
+            }
+        self.init(code, "ClickHouse: \(error.message)")
+    }
+}
