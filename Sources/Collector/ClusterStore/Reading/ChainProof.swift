@@ -1,0 +1,162 @@
+import ClickHouse
+import CollectorStore
+import FoundationEssentials
+import PostgreSQL
+import WireModel
+
+/// Goes over all chains: `follow` compares numbers, `verify` proves every record.
+struct ChainProof: Sendable {
+    let reader: SliceReader
+
+    /// Where a round over all chains stands.
+    struct Position: Sendable {
+        var stream: StreamName
+        /// The last chain that was followed.
+        var last: ChainKey?
+    }
+
+    // MARK: Numbers
+
+    /// Follows the next chains.
+    /// - Returns: where to continue; `nil` at the end of the round.
+    func follow(_ position: Position?, _ findings: inout ChainFindings) async throws(StoreError) -> Position? {
+        let position = position ?? Position(stream: StreamName.allCases[0])
+        let stream = position.stream
+        let chains = try await chains(after: position.last, stream)
+        guard let end = chains.last else {
+            guard let next = StreamName.allCases.drop(while: { $0 != stream }).dropFirst().first else { return nil }
+            return Position(stream: next)
+        }
+        do throws(StoreError) {
+            _ = try await winners(of: chains, stream)
+        } catch {
+            // One of the chains has a hole on every replica, or ClickHouse is away: then this fails again.
+            for chain in chains { try await follow(chain, stream, &findings) }
+        }
+        return Position(stream: stream, last: end.key)
+    }
+
+    private func follow(
+        _ chain: ChainRow, _ stream: StreamName, _ findings: inout ChainFindings
+    ) async throws(StoreError) {
+        switch try await whole(chain, stream) {
+        case .whole: return
+        case .broken(let number):
+            guard findings.faults.count < 100 else { return findings.furtherFaults += 1 }
+            findings.faults.append(
+                ChainFault(
+                    device: "\(chain.key.device)", epoch: "\(chain.key.epoch)", stream: stream,
+                    file: SliceSchema.table(of: stream), missing: chain.state.mark.number - number, doubled: 0))
+        }
+    }
+
+    private enum Wholeness {
+        case whole([SliceHead])
+        /// Up to this number.
+        case broken(UInt64)
+    }
+
+    /// - Throws: `.unavailable` if a hole cannot be told from a replica that lags, because another does not answer.
+    private func whole(_ chain: ChainRow, _ stream: StreamName) async throws(StoreError) -> Wholeness {
+        var reached: UInt64 = 0
+        var failure: StoreError?
+        for replica in reader.slices.client.replicas {
+            let heads: [SliceHead]
+            do throws(StoreError) {
+                heads = try await reader.slices.heads(of: [chain.key], days: nil, stream: stream, on: replica).heads
+            } catch {
+                failure = error
+                continue
+            }
+            do throws(SliceTiling.Hole) {
+                return .whole(try SliceTiling.winners(of: heads, in: chain.stretch))
+            } catch { reached = max(reached, error.number) }
+        }
+        if let failure { throw failure }
+        return .broken(reached)
+    }
+
+    private func chains(after last: ChainKey?, _ stream: StreamName) async throws(StoreError) -> [ChainRow] {
+        try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try ChainTable.chains(after: last, limit: 500, stream, in: session)
+        }
+    }
+
+    private func winners(
+        of chains: [ChainRow], _ stream: StreamName
+    ) async throws(StoreError) -> SliceReader.Winners {
+        let stretches = Dictionary(uniqueKeysWithValues: chains.map { ($0.key, $0.stretch) })
+        return try await reader.winners(of: stretches, days: nil, stream: stream)
+    }
+
+    // MARK: Proof
+
+    /// Proves every chain: its slices continue each other, links recomputed over all bytes match, and rows and counts
+    /// agree with the mark.
+    func verify() async throws(StoreError) -> VerifyReport {
+        var report = VerifyReport()
+        for stream in StreamName.allCases {
+            report.files += try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+                try ChainTable.keptDays(stream, in: session)
+            }.count
+            var last: ChainKey?
+            while true {
+                let chains = try await chains(after: last, stream)
+                guard let end = chains.last else { break }
+                last = end.key
+                for chain in chains where chain.isKnown { try await verify(chain, stream, &report) }
+            }
+        }
+        return report
+    }
+
+    private func verify(
+        _ chain: ChainRow, _ stream: StreamName, _ report: inout VerifyReport
+    ) async throws(StoreError) {
+        report.chains += 1
+        func add(_ code: VerifyReport.Finding.Code, _ first: UInt64?, _ last: UInt64?, _ message: String) {
+            report.add(
+                .init(
+                    code: code, file: SliceSchema.table(of: stream), device: "\(chain.key.device)",
+                    epoch: "\(chain.key.epoch)", stream: "\(stream)", first: first, last: last, message: message))
+        }
+        let heads: [SliceHead]
+        switch try await whole(chain, stream) {
+        case .whole(let found): heads = found
+        case .broken(let number):
+            return add(
+                .missing, number + 1, chain.state.mark.number,
+                "no replica of ClickHouse has the slices after number \(number); the mark is at "
+                    + "\(chain.state.mark.number)."
+            )
+        }
+        var counted = try chain.floor.decoded()
+        for head in heads {
+            let slices = try await reader.contents(of: [head], stream: stream, preferring: nil)
+            guard let slice = slices[head.place] else { continue }
+            report.slices += 1
+            let hole = slice.first - 1 - counted.number
+            if hole != slice.lostBefore || hole == 0 && slice.priorLink != counted.link {
+                add(.altered, slice.first, slice.last, "the slice does not continue the chain after \(counted.number).")
+            }
+            let former = counted
+            do throws(StoredSlice.Fault) { try slice.count(into: &counted) } catch {
+                add(.altered, error.number, slice.last, "\(error.message) (slice \(slice.first)...\(slice.last)).")
+            }
+            counted.lostAtCollector.addSaturating(slice.lostBefore)
+            (counted.number, counted.link) = (slice.last, slice.lastLink)
+            report.records += counted.stored - former.stored
+            report.recordBytes += UInt64(slice.records.count)
+            report.rejected += UInt64(slice.rejected.count)
+            report.lostAtCollector.addSaturating(counted.lostAtCollector.subtractingSaturating(former.lostAtCollector))
+        }
+        if counted != chain.state.mark {
+            add(
+                .miscounted, nil, nil,
+                "rows give number \(counted.number) with \(counted.stored) stored, \(counted.rejectedCount) rejected, "
+                    + "\(counted.droppedCount) dropped, \(counted.lostAtCollector) lost; the mark says "
+                    + "\(chain.state.mark.number) with \(chain.state.mark.stored), \(chain.state.mark.rejectedCount), "
+                    + "\(chain.state.mark.droppedCount), \(chain.state.mark.lostAtCollector).")
+        }
+    }
+}
