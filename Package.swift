@@ -201,6 +201,9 @@ let package = Package(
                 "TelemetryBasics", "WireModel", "Gzip", "HTTPConnection", asyncHTTPClient, nioCore, nioHTTP1, nioPosix,
                 logging,
             ]),
+        target(
+            "ClusterStore", in: .collector,
+            ["WireModel", "CollectorStore", "PostgreSQL", "ClickHouse", logging]),
         // Not part of the collector; only the command uses both.
         target(
             "FleetSimulator", in: .collector,
@@ -305,6 +308,12 @@ let package = Package(
                 yams, crypto, logging, metrics,
             ]),
         tests("ClickHouse", ["ClickHouseTestKit", "HTTPTestKit", logging, nioCore, nioHTTP1]),
+        tests(
+            "ClusterStore",
+            [
+                "CollectorStore", "PostgreSQL", "ClickHouse", "WireModel", "RecordStoreTestKit", "PostgresTestKit",
+                "ClickHouseTestKit", logging,
+            ]),
         tests(
             "FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
         tests("BrowserTestKit", ["JSON", nioCore, nioPosix, nioHTTP1]),

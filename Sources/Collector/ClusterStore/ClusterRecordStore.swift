@@ -1,0 +1,242 @@
+import ClickHouse
+import CollectorStore
+import FoundationEssentials
+import Logging
+import PostgreSQL
+import Synchronization
+import WireModel
+
+/// The record store over PostgreSQL and ClickHouse, for any number of collectors side by side.
+///
+/// PostgreSQL keeps marks, ClickHouse keeps slices, and nothing is kept on the collector's disk.
+/// `Documentation/decisions/cluster-store.md` has the rules, and `Tools/models/cluster-model.py` tries them out.
+package final class ClusterRecordStore: RecordStore {
+    package struct Configuration: Sendable {
+        package var postgreSQL: PostgresConfiguration
+        package var clickHouse: ClickHouseConfiguration
+        /// How many replicas must have a slice before it counts. Default 2.
+        package var quorum = 2
+        /// Bytes of parts that may wait for one stream, or be on their way; more is answered unavailable at once.
+        package var pipelineBytes = 64 << 20
+        /// Parts, likewise.
+        package var pipelineParts = 4096
+        /// Bytes that share one insert at most.
+        package var groupBytes = 8 << 20
+
+        package init(postgreSQL: PostgresConfiguration, clickHouse: ClickHouseConfiguration) {
+            self.postgreSQL = postgreSQL
+            self.clickHouse = clickHouse
+        }
+    }
+
+    private let database: PostgresDatabase
+    private let client: ClickHouseClient
+    private let writers: [StreamName: SliceWriter]
+    private let listing: RecordListing
+    private let balanceReader: BalanceReader
+    private let proof: ChainProof
+    private let table: PartitionTable
+    private let round = Mutex<(position: ChainProof.Position?, findings: ChainFindings)>((nil, ChainFindings()))
+
+    /// Opens the store that `ClusterSetup` has made.
+    /// - Parameters:
+    ///   - clock: tells the day and the order of receipt in tests; `nil` for PostgreSQL's clock.
+    ///   - incidents: gets incidents for administrators, with the number of records concerned. It must return at once.
+    /// - Throws: `.notFound` before setup; `.unavailable` if PostgreSQL or ClickHouse does not answer, or the store is
+    ///   closed; `.internalFault` if a server's settings would lose records.
+    package static func open(
+        _ configuration: Configuration, clock: (any StoreClock)? = nil,
+        incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void = { _, _ in }, logger: Logger,
+        observer: (any StoreObserver)? = nil
+    ) async throws(StoreError) -> ClusterRecordStore {
+        let database: PostgresDatabase
+        let client: ClickHouseClient
+        do throws(PostgresError) {
+            database = try PostgresDatabase(configuration.postgreSQL, logger: logger, check: StoreRow.check)
+        } catch { throw StoreError(error) }
+        do throws(ClickHouseError) {
+            client = try ClickHouseClient(configuration.clickHouse, logger: logger)
+        } catch { throw StoreError(error) }
+        do throws(StoreError) {
+            _ = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+                try StoreRow.open(in: session)
+            }
+            let engine: ClickHouseEngineVersion
+            do throws(ClickHouseError) { engine = try await client.engineVersion() } catch { throw StoreError(error) }
+            return ClusterRecordStore(
+                configuration, database: database, client: client, engine: engine, clock: clock, incidents: incidents,
+                logger: logger, observer: observer)
+        } catch {
+            await database.shutDown()
+            await client.shutDown()
+            throw error
+        }
+    }
+
+    private init(
+        _ configuration: Configuration, database: PostgresDatabase, client: ClickHouseClient,
+        engine: ClickHouseEngineVersion, clock: (any StoreClock)?,
+        incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger,
+        observer: (any StoreObserver)?
+    ) {
+        self.database = database
+        self.client = client
+        let slices = SliceTable(client: client, quorum: configuration.quorum, engine: engine)
+        let reader = SliceReader(database: database, slices: slices)
+        var limits = WriterPipeline.Limits()
+        limits.bytes = configuration.pipelineBytes
+        limits.parts = configuration.pipelineParts
+        limits.transactionBytes = configuration.groupBytes
+        writers = Dictionary(
+            uniqueKeysWithValues: StreamName.allCases.map { stream in
+                let chains = ChainTable(database: database, stream: stream, clock: clock)
+                return (
+                    stream,
+                    SliceWriter(
+                        chains: chains, slices: slices, points: PointSearch(reader: reader), limits: limits,
+                        incidents: incidents, observer: observer, logger: logger)
+                )
+            })
+        self.clock = clock
+        listing = RecordListing(reader: reader)
+        balanceReader = BalanceReader(reader: reader)
+        proof = ChainProof(reader: reader)
+        table = PartitionTable(database: database, slices: slices)
+    }
+
+    /// Tells when a close is received.
+    private let clock: (any StoreClock)?
+
+    // MARK: What devices send
+
+    package func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer] {
+        var positions: [StreamName: [Int]] = [:]
+        for (position, part) in parts.enumerated() { positions[part.stream, default: []].append(position) }
+        var answers = [PartAnswer?](repeating: nil, count: parts.count)
+        await withTaskGroup(of: (StreamName, WriterJob.Outcome).self) { group in
+            for (stream, places) in positions {
+                guard let writer = writers[stream] else { continue }
+                let job = WriterJob(device: device, receivedAt: receivedAt, work: .append(places.map { parts[$0] }))
+                group.addTask { (stream, await writer.perform(job)) }
+            }
+            for await (stream, outcome) in group {
+                guard case .appended(let found) = outcome else { continue }
+                for (place, answer) in zip(positions[stream] ?? [], found) { answers[place] = answer }
+            }
+        }
+        return zip(parts, answers).map { part, answer in
+            answer ?? PartAnswer(unavailable: part, mark: .none, detail: "no writer")
+        }
+    }
+
+    package func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream] {
+        var closed: [ClosedStream] = []
+        for stream in request.streams {
+            guard let writer = writers[stream.stream] else { continue }
+            let job = WriterJob(
+                device: device, receivedAt: (clock ?? SystemStoreClock()).now(),
+                work: .close(epoch: request.epoch, stream))
+            guard case .closed(let result) = await writer.perform(job) else { continue }
+            closed.append(try result.get())
+        }
+        return closed
+    }
+
+    // MARK: What people ask
+
+    package func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
+        try await balanceReader.balances(of: device)
+    }
+
+    package func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {
+        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+        return try await listing.page(query, from: try before.map(SliceCursor.init), limit: limit, isForward: false)
+    }
+
+    package func newestRecords(
+        of devices: [DeviceID], _ query: RecordQuery
+    ) async throws(StoreError) -> [DeviceID: StoredRecord] {
+        try await listing.newest(of: devices, query)
+    }
+
+    /// None: what cannot be read makes a call fail.
+    package func unreadableFiles(of stream: StreamName) -> [String] { [] }
+
+    // MARK: All that is stored
+
+    package func scan(_ query: RecordQuery, after: String?) async throws(StoreError) -> RecordPage {
+        try await listing.page(query, from: try after.map(SliceCursor.init), limit: .max, isForward: true)
+    }
+
+    package func balances() async throws(StoreError) -> FleetBalances { try await balanceReader.balances() }
+
+    package func followChains() async throws(StoreError) -> ChainFindings? {
+        var (position, findings) = round.withLock { ($0.position, $0.findings) }
+        position = try await proof.follow(position, &findings)
+        let isOver = position == nil
+        if isOver { findings.partitions = try await table.list().kept.count }
+        round.withLock { $0 = (position, isOver ? ChainFindings() : findings) }
+        return isOver ? findings : nil
+    }
+
+    package func markedBalances(of devices: Set<DeviceID>) async throws(StoreError) -> MarkedBalances {
+        try await balanceReader.marked(of: devices)
+    }
+
+    package func verify() async throws(StoreError) -> VerifyReport { try await proof.verify() }
+
+    package func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm] { try await table.harmed() }
+
+    /// PostgreSQL and ClickHouse have backups of their own.
+    package func backup(to directory: String) async throws(StoreError) -> [BackupManifest.File]? {
+        throw StoreError(
+            .invalid,
+            "A cluster's store is backed up with the tools of its servers: first PostgreSQL, then ClickHouse, then the "
+                + "bucket."
+        )
+    }
+
+    // MARK: Partitions
+
+    package func partitions() async throws(StoreError) -> PartitionList { try await table.list() }
+
+    package func newestReceipt(in partition: Partition) async throws(StoreError) -> Int64? {
+        try await table.newestReceipt(in: partition)
+    }
+
+    package func drop(_ partition: Partition) async throws(StoreError) { try await table.drop(partition) }
+
+    package func reclaim() async throws(StoreError) { try await table.reclaim() }
+
+    // MARK: Condition
+
+    package func readiness() async -> StoreReadiness {
+        do throws(StoreError) {
+            _ = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+                try StoreRow.open(in: session)
+            }
+            do throws(ClickHouseError) { _ = try await client.engineVersion() } catch { throw StoreError(error) }
+            for writer in writers.values { if let trouble = await writer.trouble { throw trouble } }
+            return .ready
+        } catch { return .notReady("\(error)") }
+    }
+
+    package func figures() async -> StoreFigures {
+        let kept = (try? await table.list().kept) ?? []
+        return StoreFigures(
+            streams: StreamName.allCases.map { stream in
+                let partitions = kept.filter { $0.partition.stream == stream }
+                return StoreFigures.Stream(
+                    stream: stream, files: partitions.count,
+                    fileBytes: partitions.reduce(0) { $0 + UInt64(clamping: $1.bytes) },
+                    pipelineBytes: writers[stream]?.pipeline.bytes ?? 0,
+                    pipelineLimitBytes: writers[stream]?.pipeline.limits.bytes ?? 0)
+            })
+    }
+
+    package func shutDown() async {
+        for writer in writers.values { await writer.shutDown() }
+        await database.shutDown()
+        await client.shutDown()
+    }
+}

@@ -1,0 +1,217 @@
+import ClickHouse
+import CollectorStore
+import FoundationEssentials
+import PostgreSQL
+import WireModel
+
+/// The days of each stream: their sizes, and how a day is dropped.
+///
+/// A drop takes five steps, each of which may be repeated, so that neither a late write nor a failover loses a record:
+/// 1. PostgreSQL notes the day as being dropped. From then on no mark moves over a slice of that day.
+/// 2. ClickHouse gets the floors: each chain's mark at the end of the day.
+/// 3. PostgreSQL takes over the floors. Slices below them do not count any more.
+/// 4. ClickHouse drops the partition.
+/// 5. `reclaim` drops it again if a late write has revived it.
+struct PartitionTable: Sendable {
+    let database: PostgresDatabase
+    let slices: SliceTable
+
+    // MARK: What is there
+
+    func list() async throws(StoreError) -> PartitionList {
+        let days = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try Self.all(in: session)
+        }
+        let bytes = try await bytes()
+        var list = PartitionList(kept: [], dropped: [:])
+        for (partition, state) in days {
+            if state == PartitionState.dropped.rawValue {
+                list.dropped[partition.stream, default: 0] += 1
+            } else {
+                list.kept.append(.init(partition: partition, bytes: bytes[partition] ?? 0))
+            }
+        }
+        list.kept.sort { $0.partition < $1.partition }
+        return list
+    }
+
+    /// When the newest record of a partition came, microseconds since 1970; `nil`: it has none.
+    func newestReceipt(in partition: Partition) async throws(StoreError) -> Int64? {
+        try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try StoreError.mapping { () throws(PostgresError) in
+                try session.query(
+                    "SELECT max(newest_receipt) FROM chain_day WHERE stream = $1 AND day = $2",
+                    partition.stream.rawValue, partition.day.number
+                ).first?.optionalInt64(0)
+            }
+        }
+    }
+
+    /// Partitions that should have slices and have none on any replica.
+    func harmed() async throws(StoreError) -> [Partition: PartitionHarm] {
+        let days = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            let rows = try StoreError.mapping { () throws(PostgresError) in
+                try session.query("SELECT DISTINCT stream, day FROM chain_day")
+            }
+            return try rows.map { row throws(StoreError) in try Partition(row) }
+        }
+        var found: Set<Partition> = []
+        for replica in slices.client.replicas { found.formUnion(try await bytes(on: replica).keys) }
+        var harmed: [Partition: PartitionHarm] = [:]
+        for partition in days where !found.contains(partition) {
+            harmed[partition] = PartitionHarm(
+                isMissing: true,
+                message: "no replica of ClickHouse has the partition \(partition.day) of \(partition.stream).")
+        }
+        return harmed
+    }
+
+    /// The last day of a stream that is dropped.
+    static func lastDropped(_ stream: StreamName, in session: PostgresSession) throws(StoreError) -> UTCDay? {
+        try all(in: session).filter { $0.0.stream == stream && $0.1 == PartitionState.dropped.rawValue }.map(\.0.day)
+            .max()
+    }
+
+    private static func all(in session: PostgresSession) throws(StoreError) -> [(Partition, Int)] {
+        let rows = try StoreError.mapping { () throws(PostgresError) in
+            try session.query("SELECT stream, day, state FROM partition")
+        }
+        var found: [(Partition, Int)] = []
+        for row in rows { found.append((try Partition(row), try row.number(2))) }
+        return found
+    }
+
+    /// Bytes on disk of one replica.
+    private func bytes(on replica: ClickHouseReplica? = nil) async throws(StoreError) -> [Partition: Int64] {
+        let streams = Dictionary(
+            uniqueKeysWithValues: StreamName.allCases.map { (SliceSchema.table(of: $0), $0) })
+        let rows = try await slices.rows(
+            """
+            SELECT table, partition, sum(bytes_on_disk) FROM system.parts
+            WHERE active AND database = currentDatabase() GROUP BY table, partition
+            """, on: replica
+        ) { row throws(ClickHouseError) in (try row.string(), try row.string(), try row.uint64()) }.rows
+        var bytes: [Partition: Int64] = [:]
+        for (table, name, size) in rows {
+            guard let stream = streams[table], let day = UTCDay(name.filter { $0 != "'" }) else { continue }
+            bytes[Partition(day: day, stream: stream)] = Int64(clamping: size)
+        }
+        return bytes
+    }
+
+    // MARK: Dropping
+
+    /// - Throws: `.notFound`; `.conflict` unless it is the oldest of its stream. After another error the partition is
+    ///   whole or dropped, and the call may be repeated.
+    func drop(_ partition: Partition) async throws(StoreError) {
+        let generation = try await begin(partition)
+        try await copyFloors(of: partition, generation: generation)
+        try await takeFloors(of: partition)
+        try await remove(partition)
+    }
+
+    /// Step 1.
+    private func begin(_ partition: Partition) async throws(StoreError) -> UInt64 {
+        try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
+            try StoreError.mapping { () throws(PostgresError) in
+                _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
+            }
+            let store = try StoreRow.open(in: session)
+            let days = try Self.all(in: session).filter {
+                $0.0.stream == partition.stream && $0.1 < PartitionState.dropped.rawValue
+            }
+            guard days.contains(where: { $0.0 == partition }) else {
+                throw StoreError(.notFound, "there is no partition \(partition.name).")
+            }
+            if let oldest = days.map(\.0).min(), oldest < partition {
+                throw StoreError(.conflict, "\(partition.name) is not the oldest partition; \(oldest.name) is.")
+            }
+            try StoreError.mapping { () throws(PostgresError) in
+                _ = try session.execute(
+                    "UPDATE partition SET state = $3 WHERE stream = $1 AND day = $2 AND state < $3",
+                    partition.stream.rawValue, partition.day.number, PartitionState.dropping.rawValue)
+            }
+            return store.generation
+        }
+    }
+
+    /// Step 2.
+    private func copyFloors(of partition: Partition, generation: UInt64) async throws(StoreError) {
+        let (days, chains) = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            (
+                try ChainTable.days(of: nil, from: partition.day, to: partition.day, partition.stream, in: session),
+                try ChainTable.chains(on: partition.day, partition.stream, in: session)
+            )
+        }
+        var floors: [ChainRecovery.Floor] = []
+        for day in days {
+            guard let (row, endsOnDay) = chains[day.key] else { continue }
+            var state = ChainColumns(row.state)
+            state.mark = day.stretch.end.bytes
+            if !endsOnDay { state = state.open }
+            floors.append(
+                .init(
+                    key: day.key, day: day.day, generation: generation, number: day.stretch.endNumber, state: state))
+        }
+        try await FloorTable(slices: slices).write(floors, partition.stream)
+    }
+
+    /// Step 3.
+    private func takeFloors(of partition: Partition) async throws(StoreError) {
+        try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
+            try StoreError.mapping { () throws(PostgresError) in
+                _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
+                try session.execute(
+                    """
+                    UPDATE chain c SET floor_number = d.end_number, floor = d.end_mark FROM chain_day d
+                    WHERE d.stream = $1 AND d.day = $2 AND c.stream = d.stream AND c.device = d.device
+                        AND c.epoch = d.epoch AND c.floor_number < d.end_number
+                    """, partition.stream.rawValue, partition.day.number)
+                try session.execute(
+                    "DELETE FROM chain_day WHERE stream = $1 AND day = $2", partition.stream.rawValue,
+                    partition.day.number)
+                try session.execute(
+                    "UPDATE partition SET state = $3 WHERE stream = $1 AND day = $2", partition.stream.rawValue,
+                    partition.day.number, PartitionState.dropped.rawValue)
+            }
+        }
+    }
+
+    /// Step 4.
+    private func remove(_ partition: Partition) async throws(StoreError) {
+        do throws(ClickHouseError) {
+            try await slices.client.execute(
+                "ALTER TABLE \(SliceSchema.table(of: partition.stream)) DROP PARTITION '\(partition.day)'")
+        } catch { throw StoreError(error) }
+    }
+
+    /// Step 5, for all partitions that were ever dropped.
+    func reclaim() async throws(StoreError) {
+        let dropped = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try Self.all(in: session)
+        }.filter { $0.1 == PartitionState.dropped.rawValue }.map(\.0)
+        var revived: Set<Partition> = []
+        for replica in slices.client.replicas {
+            let there = try await bytes(on: replica)
+            revived.formUnion(dropped.filter { there[$0] != nil })
+        }
+        for partition in revived.sorted() { try await remove(partition) }
+    }
+}
+
+extension Partition {
+    /// Reads the columns `stream, day`.
+    fileprivate init(_ row: PostgresRow) throws(StoreError) {
+        guard let stream = StreamName(rawValue: try row.number(0)) else {
+            throw StoreError(.corrupt, "the table partition names a stream that there is not.")
+        }
+        self.init(day: UTCDay(number: try row.number(1)), stream: stream)
+    }
+}
+
+/// States in the table `partition`.
+enum PartitionState: Int {
+    case kept = 0
+    case dropping = 1
+    case dropped = 2
+}
