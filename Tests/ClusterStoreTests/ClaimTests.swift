@@ -1,0 +1,221 @@
+import ClickHouse
+import ClickHouseTestKit
+import CollectorStore
+import Foundation
+import PostgreSQL
+import PostgresTestKit
+import RecordStoreTestKit
+import Testing
+import WireModel
+
+@testable import ClusterStore
+
+/// Several collectors work on the same chains: the newest claim wins, and nothing is lost or doubled.
+@Suite struct ClaimTests {
+    /// The two halves of a collector's work, a step at a time.
+    private struct Collector {
+        let chains: ChainTable
+        let slices: SliceTable
+
+        init(_ bed: ClusterTestBed) async throws {
+            let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
+            let client = try ClickHouseClient(bed.configuration.clickHouse, logger: ClusterTestBed.logger)
+            chains = ChainTable(database: database, stream: .sample, clock: bed.clock)
+            slices = SliceTable(client: client, quorum: 2, engine: try await client.engineVersion())
+        }
+
+        /// Claims the chain of a part and decides it.
+        func claim(_ part: BatchPart, of device: DeviceID) async throws -> (ChainTable.Claims, ChainTable.Move) {
+            let key = ChainKey(device: device, epoch: part.epoch)
+            let claims = try await chains.claim([key])
+            let chain = try #require(claims.chains[key])
+            let item = GroupItem(job: 0, place: 0, chain: key, receivedAt: 1, work: .append(part))
+            let decision = GroupDecision(
+                item, part, chain, SliceVersion(generation: claims.generation, attempt: chain.attempt), .sample)
+            return (claims, try #require(decision.move))
+        }
+
+        func write(_ move: ChainTable.Move) async throws {
+            guard case .stored = await slices.insert([try #require(move.slice)], of: .sample) else {
+                throw StoreError(.io, "not stored")
+            }
+        }
+
+        func shutDown() async {
+            await chains.database.shutDown()
+            await slices.client.shutDown()
+        }
+    }
+
+    private static func withTwo(
+        _ body: (ClusterTestBed, ClusterRecordStore, Collector, Collector) async throws -> Void
+    ) async throws {
+        try await ClusterTestBed.withStore { bed, store in
+            let (one, two) = (try await Collector(bed), try await Collector(bed))
+            do { try await body(bed, store, one, two) } catch {
+                await one.shutDown()
+                await two.shutDown()
+                throw error
+            }
+            await one.shutDown()
+            await two.shutDown()
+        }
+    }
+
+    private func expectWhole(_ device: ScriptedDevice, in store: ClusterRecordStore) async throws {
+        let records = try await store.allRecords(of: device.device, stream: .sample)
+        #expect(records.map(\.bytes) == (1...device.last).reversed().map { device.made[$0] })
+        let balance = try await store.balance(of: device.device)
+        #expect(balance.map(\.storedRows) == [device.last] && balance.allSatisfy { $0.balance.closes })
+        let report = try await store.verify()
+        #expect(report.isWhole, "\(report.findings)")
+    }
+
+    @Test func anOlderClaimMovesNoMark() async throws {
+        try await Self.withTwo { _, store, one, two in
+            var device = ScriptedDevice()
+            device.produce(10)
+            let (oldClaims, old) = try await one.claim(try #require(device.part(7)), of: device.device)
+            let (newClaims, new) = try await two.claim(try #require(device.part()), of: device.device)
+            try await one.write(old)
+            try await two.write(new)
+            #expect(try await one.chains.move([old], generation: oldClaims.generation) == [])
+            #expect(try await two.chains.move([new], generation: newClaims.generation) == [new.chain.row.key])
+            #expect(try await one.chains.move([old], generation: oldClaims.generation) == [])
+            try await expectWhole(device, in: store)
+        }
+    }
+
+    @Test func aSliceThatIsWrittenMuchLaterDoesNotCount() async throws {
+        try await Self.withTwo { _, store, one, two in
+            var device = ScriptedDevice()
+            device.produce(6)
+            let (_, late) = try await one.claim(try #require(device.part(4)), of: device.device)
+            #expect(try await store.drain(&device)?.outcome == .stored)
+            device.produce(3)
+            _ = try await store.drain(&device)
+            try await one.write(late)
+            try await expectWhole(device, in: store)
+            // Also above the mark: the chain ends where the mark is.
+            device.produce(2)
+            let (_, above) = try await two.claim(try #require(device.part()), of: device.device)
+            try await two.write(above)
+            let balance = try await store.balance(of: device.device)
+            #expect(balance.map(\.mark.number) == [9] && balance.map(\.storedRows) == [9])
+            _ = try await store.drain(&device)
+            try await expectWhole(device, in: store)
+        }
+    }
+
+    @Test func aChainThatAnotherHasTakenOverDoesNotHoldBackTheOthers() async throws {
+        try await Self.withTwo { _, store, one, two in
+            var devices = [ScriptedDevice(), ScriptedDevice(), ScriptedDevice()]
+            var moves: [ChainTable.Move] = []
+            var generation: UInt64 = 0
+            for place in devices.indices {
+                devices[place].produce(3)
+                let (claims, move) = try await one.claim(try #require(devices[place].part()), of: devices[place].device)
+                try await one.write(move)
+                moves.append(move)
+                generation = claims.generation
+            }
+            _ = try await two.chains.claim([moves[1].chain.row.key])
+            let moved = try await one.chains.move(moves, generation: generation)
+            #expect(moved == [moves[0].chain.row.key, moves[2].chain.row.key])
+            for place in devices.indices {
+                let answer = try await store.drain(&devices[place])
+                #expect(answer?.outcome == (place == 1 ? .stored : .already))
+                try await expectWhole(devices[place], in: store)
+            }
+        }
+    }
+
+    @Test func noMarkMovesUnderAnOlderGeneration() async throws {
+        try await Self.withTwo { bed, _, one, _ in
+            var device = ScriptedDevice()
+            device.produce(3)
+            let (claims, move) = try await one.claim(try #require(device.part()), of: device.device)
+            try await one.write(move)
+            _ = try await bed.postgreSQL.sql("UPDATE store SET generation = generation + 1")
+            await #expect(throws: StoreError.self) {
+                _ = try await one.chains.move([move], generation: claims.generation)
+            }
+        }
+    }
+
+    @Test func aSliceOfADayThatIsBeingDroppedMovesNoMark() async throws {
+        try await Self.withTwo { bed, store, one, _ in
+            var device = ScriptedDevice()
+            device.produce(3)
+            _ = try await store.drain(&device)
+            device.produce(3)
+            let (claims, move) = try await one.claim(try #require(device.part()), of: device.device)
+            try await one.write(move)
+            try await store.drop(try #require(try await store.partitions().kept.first).partition)
+            #expect(try await one.chains.move([move], generation: claims.generation) == [])
+            #expect(try await store.drain(&device)?.outcome == .stored)
+            let records = try await store.allRecords(of: device.device, stream: .sample)
+            #expect(records.map(\.header.number) == [6, 5, 4])
+            #expect(try await store.balance(of: device.device).map(\.storedRows) == [6])
+            #expect(try await store.verify().isWhole)
+        }
+    }
+
+    @Test func aPartitionThatALateWriteRevivesIsDroppedAgain() async throws {
+        try await Self.withTwo { bed, store, one, _ in
+            var device = ScriptedDevice()
+            device.produce(3)
+            let (_, late) = try await one.claim(try #require(device.part(1)), of: device.device)
+            _ = try await store.drain(&device)
+            let partition = try #require(try await store.partitions().kept.first).partition
+            try await store.drop(partition)
+            try await one.write(late)
+            let count = "SELECT count() FROM \(bed.postgreSQL.name).slice_sample WHERE day = '\(partition.day)'"
+            try await bed.clickHouse.wait("the late slice") { try await bed.clickHouse.number(count) == 1 }
+            #expect(try await store.allRecords(of: device.device, stream: .sample).isEmpty)
+            try await store.reclaim()
+            #expect(try await bed.clickHouse.number(count) == 0)
+            #expect(try await store.balance(of: device.device).map(\.storedRows) == [3])
+        }
+    }
+
+    @Test func twoCollectorsSideBySideLoseAndDoubleNothing() async throws {
+        try await ClusterTestBed.withStore { bed, store in
+            let other = try await bed.open()
+            let stores = [store, other]
+            let devices = try await withThrowingTaskGroup(of: ScriptedDevice.self) { group in
+                for index in 0..<12 {
+                    group.addTask {
+                        var device = ScriptedDevice()
+                        let id = device.device
+                        for round in 0..<6 {
+                            device.produce(5)
+                            // Each request may reach another collector, and now and then it reaches both.
+                            let part = try #require(device.part())
+                            if round.isMultiple(of: 3) {
+                                async let twin = stores[index % 2].append(part, from: id)
+                                let answer = await stores[(index + 1) % 2].append(part, from: id)
+                                for answer in [answer, await twin] where answer.outcome != .unavailable {
+                                    device.apply(answer)
+                                }
+                            } else {
+                                device.apply(await stores[(index + round) % 2].append(part, from: id))
+                            }
+                        }
+                        _ = try await store.drain(&device)
+                        return device
+                    }
+                }
+                return try await group.reduce(into: [ScriptedDevice]()) { $0.append($1) }
+            }
+            for device in devices {
+                #expect(device.held.isEmpty && device.mark.number == 30)
+                let records = try await other.allRecords(of: device.device, stream: .sample)
+                #expect(records.map(\.bytes) == (1...device.last).reversed().map { device.made[$0] })
+            }
+            let report = try await other.verify()
+            #expect(report.isWhole && report.records == 360, "\(report.findings)")
+            await other.shutDown()
+        }
+    }
+}

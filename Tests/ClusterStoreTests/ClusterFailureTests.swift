@@ -1,0 +1,156 @@
+import ClickHouse
+import ClickHouseTestKit
+import CollectorStore
+import Foundation
+import PostgreSQL
+import PostgresTestKit
+import RecordStoreTestKit
+import Testing
+import WireModel
+
+@testable import ClusterStore
+
+/// Servers are killed and frozen. Devices get `unavailable` meanwhile, and nothing is lost or doubled.
+@Suite(.serialized) struct ClusterFailureTests {
+    private func expectWhole(_ device: ScriptedDevice, in store: ClusterRecordStore) async throws {
+        let records = try await store.allRecords(of: device.device, stream: .sample)
+        #expect(records.map(\.bytes) == (1...device.last).reversed().map { device.made[$0] })
+        let balance = try await store.balance(of: device.device)
+        #expect(balance.map(\.storedRows) == [device.last] && balance.allSatisfy { $0.balance.closes })
+        #expect(try await store.verify().isWhole)
+    }
+
+    /// Sends what the device holds until all of it is stored.
+    private func drain(_ device: inout ScriptedDevice, to store: ClusterRecordStore) async throws {
+        let end = ContinuousClock.now + .seconds(60)
+        while !device.held.isEmpty, ContinuousClock.now < end {
+            let answer = await store.append(try #require(device.part()), from: device.device)
+            device.apply(answer)
+        }
+        #expect(device.held.isEmpty)
+    }
+
+    @Test(.timeLimit(.minutes(5))) func aLostAnswerToACommitIsUnavailableAndStoresOnce() async throws {
+        let proxy = try PostgresProxy(to: try await PostgresServer.shared())
+        let bed = try await ClusterTestBed(port: proxy.port)
+        let store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(4)
+        try await drain(&device, to: store)
+        device.produce(4)
+        let part = try #require(device.part())
+        proxy.onStatement("COMMIT", .cutAfterAnswer)
+        // The claim's commit is lost, then the move's.
+        #expect(await store.append(part, from: device.device).outcome == .unavailable)
+        #expect(proxy.faultCount == 1)
+        try await drain(&device, to: store)
+        try await expectWhole(device, in: store)
+        await store.shutDown()
+        await bed.remove()
+    }
+
+    @Test(.timeLimit(.minutes(5))) func postgreSQLIsKilledAndFrozen() async throws {
+        let server = try await PostgresServer.start()
+        let bed = try await ClusterTestBed(postgreSQL: server)
+        let store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(4)
+        try await drain(&device, to: store)
+        device.produce(4)
+        let part = try #require(device.part())
+        await server.kill()
+        #expect(await store.append(part, from: device.device).outcome == .unavailable)
+        await #expect(throws: StoreError.self) { try await store.balance(of: device.device) }
+        guard case .notReady = await store.readiness() else {
+            Issue.record("ready without PostgreSQL")
+            return
+        }
+        try await server.restart()
+        try await drain(&device, to: store)
+        try await expectWhole(device, in: store)
+        device.produce(4)
+        await server.freeze()
+        #expect(await store.append(try #require(device.part()), from: device.device).outcome == .unavailable)
+        await server.thaw()
+        try await drain(&device, to: store)
+        try await expectWhole(device, in: store)
+        #expect(await store.readiness() == .ready)
+        await store.shutDown()
+        await bed.remove()
+        try await server.stop()
+    }
+
+    @Test(.timeLimit(.minutes(8))) func replicasAndZooKeeperAreKilled() async throws {
+        try await ClickHouseServers.running { servers in
+            let bed = try await ClusterTestBed(clickHouse: servers)
+            let store = try await bed.open()
+            var device = ScriptedDevice()
+            device.produce(4)
+            try await drain(&device, to: store)
+            // One of three: everything goes on.
+            try await servers.kill(0)
+            device.produce(4)
+            try await drain(&device, to: store)
+            try await expectWhole(device, in: store)
+            // Two of three: nothing is stored, and a hole is not shown as data.
+            try await servers.kill(1)
+            device.produce(4)
+            #expect(await store.append(try #require(device.part()), from: device.device).outcome == .unavailable)
+            try await servers.restart(0)
+            try await servers.restart(1)
+            try await drain(&device, to: store)
+            try await expectWhole(device, in: store)
+            // Without ZooKeeper replicas only read.
+            try await servers.killZooKeeper()
+            device.produce(4)
+            #expect(await store.append(try #require(device.part()), from: device.device).outcome == .unavailable)
+            #expect(try await store.allRecords(of: device.device, stream: .sample).count == 12)
+            try await servers.restartZooKeeper()
+            try await drain(&device, to: store)
+            try await expectWhole(device, in: store)
+            await store.shutDown()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(5))) func aReplicaThatLagsIsNotTakenForTheData() async throws {
+        try await ClickHouseServers.running { servers in
+            let bed = try await ClusterTestBed(clickHouse: servers)
+            let store = try await bed.open()
+            var device = ScriptedDevice()
+            device.produce(4)
+            try await drain(&device, to: store)
+            // The first replica fetches nothing any more, and is asked first.
+            let table = "\(bed.postgreSQL.name).slice_sample"
+            try await servers.client.execute("SYSTEM STOP FETCHES", on: servers.replica(0))
+            try await servers.client.execute("SYSTEM STOP REPLICATION QUEUES", on: servers.replica(0))
+            await store.shutDown()
+            var configuration = bed.configuration
+            configuration.clickHouse.urls = Array(servers.urls.dropFirst())
+            let writer = try await ClusterRecordStore.open(
+                configuration, clock: bed.clock, logger: ClusterTestBed.logger)
+            device.produce(4)
+            try await drain(&device, to: writer)
+            #expect(try await servers.number("SELECT count() FROM \(table)", on: 0) == 1)
+            let reader = try await bed.open()
+            try await expectWhole(device, in: reader)
+            configuration.clickHouse.urls = [servers.urls[0]]
+            let lonely = try await ClusterRecordStore.open(
+                configuration, clock: bed.clock, logger: ClusterTestBed.logger)
+            await #expect { _ = try await lonely.allRecords(of: device.device, stream: .sample) } throws: {
+                ($0 as? StoreError)?.code == .unavailable
+            }
+            for store in [writer, reader, lonely] { await store.shutDown() }
+        }
+    }
+
+    @Test(arguments: ["fsync", "synchronous_commit", "full_page_writes"])
+    func aServerThatMayLoseCommitsIsRefused(_ setting: String) async throws {
+        let server = try await PostgresServer.start(settings: [setting: "off"])
+        await #expect {
+            _ = try await ClusterTestBed(postgreSQL: server)
+        } throws: {
+            ($0 as? StoreError)?.message.contains(setting) == true
+        }
+        try await server.stop()
+    }
+}

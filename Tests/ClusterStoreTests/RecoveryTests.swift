@@ -1,0 +1,213 @@
+import ClickHouse
+import ClickHouseTestKit
+import CollectorStore
+import Foundation
+import PostgreSQL
+import PostgresTestKit
+import RecordStoreTestKit
+import Testing
+import WireModel
+
+@testable import ClusterStore
+
+/// After a failover that has lost commits, a recovery finds again what devices were told is stored.
+@Suite struct RecoveryTests {
+    private static let tables = ["store", "chain", "chain_day", "partition"]
+
+    /// PostgreSQL as of this moment, to go back to.
+    private func remember(_ bed: ClusterTestBed) async throws {
+        for table in Self.tables {
+            _ = try await bed.postgreSQL.sql("CREATE TABLE former_\(table) AS SELECT * FROM \(table)")
+        }
+    }
+
+    /// A standby that lacks the commits since then has taken over.
+    private func failOver(_ bed: ClusterTestBed) async throws {
+        for table in Self.tables {
+            _ = try await bed.postgreSQL.sql("TRUNCATE \(table)")
+            _ = try await bed.postgreSQL.sql("INSERT INTO \(table) SELECT * FROM former_\(table)")
+        }
+        _ = try await bed.postgreSQL.sql("UPDATE store SET timeline = timeline - 1")
+    }
+
+    private func recover(_ bed: ClusterTestBed) async throws -> ClusterRecovery.Report {
+        await #expect {
+            _ = try await bed.open()
+        } throws: {
+            ($0 as? StoreError)?.message.contains("cluster recover") == true
+        }
+        return try await ClusterRecovery(bed.configuration, logger: ClusterTestBed.logger).run()
+    }
+
+    private func expectWhole(
+        _ devices: [ScriptedDevice], from first: UInt64 = 1, in store: ClusterRecordStore
+    ) async throws {
+        for device in devices {
+            let records = try await store.allRecords(of: device.device, stream: .sample)
+            #expect(records.map(\.bytes) == (first...device.last).reversed().map { device.made[$0] })
+            let balance = try await store.balance(of: device.device)
+            #expect(balance.map(\.storedRows) == [device.last] && balance.allSatisfy { $0.balance.closes })
+        }
+        let report = try await store.verify()
+        #expect(report.isWhole, "\(report.findings)")
+    }
+
+    @Test func lostCommitsAreFoundAgain() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        // Of the first chain the last commits are lost, the second is lost wholly, the third loses nothing.
+        var devices = [ScriptedDevice(), ScriptedDevice(), ScriptedDevice()]
+        devices[0].produce(4)
+        devices[2].produce(4)
+        for place in [0, 2] { _ = try await store.drain(&devices[place]) }
+        try await remember(bed)
+        bed.clock.advance(days: 1)
+        var answered: [StreamMark] = []
+        for place in [0, 1] {
+            for _ in 0..<2 {
+                devices[place].produce(3)
+                answered.append(try #require(try await store.drain(&devices[place])).mark)
+            }
+        }
+        let balances = try await store.balances()
+        await store.shutDown()
+        try await failOver(bed)
+        let report = try await recover(bed)
+        #expect(report.generation == 2 && report.chains == 3 && report.movedChains == 2)
+        #expect(report.slices == 4 && report.records == 12)
+        store = try await bed.open()
+        try await expectWhole(devices, in: store)
+        #expect(try await store.balances() == balances)
+        for place in devices.indices {
+            devices[place].produce(2)
+            #expect(try await store.drain(&devices[place])?.outcome == .stored)
+        }
+        try await expectWhole(devices, in: store)
+        await store.shutDown()
+        // Nothing is left to do.
+        let again = try await ClusterRecovery(bed.configuration, logger: ClusterTestBed.logger).run()
+        #expect(again == ClusterRecovery.Report())
+        await bed.remove()
+    }
+
+    @Test func aLostClosureIsFoundAgain() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(4)
+        _ = try await store.drain(&device)
+        try await remember(bed)
+        device.produce(2)
+        _ = try await store.drain(&device)
+        _ = try await store.close(
+            EpochClose(
+                epoch: device.epoch, streams: [.init(stream: .sample, last: 9, reason: .moved, points: [])]),
+            from: device.device)
+        let balance = try await store.balance(of: device.device)
+        await store.shutDown()
+        try await failOver(bed)
+        _ = try await recover(bed)
+        store = try await bed.open()
+        #expect(try await store.balance(of: device.device) == balance)
+        device.produce(1)
+        #expect(try await store.drain(&device)?.outcome == .closed)
+        await store.shutDown()
+        await bed.remove()
+    }
+
+    @Test func aDropThatPostgreSQLHasLostStaysADrop() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(4)
+        _ = try await store.drain(&device)
+        try await remember(bed)
+        bed.clock.advance(days: 1)
+        device.produce(3)
+        _ = try await store.drain(&device)
+        try await store.drop(try #require(try await store.partitions().kept.first).partition)
+        await store.shutDown()
+        try await failOver(bed)
+        _ = try await recover(bed)
+        store = try await bed.open()
+        try await expectWhole([device], from: 5, in: store)
+        #expect(try await store.partitions().dropped == [.sample: 1])
+        await store.shutDown()
+        await bed.remove()
+    }
+
+    @Test func aLateWriteOfAnOlderGenerationDoesNotOutrankWhatWasRecovered() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(2)
+        _ = try await store.drain(&device)
+        try await remember(bed)
+        device.produce(4)
+        let part = try #require(device.part())
+        let key = ChainKey(device: device.device, epoch: device.epoch)
+        _ = try await store.drain(&device)
+        await store.shutDown()
+        try await failOver(bed)
+        _ = try await recover(bed)
+        store = try await bed.open()
+        // A collector that was frozen with a claim under the former generation writes now: greater attempts than any.
+        let client = try ClickHouseClient(bed.configuration.clickHouse, logger: ClusterTestBed.logger)
+        let table = SliceTable(client: client, quorum: 2, engine: try await client.engineVersion())
+        guard case .store(let slice) = PartDecision.decide(part: part, mark: StreamMark(device.links, at: 2)) else {
+            Issue.record("the part is not stored")
+            return
+        }
+        var state = ChainState()
+        state.mark = slice.mark
+        state.mark.number = 4
+        let late = NewSlice(
+            chain: key, version: SliceVersion(generation: 1, attempt: 1000), day: UTCDay(microseconds: bed.clock.now()),
+            position: 1, before: StreamMark(device.links, at: 2), after: state, receivedAt: 1, content: slice)
+        guard case .stored = await table.insert([late], of: .sample) else {
+            Issue.record("the late slice was not written")
+            return
+        }
+        try await expectWhole([device], in: store)
+        await client.shutDown()
+        await store.shutDown()
+        await bed.remove()
+    }
+
+    @Test(.timeLimit(.minutes(5))) func aPromotedStandbyIsTakenAfterRecovery() async throws {
+        let primary = try await PostgresServer.start(settings: ["synchronous_standby_names": "*"])
+        let standby = try await primary.startStandby()
+        let bed = try await ClusterTestBed(postgreSQL: primary)
+        let store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(4)
+        _ = try await store.drain(&device)
+        await store.shutDown()
+        await primary.kill()
+        try await standby.promote()
+        var configuration = bed.configuration
+        configuration.postgreSQL.connectionString = standby.connectionString(database: bed.postgreSQL.name)
+        await #expect {
+            _ = try await ClusterRecordStore.open(configuration, clock: bed.clock, logger: ClusterTestBed.logger)
+        } throws: {
+            ($0 as? StoreError)?.message.contains("cluster recover") == true
+        }
+        let report = try await ClusterRecovery(configuration, logger: ClusterTestBed.logger).run()
+        #expect(report.generation == 2 && report.slices == 0)
+        let recovered = try await ClusterRecordStore.open(
+            configuration, clock: bed.clock, logger: ClusterTestBed.logger)
+        try await expectWhole([device], in: recovered)
+        device.produce(2)
+        #expect(try await recovered.drain(&device)?.outcome == .stored)
+        await recovered.shutDown()
+        try await standby.stop()
+        await bed.remove()
+    }
+}
+
+extension StreamMark {
+    /// Of a chain that stored everything.
+    fileprivate init(_ links: [UInt64: ChainLink], at number: UInt64) {
+        self.init(number: number, link: links[number] ?? .zero, stored: number)
+    }
+}
