@@ -84,7 +84,8 @@ package struct ClusterSetup: Sendable {
                 missing.formUnion(
                     try await client.names(
                         """
-                        SELECT table FROM system.replicas WHERE database = \(database) AND (is_readonly OR active_replicas < \(configuration.quorum))
+                        SELECT table FROM system.replicas WHERE database = \(database)
+                        AND (is_readonly OR active_replicas < \(configuration.quorum))
                         """, on: replica))
             }
             if missing.isEmpty { return }

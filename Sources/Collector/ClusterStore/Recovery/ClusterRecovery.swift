@@ -32,8 +32,8 @@ package struct ClusterRecovery: Sendable {
     }
 
     /// - Throws: `.conflict` if another recovery runs; `.unavailable` if PostgreSQL, or too many replicas of
-    ///   ClickHouse, do not answer; `.corrupt` if ClickHouse lacks slices that PostgreSQL's marks count. The store stays
-    ///   closed then.
+    ///   ClickHouse, do not answer; `.corrupt` if ClickHouse lacks slices that PostgreSQL's marks count. The store
+    ///   stays closed then.
     package func run() async throws(StoreError) -> Report {
         let database: PostgresDatabase
         do throws(PostgresError) {

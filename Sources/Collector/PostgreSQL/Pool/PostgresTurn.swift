@@ -6,7 +6,8 @@ extension PostgresDatabase {
     ///
     /// The turn is an advisory lock of a transaction on a pooled connection. If that connection is lost, another turn
     /// may begin while the body still runs. So a turn may save work, but correctness must not depend on it.
-    /// - Throws: `.conflict` if the turn did not come in time, `.unavailable`, `.shutDown`. Then the body has not begun.
+    /// - Throws: `.conflict` if the turn did not come in time, `.unavailable`, `.shutDown`. Then the body has not
+    ///   begun.
     package func inTurn<T: Sendable>(
         _ key: Int64, _ body: @Sendable () async -> T
     ) async throws(PostgresError) -> T {
