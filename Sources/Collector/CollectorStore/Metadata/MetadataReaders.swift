@@ -63,11 +63,11 @@ private actor MetadataReader {
 ///
 /// Each call reads at one moment.
 package struct MetadataSnapshot {
-    private let directory: DataDirectory
+    private let registry: any Registry
 
-    package init(directory: String) {
-        self.directory = DataDirectory(path: directory)
-    }
+    package init(directory: String) { self.init(SQLiteRegistry(directory: DataDirectory(path: directory))) }
+
+    init(_ registry: any Registry) { self.registry = registry }
 
     /// Sorted by name.
     /// - Throws: `.notFound` if there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
@@ -98,6 +98,7 @@ package struct MetadataSnapshot {
     }
 
     func read<Value>(_ body: (any RegistrySession) throws(StoreError) -> Value) throws(StoreError) -> Value {
-        try body(try SQLiteRegistry(directory: directory).openReading())
+        let session = try registry.openReading()
+        return try session.reading { () throws(StoreError) in try body(session) }
     }
 }

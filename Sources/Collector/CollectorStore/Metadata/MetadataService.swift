@@ -36,6 +36,7 @@ package actor MetadataService {
     let notices: NoticeTable
     let ledger: CredentialLedger
     nonisolated let directory: DataDirectory
+    nonisolated let registry: any Registry
     nonisolated let readers: MetadataReaders
     nonisolated let search: DeviceSearch
     nonisolated let clock: any StoreClock
@@ -91,6 +92,26 @@ package actor MetadataService {
         )
     }
 
+    /// Opens a registry that several collectors may have open. The first time it makes the same as for a new file. It
+    /// blocks until the registry has answered.
+    /// - Parameters:
+    ///   - registry: with its tables up to date.
+    ///   - directory: the collector's own, for the bytes of logs.
+    ///   - deliver: as for a file. A second collector that starts at the same time waits for it and makes nothing.
+    /// - Throws: errors of the registry.
+    package static func open(
+        registry: any Registry, directory: String, clock: any StoreClock, logger: Logger,
+        deliver: @Sendable (FirstStart) throws(StoreError) -> Void = { _ in }
+    ) throws(StoreError) -> (MetadataService, created: FirstStart?) {
+        let directory = DataDirectory(path: directory)
+        try directory.prepare()
+        let session = try registry.openWriting()
+        let created = try FirstStart.create(in: session, at: clock.now(), deliver: deliver)
+        return (
+            try MetadataService(session, of: registry, in: directory, lock: nil, clock: clock, logger: logger), created
+        )
+    }
+
     private init(
         _ connection: sending any RegistrySession, of registry: any Registry, in directory: DataDirectory,
         lock: FileLock?, clock: any StoreClock, logger: Logger
@@ -101,6 +122,7 @@ package actor MetadataService {
         collectorID = collector
         incarnationID = incarnation
         self.directory = directory
+        self.registry = registry
         let commands = OpenCommands()
         try commands.load(from: connection, at: clock.now())
         openCommands = commands
