@@ -175,6 +175,7 @@ let package = Package(
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
         target("PostgreSQL", in: .collector, ["TelemetryBasics", "CLibPQ", logging]),
         target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
+        target("ClusterRegistry", in: .collector, ["CollectorStore", "PostgreSQL", logging]),
         target(
             "ObjectStorage", in: .collector,
             [
@@ -282,6 +283,7 @@ let package = Package(
         tests("Console", ["TelemetryBasics", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests("PostgreSQL", ["PostgresTestKit", logging]),
+        tests("ClusterRegistry", ["CollectorStore", "PostgreSQL", "PostgresTestKit", logging]),
         tests(
             "CollectorStore",
             ["RecordStoreTestKit", "TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging],

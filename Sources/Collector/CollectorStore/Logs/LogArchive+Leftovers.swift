@@ -53,7 +53,7 @@ extension LogArchive {
     /// Removes the remains of killed processes: unfinished files, and chunks that the registry does not keep. Files
     /// with other names are left alone.
     func removeLeftovers(leastAge: Duration) throws(StoreError) -> Leftovers {
-        let snapshot = MetadataSnapshot(directory: metadata.directory.path)
+        let snapshot = MetadataSnapshot(metadata.registry)
         let kept = try snapshot.keptChunks()
         var found = Leftovers()
         var doomed: [String] = []

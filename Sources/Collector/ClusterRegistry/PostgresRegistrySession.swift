@@ -1,0 +1,123 @@
+import CollectorStore
+import FoundationEssentials
+import PostgreSQL
+
+/// A session with the registry in PostgreSQL.
+///
+/// A transaction of changes first takes the registry's advisory lock, so changes are serial in the whole cluster, as
+/// they are in SQLite. It then sees everything that was committed before. Reading takes no lock and sees one snapshot.
+/// The rows of a result are in memory before the first is taken.
+///
+/// A text's U+0000, which PostgreSQL refuses, is stored as U+FFFD.
+package final class PostgresRegistrySession: RegistrySession {
+    private let database: PostgresDatabase
+    private let isWriting: Bool
+    /// Inside of a transaction.
+    private var present: PostgresSession?
+    /// Texts as PostgreSQL takes them.
+    private var translated: [String: String] = [:]
+
+    package let name: String
+    package let dialect = RegistryDialect(metaNumber: "number", orderedJoin: "JOIN")
+
+    /// The lock of all changes.
+    private static let writerLock: Int64 = 0x5753_3152_0000_0002
+    private static let maximumTexts = 512
+
+    init(_ database: PostgresDatabase, name: String, isWriting: Bool) {
+        self.database = database
+        self.name = name
+        self.isWriting = isWriting
+    }
+
+    package func execute(_ sql: String, _ values: [any RegistryBindable]) throws(StoreError) -> Int {
+        guard let present else {
+            return try transaction { () throws(StoreError) in try execute(sql, values) }
+        }
+        return try rows(of: sql, values, isKept: true, in: present).affectedRows
+    }
+
+    package func query(
+        _ sql: String, _ values: [any RegistryBindable], isKept: Bool,
+        _ take: (RegistryRow) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        guard let present else {
+            return try reading { () throws(StoreError) in try query(sql, values, isKept: isKept, take) }
+        }
+        let rows = try rows(of: sql, values, isKept: isKept, in: present)
+        let columns = PostgresRegistryColumns()
+        for row in rows {
+            columns.row = row
+            let goesOn = try take(RegistryRow(columns))
+            if let failure = columns.failure { throw StoreError(failure) }
+            guard goesOn else { return }
+        }
+    }
+
+    package func transaction<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        guard isWriting else {
+            throw StoreError(.internalFault, "a session that only reads the registry was asked for a change.")
+        }
+        return try database.blockingTransaction(mapping: { StoreError($0) }) { session throws(StoreError) in
+            try begin(session)
+            defer { present = nil }
+            do throws(PostgresError) { try session.execute("SELECT pg_advisory_xact_lock($1)", Self.writerLock) } catch
+            {
+                throw StoreError(error)
+            }
+            return try body()
+        }
+    }
+
+    package func reading<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        try database.blockingRead(mapping: { StoreError($0) }) { session throws(StoreError) in
+            try begin(session)
+            defer { present = nil }
+            return try body()
+        }
+    }
+
+    /// The check of each new connection compares the server with the known one.
+    package func requireInPlace() throws(StoreError) {}
+
+    /// The database belongs to the registry, which closes it.
+    package func close() throws(StoreError) {}
+
+    private func begin(_ session: PostgresSession) throws(StoreError) {
+        guard present == nil else { throw StoreError(.internalFault, "transactions of the registry were nested.") }
+        present = session
+    }
+
+    private func rows(
+        of sql: String, _ values: [any RegistryBindable], isKept: Bool, in session: PostgresSession
+    ) throws(StoreError) -> PostgresRows {
+        var parameters: [any PostgresEncodable] = []
+        parameters.reserveCapacity(values.count)
+        for value in values { parameters.append(Self.parameter(try value.registryValue())) }
+        do throws(PostgresError) { return try session.query(text(sql, isKept: isKept), parameters: parameters) } catch {
+            throw StoreError(error)
+        }
+    }
+
+    private func text(_ sql: String, isKept: Bool) -> String {
+        if let known = translated[sql] { return known }
+        let text = RegistryPlaceholders.translated(sql)
+        guard isKept else { return text }
+        if translated.count >= Self.maximumTexts { translated.removeAll() }
+        translated[sql] = text
+        return text
+    }
+
+    private static func parameter(_ value: RegistryValue) -> any PostgresEncodable {
+        switch value {
+        case .integer(let value): value
+        case .real(let value): value
+        case .text(let value): value.contains("\0") ? value.replacing("\0", with: "\u{FFFD}") : value
+        case .bytes(let value): value
+        case .null(.integer): Int64?.none
+        case .null(.real): Double?.none
+        case .null(.text): String?.none
+        case .null(.bytes): Data?.none
+        }
+    }
+}

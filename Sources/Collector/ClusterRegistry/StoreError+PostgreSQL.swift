@@ -1,0 +1,19 @@
+import CollectorStore
+import PostgreSQL
+
+extension StoreError {
+    /// The store's word for what PostgreSQL refused.
+    ///
+    /// A commit with unknown outcome is `.io`, and nobody repeats it: the caller must look what became of it. A
+    /// violated constraint is a defect, because the registry checks before it writes.
+    init(_ error: PostgresError) {
+        let code: Code =
+            switch error.code {
+            case .unavailable, .configuration, .unexpectedServer, .outcomeUnknown: .io
+            case .conflict: .overloaded
+            case .constraint, .statement: .internalFault
+            case .shutDown: .shuttingDown
+            }
+        self.init(code, "The registry in PostgreSQL: \(error.message)")
+    }
+}

@@ -1,0 +1,118 @@
+import CollectorStore
+import Foundation
+import Logging
+import PostgreSQL
+import PostgresTestKit
+import Testing
+
+@testable import ClusterRegistry
+
+/// What only the registry in PostgreSQL has to show. The suites of the metadata service run on it, too.
+@Suite(.timeLimit(.minutes(5))) struct PostgresRegistryTests {
+    private static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private struct SystemTime: StoreClock {
+        func now() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000_000) }
+    }
+
+    private func registry(on server: PostgresServer) async throws -> PostgresRegistry {
+        let database = try await server.makeDatabase()
+        let registry = PostgresRegistry(
+            try PostgresDatabase(
+                PostgresConfiguration(connectionString: database.connectionString), logger: Self.logger),
+            name: database.name)
+        try await registry.prepare(logger: Self.logger)
+        return registry
+    }
+
+    private func directory() -> String {
+        FileManager.default.temporaryDirectory.appendingPathComponent("cluster-registry-\(UUID())").path
+    }
+
+    @Test func tablesThatAreUpToDateStayAsTheyAre() async throws {
+        let registry = try await registry(on: .shared())
+        let session = try registry.openWriting()
+        try session.run("INSERT INTO organization (name, created) VALUES ('a', 1)")
+        try await registry.prepare(logger: Self.logger)
+        #expect(try session.hasRow("SELECT 1 FROM organization WHERE name = 'a'"))
+        await registry.database.shutDown()
+    }
+
+    @Test func tablesOfANewerProgramAreRefused() async throws {
+        let registry = try await registry(on: .shared())
+        try registry.openWriting().run("INSERT INTO schema_version (number, name) VALUES (1000, 'later')")
+        let error = await #expect(throws: StoreError.self) { try await registry.prepare(logger: Self.logger) }
+        #expect(error?.message.contains("version 1000") == true)
+        await registry.database.shutDown()
+    }
+
+    @Test func aZeroInATextIsReplaced() async throws {
+        let registry = try await registry(on: .shared())
+        let session = try registry.openWriting()
+        try session.run("INSERT INTO organization (name, created) VALUES (?, 1)", "a\0b")
+        #expect(try session.first("SELECT name FROM organization") { $0.string(0) } == "a\u{FFFD}b")
+        await registry.database.shutDown()
+    }
+
+    @Test func aColumnOfAnotherTypeIsAnErrorAndNoValue() async throws {
+        let registry = try await registry(on: .shared())
+        let session = try registry.openWriting()
+        #expect(throws: StoreError.self) { try session.first("SELECT 'a'::text") { $0.int64(0) } }
+        await registry.database.shutDown()
+    }
+
+    @Test func transactionsAreNotNested() async throws {
+        let registry = try await registry(on: .shared())
+        let session = try registry.openWriting()
+        #expect(throws: StoreError.self) {
+            try session.transaction { () throws(StoreError) in
+                try session.transaction { () throws(StoreError) in try session.run("DELETE FROM organization") }
+            }
+        }
+        #expect(try session.run("DELETE FROM organization") == 0)
+        await registry.database.shutDown()
+    }
+
+    @Test func ofCollectorsThatStartTogetherOneMakesTheFirstTokens() async throws {
+        let registry = try await registry(on: .shared())
+        let opened = try await withThrowingTaskGroup(of: (MetadataService, FirstStart?).self) { group in
+            for _ in 0..<3 {
+                let directory = directory()
+                group.addTask {
+                    try MetadataService.open(
+                        registry: registry, directory: directory, clock: SystemTime(), logger: Self.logger)
+                }
+            }
+            var opened: [(MetadataService, FirstStart?)] = []
+            for try await service in group { opened.append(service) }
+            return opened
+        }
+        #expect(opened.compactMap(\.1).count == 1)
+        #expect(Set(opened.map(\.0.collectorID)).count == 1)
+        let first = try #require(opened.compactMap(\.1).first)
+        for (service, _) in opened {
+            #expect(try await service.authenticatePerson(token: first.administratorToken) != nil)
+            #expect(try await service.tokens().count == 2)
+            await service.close()
+            try? FileManager.default.removeItem(atPath: service.directoryPath)
+        }
+        await registry.database.shutDown()
+    }
+
+    @Test func whatAKilledServerAnsweredIsThereAfterwards() async throws {
+        let server = try await PostgresServer.start()
+        let registry = try await registry(on: server)
+        let session = try registry.openWriting()
+        _ = try session.transaction { () throws(StoreError) in
+            try session.run("INSERT INTO organization (name, created) VALUES ('a', 1)")
+        }
+        await server.kill()
+        let error = #expect(throws: StoreError.self) {
+            try session.run("INSERT INTO organization (name, created) VALUES ('b', 1)")
+        }
+        #expect(error?.code == .io)
+        try await server.restart()
+        #expect(try session.rows("SELECT name FROM organization") { $0.string(0) } == ["a"])
+        await registry.database.shutDown()
+    }
+}
