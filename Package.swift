@@ -286,7 +286,10 @@ let package = Package(
         tests("ClusterRegistry", ["CollectorStore", "PostgreSQL", "PostgresTestKit", logging]),
         tests(
             "CollectorStore",
-            ["RecordStoreTestKit", "TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging],
+            [
+                "RecordStoreTestKit", "TelemetryBasics", "WireModel", "SQLite", "Gzip", "PostgreSQL", "ClusterRegistry",
+                "PostgresTestKit", crypto, logging,
+            ],
             exclude: ["Fixtures"]),
         tests(
             "ObjectStorage",

@@ -5,7 +5,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite struct AdministrationTests {
+@Suite(.eachRegistry) struct AdministrationTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let metadata: MetadataService
@@ -13,7 +13,7 @@ import WireModel
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.metadata = metadata
         first = try #require(created)
@@ -98,7 +98,7 @@ import WireModel
     }
 
     @Test func theTrailIsBoundedByOrganizationAndAClockAheadDoesNotEmptyIt() throws {
-        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
+        let connection = try TestRegistry.session(directory: directory.path)
         let table = AuditTable(connection: connection)
         func fill(_ organization: String, _ count: Int, at now: Int64) throws {
             try connection.transaction { () throws(StoreError) in
@@ -227,7 +227,7 @@ import WireModel
 
     @Test func aTokenThatIsNotKnownIsNotClosedAndNothingIsRevokedThen() async throws {
         let device = try await device()
-        try directory.execute("UPDATE device SET enrollment_token = NULL", on: directory.path + "/collector.sqlite")
+        try TestRegistry.session(directory: directory.path).run("UPDATE device SET enrollment_token = NULL")
         await #expect(throws: AdministrationError.noEnrollmentToken) {
             _ = try await metadata.revokeDevice(
                 device.deviceID, organization: nil, closingToken: true, by: .commandLine)
@@ -256,7 +256,7 @@ import WireModel
         }
         // A start in between takes over what it finds.
         await metadata.close()
-        let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (again, _) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(
             try await again.reinstateDevice(device.deviceID, organization: "default", by: .commandLine).revoked == nil)
         for credential in [device.credential, rotated] {

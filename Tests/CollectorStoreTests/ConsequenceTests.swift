@@ -6,7 +6,7 @@ import WireModel
 @testable import CollectorStore
 
 /// What the collector does about compromised devices and broken rules.
-@Suite struct ConsequenceTests {
+@Suite(.eachRegistry) struct ConsequenceTests {
     private let parent: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let metadata: MetadataService
@@ -14,7 +14,7 @@ import WireModel
 
     init() throws {
         parent = try TemporaryDirectory()
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: parent.path + "/data", clock: clock, logger: quietLogger)
         self.metadata = metadata
         token = try #require(created).enrollmentToken
@@ -134,7 +134,7 @@ import WireModel
         let device = try await enroll().deviceID
         try await tell(device, beacon(.yes))
         await metadata.close()
-        let (again, _) = try MetadataService.open(directory: parent.path + "/data", clock: clock, logger: quietLogger)
+        let (again, _) = try TestRegistry.open(directory: parent.path + "/data", clock: clock, logger: quietLogger)
         try await tell(device, beacon(.yes), to: again)
         #expect(try await wipes(device, of: again).count == 1)
         await again.close()
@@ -201,7 +201,7 @@ import WireModel
         #expect(Set(issued.map(\.command.enrollmentID)) == [device.enrollmentID, again.enrollmentID])
     }
 
-    @Test func aRestoredCollectorIssuesNoneUntilTheDeviceWasGood() async throws {
+    @Test(.aboutFiles) func aRestoredCollectorIssuesNoneUntilTheDeviceWasGood() async throws {
         try await wipesWhatIsCompromised()
         let (one, two) = (try await enroll().deviceID, try await enroll().deviceID)
         try await tell(one, beacon(.yes))
@@ -210,7 +210,7 @@ import WireModel
             output: parent.path + "/backup", clock: clock, logger: quietLogger
         ).write()
         _ = try StoreRestore(from: parent.path + "/backup", to: parent.path + "/restored", clock: clock).restore()
-        let (restored, _) = try MetadataService.open(
+        let (restored, _) = try TestRegistry.open(
             directory: parent.path + "/restored", clock: clock, logger: quietLogger)
         for device in [one, two] {
             for _ in 1...2 { try await tell(device, beacon(.yes), to: restored) }

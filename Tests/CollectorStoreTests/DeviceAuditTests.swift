@@ -5,7 +5,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite("What devices do, in the audit trail") struct DeviceAuditTests {
+@Suite("What devices do, in the audit trail", .eachRegistry) struct DeviceAuditTests {
     private static let hour = DeviceAuditLimit.intervalMicroseconds
 
     @Test func oneEntryAnHourForEachDeviceAndActionAndTheRestIsCounted() {
@@ -38,7 +38,7 @@ import WireModel
     @Test func whatADeviceDoesAboutItsIdentityIsToldAsItsOwn() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         var request = WireEnrollRequest()
@@ -79,7 +79,7 @@ import WireModel
 
     @Test func anotherOrganizationsTokenIsNotNamedToWhoseDeviceItIs() async throws {
         let directory = try TemporaryDirectory()
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         let device = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
@@ -99,7 +99,7 @@ import WireModel
 
     @Test func whatDevicesDoNeverPushesOutWhatPeopleDo() throws {
         let directory = try TemporaryDirectory()
-        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
+        let connection = try TestRegistry.session(directory: directory.path)
         let table = AuditTable(connection: connection)
         try connection.transaction { () throws(StoreError) in
             for _ in 0..<10 {

@@ -6,7 +6,7 @@ import WireModel
 @testable import CollectorStore
 
 /// Which client certificates the metadata holds for a device's.
-@Suite struct DeviceCertificateTests {
+@Suite(.eachRegistry) struct DeviceCertificateTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let metadata: MetadataService
@@ -14,7 +14,7 @@ import WireModel
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.metadata = metadata
         token = try #require(created).enrollmentToken
@@ -78,7 +78,7 @@ import WireModel
         let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
         _ = try await metadata.createPersonToken(name: "someone", role: .viewer, organization: "default")
         await metadata.close()
-        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
+        let connection = try TestRegistry.session(directory: directory.path)
         let table = AuditTable(connection: connection)
         let entry = AuditEntry(
             .certificateIssue, by: .device(enrolled.deviceID), organization: "default", subject: "\(enrolled.deviceID)")

@@ -6,7 +6,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite("Jobs over devices") struct DeviceJobTests {
+@Suite("Jobs over devices", .eachRegistry) struct DeviceJobTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let metadata: MetadataService
@@ -15,7 +15,7 @@ import WireModel
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.metadata = metadata
         token = try #require(created).enrollmentToken
@@ -36,8 +36,8 @@ import WireModel
 
     /// More devices than a token is for, as rows.
     private func insertDevices(_ count: Int) throws {
-        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
-        try connection.transaction(.immediate) { () throws(SQLiteError) in
+        let connection = try TestRegistry.session(directory: directory.path)
+        try connection.transaction { () throws(StoreError) in
             for number in 1...count {
                 try connection.run(
                     """
@@ -99,7 +99,7 @@ import WireModel
 
     // MARK: Exactly once
 
-    @Test func eachDeviceHasTheActionOnceWhereverTheCollectorIsCutOff() async throws {
+    @Test(.aboutFiles) func eachDeviceHasTheActionOnceWhereverTheCollectorIsCutOff() async throws {
         let count = MetadataService.deviceJobBatch * 2 + 20
         let devices = try await devices(count)
         let job = try await begin(sendBeacon())
@@ -108,7 +108,7 @@ import WireModel
         while step == .goesOn {
             // What is on disk at this moment is what a killed collector leaves.
             let copy = try directory.copy()
-            let (restarted, _) = try MetadataService.open(directory: copy.path, clock: clock, logger: quietLogger)
+            let (restarted, _) = try TestRegistry.open(directory: copy.path, clock: clock, logger: quietLogger)
             #expect(try await restarted.runningDeviceJobs() == [job.row])
             try await Self.finish(job, restarted)
             let ended = try #require(try await restarted.deviceJob(job.id, organization: nil))
@@ -130,14 +130,14 @@ import WireModel
         #expect(metadata.openCommands(of: open, at: clock.now()).count == 1, "it is given with the next answer")
     }
 
-    @Test func aJobThatWasNotWrittenDownWholeIsUndoneAtTheNextStart() async throws {
+    @Test(.aboutFiles) func aJobThatWasNotWrittenDownWholeIsUndoneAtTheNextStart() async throws {
         let devices = try await devices(3)
         let job = try await begin(.revoke(closingToken: false))
         await metadata.close()
         let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
         try connection.run("UPDATE device_job SET state = 0")
         try connection.close()
-        let (restarted, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (restarted, _) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(try await restarted.runningDeviceJobs().isEmpty)
         #expect(try await restarted.deviceJob(job.id, organization: nil) == nil)
         #expect(try await restarted.results(of: job, outcome: nil, after: nil, limit: 10).rows.isEmpty)
@@ -345,7 +345,7 @@ import WireModel
     }
 
     @Test func entriesOfJobsDisplaceNothingElse() throws {
-        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
+        let connection = try TestRegistry.session(directory: directory.path)
         let table = AuditTable(connection: connection)
         func entry(_ job: String?) -> AuditEntry {
             AuditEntry(
@@ -369,29 +369,26 @@ import WireModel
 
     @Test func endedJobsAreKeptWithinTheirLimits() async throws {
         let old = ManualStoreClock.start - MetadataService.keptDeviceJobMicroseconds
-        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
-        func insert(_ count: Int, organization: String, devices: Int = 1, ended: Int64?) throws {
+        let connection = try TestRegistry.session(directory: directory.path)
+        func insert(_ count: Int, organization: String, devices: Int = 1, ended: Int64?) throws(StoreError) {
             for _ in 0..<count {
-                try connection.run(
+                let job = try connection.first(
                     """
                     INSERT INTO device_job (id, organization, action, flag, actor, created, ended, state, devices, request_hash)
-                    VALUES (randomblob(16), ?1, 'delete', 0, 'ann', 0, ?2, CASE WHEN ?2 IS NULL THEN 1 ELSE 2 END, ?3, x'')
-                    """, organization, ended, devices)
+                    VALUES (?1, ?2, 'delete', 0, 'ann', 0, ?3, CASE WHEN ?3 IS NULL THEN 1 ELSE 2 END, ?4, ?5) RETURNING row
+                    """, DeviceJobID.random().data, organization, ended, devices, Data()
+                ) { $0.int64(0) }
                 try connection.run(
-                    "INSERT INTO device_job_device (job, device, enrolled) VALUES (?, x'01', 0)",
-                    connection.lastInsertedRow)
+                    "INSERT INTO device_job_device (job, device, enrolled) VALUES (?, ?, 0)", job, Data([1]))
             }
         }
-        try connection.transaction { () throws(SQLiteError) in
-            do {
-                // More than are kept; too old, but for the newest twenty; too many devices, but for the newest.
-                try insert(MetadataService.keptDeviceJobs + 7, organization: "many", ended: ManualStoreClock.start)
-                try insert(30, organization: "old", ended: old)
-                try insert(
-                    2, organization: "large", devices: MetadataService.keptDevicesOfJobs + 1,
-                    ended: ManualStoreClock.start)
-                try insert(3, organization: "unfinished", devices: 10_000_000, ended: nil)
-            } catch let error as SQLiteError { throw error } catch { Issue.record("\(error)") }
+        try connection.transaction { () throws(StoreError) in
+            // More than are kept; too old, but for the newest twenty; too many devices, but for the newest.
+            try insert(MetadataService.keptDeviceJobs + 7, organization: "many", ended: ManualStoreClock.start)
+            try insert(30, organization: "old", ended: old)
+            try insert(
+                2, organization: "large", devices: MetadataService.keptDevicesOfJobs + 1, ended: ManualStoreClock.start)
+            try insert(3, organization: "unfinished", devices: 10_000_000, ended: nil)
         }
         while try await metadata.removeOldDeviceJobs() {}
         func count(_ organization: String) throws -> Int? {
@@ -407,7 +404,7 @@ import WireModel
         #expect(orphans == 0)
     }
 
-    @Test func aRestoredCollectorGoesOnWithNoJob() async throws {
+    @Test(.aboutFiles) func aRestoredCollectorGoesOnWithNoJob() async throws {
         let devices = try await devices(1)
         let job = try await begin(.delete)
         await metadata.close()
@@ -418,7 +415,7 @@ import WireModel
             clock: clock, logger: quietLogger
         ).write()
         _ = try StoreRestore(from: backup, to: restored, clock: clock).restore()
-        let (opened, _) = try MetadataService.open(directory: restored, clock: clock, logger: quietLogger)
+        let (opened, _) = try TestRegistry.open(directory: restored, clock: clock, logger: quietLogger)
         #expect(try await opened.runningDeviceJobs().isEmpty)
         let ended = try #require(try await opened.deviceJob(job.id, organization: nil))
         #expect(ended.state == .cancelled && ended.endedBecause?.contains("restored") == true && ended.remaining == 1)

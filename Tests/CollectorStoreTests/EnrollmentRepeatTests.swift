@@ -4,14 +4,14 @@ import RecordStoreTestKit
 import Testing
 import WireModel
 
-@Suite struct EnrollmentRepeatTests {
+@Suite(.eachRegistry) struct EnrollmentRepeatTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let metadata: MetadataService
 
     init() throws {
         directory = try TemporaryDirectory()
-        (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        (metadata, _) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
     }
 
     private func request(_ id: UInt8 = 1, machine: String = "m", previous: EnrollResult? = nil) -> WireEnrollRequest {

@@ -7,7 +7,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite(.timeLimit(.minutes(5))) struct HousekeepingTests {
+@Suite(.timeLimit(.minutes(5)), .eachRegistry) struct HousekeepingTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
 
@@ -28,7 +28,7 @@ import WireModel
         #expect(DiskState.next(after: .low, freeBytes: 0, lowBytes: 0) == .enough)
     }
 
-    @Test func itLooksAtTheStartAndThenAgainAndAgainAndRemovesEveryHour() async throws {
+    @Test(.aboutFiles) func itLooksAtTheStartAndThenAgainAndAgainAndRemovesEveryHour() async throws {
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         var device = ScriptedDevice()
         func send() async throws {
@@ -79,7 +79,7 @@ import WireModel
     }
 
     @Test func whatHappensToDevicesIsANoticeOfTheirOrganization() async throws {
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let known = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest()

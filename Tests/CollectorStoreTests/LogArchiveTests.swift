@@ -2,15 +2,14 @@ import Foundation
 import Glibc
 import Gzip
 import RecordStoreTestKit
-import SQLite
 import TelemetryBasics
 import Testing
 import WireModel
 
 @testable import CollectorStore
 
-@Suite struct LogArchiveTests {
-    @Test func whatWasAnsweredIsThereAfterEveryEnd() async throws {
+@Suite(.eachRegistry) struct LogArchiveTests {
+    @Test(.aboutFiles) func whatWasAnsweredIsThereAfterEveryEnd() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         let chunk = try LogDevice.chunk(segment: 1, 1...500)
@@ -104,8 +103,7 @@ import WireModel
         let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
         await archive.close()
-        try directory.execute(
-            "UPDATE chunk SET fate = 4, deleted = 1, path = NULL", on: directory.path + "/collector.sqlite")
+        try TestRegistry.session(directory: directory.path).run("UPDATE chunk SET fate = 4, deleted = 1, path = NULL")
         #expect(directory.chunkFiles.count == 1)
         await (try LogArchive.open(directory)).close()
         #expect(directory.chunkFiles.isEmpty)
@@ -146,7 +144,7 @@ import WireModel
         await (try LogArchive.open(directory)).close()
     }
 
-    @Test func verifyNamesChunksThatAreMissingOrAlteredAndCountsThatDiffer() async throws {
+    @Test(.aboutFiles) func verifyNamesChunksThatAreMissingOrAlteredAndCountsThatDiffer() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         for segment in 1...3 {

@@ -83,7 +83,7 @@ extension LogArchive {
     static func open(
         directory: String, clock: any StoreClock, configuration: Configuration = Configuration(), logger: Logger
     ) throws -> LogArchive {
-        let metadata = try MetadataService.open(directory: directory, clock: clock, logger: logger, exclusive: false).0
+        let metadata = try TestRegistry.open(directory: directory, clock: clock, logger: logger, exclusive: false).0
         return try open(metadata: metadata, configuration: configuration, logger: logger)
     }
 
@@ -97,7 +97,7 @@ extension NoticeService {
     /// With a metadata service of its own, beside that of the test.
     init(directory: String, clock: any StoreClock, logger: Logger) throws {
         self.init(
-            metadata: try MetadataService.open(directory: directory, clock: clock, logger: logger, exclusive: false).0)
+            metadata: try TestRegistry.open(directory: directory, clock: clock, logger: logger, exclusive: false).0)
     }
 }
 

@@ -7,7 +7,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite struct LogLinePagerTests {
+@Suite(.eachRegistry) struct LogLinePagerTests {
     private static let second: Int64 = 1_000_000
     private static let start = ManualStoreClock.start
 

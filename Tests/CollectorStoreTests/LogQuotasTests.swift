@@ -7,7 +7,7 @@ import WireModel
 @testable import CollectorStore
 
 /// The name of an application comes from the device: inventing names must not go round a quota.
-@Suite struct LogQuotasTests {
+@Suite(.eachRegistry) struct LogQuotasTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
 
@@ -154,6 +154,9 @@ import WireModel
             try await archive.metadata.logUsage(organization: "default").map(\.application) == ["b", "c", "e"],
             "an empty name leaves nothing")
         await archive.close()
-        #expect(try await StoreVerifier(directory: directory.path).verify().isWhole)
+        // Verification is of files.
+        if TestRegistry.postgreSQL == nil {
+            #expect(try await StoreVerifier(directory: directory.path).verify().isWhole)
+        }
     }
 }

@@ -6,7 +6,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite struct MetadataServiceTests {
+@Suite(.eachRegistry) struct MetadataServiceTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let metadata: MetadataService
@@ -14,7 +14,7 @@ import WireModel
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.metadata = metadata
         first = try #require(created)
@@ -49,7 +49,7 @@ import WireModel
             profile.analytics.enabled && profile.logging.level == .information
                 && !profile.sampling.modules.contains("gps"))
         await metadata.close()
-        let (again, created) = try MetadataService.open(
+        let (again, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
         #expect(
             created == nil && again.collectorID == metadata.collectorID && again.incarnationID == metadata.incarnationID
@@ -58,16 +58,16 @@ import WireModel
         await again.close()
     }
 
-    @Test func tokensThatCouldNotBeDeliveredWereNeverMade() async throws {
+    @Test(.aboutFiles) func tokensThatCouldNotBeDeliveredWereNeverMade() async throws {
         let directory = try TemporaryDirectory()
         #expect(throws: StoreError(.io, "no paper")) {
-            try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger) {
+            try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) {
                 _ throws(StoreError) in
                 throw StoreError(.io, "no paper")
             }
         }
         let delivered = Mutex<FirstStart?>(nil)
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger
         ) { made in
             delivered.withLock { $0 = made }
@@ -79,8 +79,8 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func aSecondProcessGetsInUse() throws {
-        #expect { try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger) } throws: {
+    @Test(.aboutFiles) func aSecondProcessGetsInUse() throws {
+        #expect { try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) } throws: {
             ($0 as? StoreError)?.code == .inUse
         }
     }
@@ -318,7 +318,7 @@ import WireModel
         metadata.noteResults([results[0]], of: .random(), at: clock.now())
         clock.advance(seconds: 60)
         await metadata.close()
-        let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (again, _) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(again.openCommands(of: row, at: clock.now()).map(\.id) == [open[2].id])
         let states = try await again.commands(of: device.deviceID, below: nil, limit: 10).rows.map {
             $0.state(at: clock.now())
@@ -344,7 +344,7 @@ import WireModel
         #expect(try await metadata.devices(organization: nil, after: nil, limit: 5).devices.count == 5)
     }
 
-    @Test func noSecretIsOnDisk() async throws {
+    @Test(.aboutFiles) func noSecretIsOnDisk() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         _ = try await metadata.createPersonToken(name: "ann", role: .viewer, organization: "default")
         await metadata.close()

@@ -7,7 +7,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite(.timeLimit(.minutes(5))) struct NoticeCourierTests {
+@Suite(.timeLimit(.minutes(5)), .eachRegistry) struct NoticeCourierTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
 
@@ -141,7 +141,7 @@ import WireModel
     }
 
     @Test func lossesOfADeviceAddUp() async throws {
-        let (metadata, first) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (metadata, first) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await metadata.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
         let service = try service()
@@ -159,7 +159,7 @@ import WireModel
     }
 
     @Test func aNoticeOfLossesNamesEveryStreamThatLost() async throws {
-        let (metadata, first) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (metadata, first) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await metadata.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
         let service = try service()

@@ -7,7 +7,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite(.timeLimit(.minutes(5))) struct NoticeMuteTests {
+@Suite(.timeLimit(.minutes(5)), .eachRegistry) struct NoticeMuteTests {
     private static let hour: Int64 = 3_600_000_000
     private static let actor = AuditActor(name: "ann", token: "t", role: .operator)
 
@@ -18,7 +18,7 @@ import WireModel
 
     init() throws {
         directory = try TemporaryDirectory()
-        metadata = try MetadataService.open(
+        metadata = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger, exclusive: false
         ).0
         service = NoticeService(metadata: metadata)
@@ -189,12 +189,16 @@ import WireModel
     }
 
     @Test func anOrganizationMutesABoundedNumber() async throws {
-        try directory.execute(
-            """
-            WITH RECURSIVE number (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM number WHERE value < \(NoticeMute.maximum))
-            INSERT INTO muted_notice (organization, code, subject, actor, at, until)
-            SELECT 'west', 'disk-low', value, 'ann', 1, CASE value WHEN 1 THEN \(clock.now()) END FROM number
-            """, on: directory.path + "/collector.sqlite")
+        let session = try TestRegistry.session(directory: directory.path)
+        try session.transaction { () throws(StoreError) in
+            for number in 1...NoticeMute.maximum {
+                try session.run(
+                    """
+                    INSERT INTO muted_notice (organization, code, subject, actor, at, until)
+                    VALUES ('west', 'disk-low', ?, 'ann', 1, ?)
+                    """, "\(number)", number == 1 ? clock.now() : nil)
+            }
+        }
         await service.raise(.deviceSilent, organization: "west", subject: "d", detail: "")
         await service.raise(.deviceSilent, organization: "west", subject: "e", detail: "")
         let notices = try await rows("west")

@@ -7,14 +7,14 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite("Sessions of people in the console") struct SessionTests {
+@Suite("Sessions of people in the console", .eachRegistry) struct SessionTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let metadata: MetadataService
 
     init() throws {
         directory = try TemporaryDirectory()
-        (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        (metadata, _) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
     }
 
     private func token(_ role: PersonRole = .viewer, expiresInSeconds: Int64? = nil) async throws
@@ -80,7 +80,7 @@ import WireModel
         #expect(try await metadata.authenticateSession(secrets[2]) != nil)
     }
 
-    @Test func noSecretIsOnDisk() async throws {
+    @Test(.aboutFiles) func noSecretIsOnDisk() async throws {
         let secret = try await session(try await token().token)
         await metadata.close()
         let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readOnly))

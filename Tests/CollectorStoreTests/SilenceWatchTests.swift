@@ -5,7 +5,7 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite("Notices of silent devices") struct SilenceWatchTests {
+@Suite("Notices of silent devices", .eachRegistry) struct SilenceWatchTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let bootClock: ManualBootClock
@@ -16,7 +16,7 @@ import WireModel
     init() throws {
         directory = try TemporaryDirectory()
         bootClock = ManualBootClock(clock)
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.metadata = metadata
         token = try #require(created).enrollmentToken

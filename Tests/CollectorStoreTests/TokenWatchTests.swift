@@ -5,7 +5,7 @@ import Testing
 
 @testable import CollectorStore
 
-@Suite struct TokenWatchTests {
+@Suite(.eachRegistry) struct TokenWatchTests {
     private static let day: Int64 = 86_400 * 1_000_000
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func theFirstTokenOfAnAdministratorIsGoodForAYear() async throws {
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created?.administratorToken)
         let row = try #require(try await metadata.tokens().first { $0.role == .administrator })

@@ -1,22 +1,19 @@
 import Foundation
 import RecordStoreTestKit
-import SQLite
 import Testing
 import WireModel
 
 @testable import CollectorStore
 
 /// What was deleted never comes again, and what remains of it is bounded.
-@Suite("What remains of what was deleted") struct TombstoneTests {
+@Suite("What remains of what was deleted", .eachRegistry) struct TombstoneTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
 
     init() throws { directory = try TemporaryDirectory() }
 
     private func count(_ sql: String) throws -> Int {
-        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
-        let statement = try connection.prepare(sql)
-        return try statement.step() ? statement.int(0) : -1
+        try TestRegistry.session(directory: directory.path).first(sql) { $0.int(0) } ?? -1
     }
 
     private func deleteLogs(of archive: LogArchive) async throws {
@@ -25,7 +22,7 @@ import WireModel
     }
 
     @Test func whatWasDeletedIsNotTakenAgainHoweverLongTheDeviceWasOff() async throws {
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try LogArchive.open(directory, clock: clock)
         let enrolled = try await metadata.enroll(
@@ -61,7 +58,7 @@ import WireModel
     }
 
     @Test func logsOfADeletedDeviceStayAsLongAsTheyAreKept() async throws {
-        let (metadata, created) = try MetadataService.open(
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try LogArchive.open(directory, clock: clock)
         let enrolled = try await metadata.enroll(
@@ -90,8 +87,8 @@ import WireModel
         await archive.close()
     }
 
-    @Test func aDeletedDeviceIsForgottenWhenNothingOfItIsLeft() async throws {
-        let (metadata, created) = try MetadataService.open(
+    @Test(.aboutFiles) func aDeletedDeviceIsForgottenWhenNothingOfItIsLeft() async throws {
+        let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         func deleteOne() async throws -> EnrollResult {

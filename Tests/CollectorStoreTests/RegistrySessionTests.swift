@@ -1,0 +1,169 @@
+import Foundation
+import Testing
+
+@testable import CollectorStore
+
+/// What the metadata service relies on, of every engine.
+@Suite("The port to the registry", .eachRegistry) struct RegistrySessionTests {
+    private let directory: TemporaryDirectory
+    private let session: any RegistrySession
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        session = try TestRegistry.session(directory: directory.path)
+    }
+
+    private func insert(_ name: String, _ key: Data?) throws(StoreError) {
+        try session.run("INSERT INTO organization (name, created, privacy_key) VALUES (?, ?, ?)", name, 7, key)
+    }
+
+    private func names(_ session: any RegistrySession) throws(StoreError) -> [String] {
+        try session.rows("SELECT name FROM organization ORDER BY name") { $0.string(0) }
+    }
+
+    @Test func valuesComeBackAsTheyWere() throws {
+        let bytes = Data((0...255).map { UInt8($0) })
+        try insert("", Data())
+        try insert("é ' ? \" $1 \u{1F600}", bytes)
+        try insert("none", nil)
+        let rows = try session.rows("SELECT name, created, privacy_key FROM organization ORDER BY name") {
+            ($0.string(0), $0.int64(1), $0.optionalData(2), $0.isNull(2), $0.data(2))
+        }
+        #expect(rows.map(\.0) == ["", "none", "é ' ? \" $1 \u{1F600}"])
+        #expect(rows.allSatisfy { $0.1 == 7 })
+        #expect(rows.map(\.2) == [Data(), nil, bytes])
+        #expect(rows.map(\.3) == [false, true, false])
+        #expect(rows[1].4 == Data())
+    }
+
+    @Test func parametersMayBeNumberedRepeatedOrAbsent() throws {
+        try insert("a", nil)
+        let found = try session.rows(
+            """
+            SELECT ?2, '?', name = ?1, ?3 <> 0, ?1 IS NULL, '''?1', privacy_key = ?4 FROM organization
+            WHERE ?1 IS NULL OR name = ?1
+            """, "a", Int64.max, true, Data?.none
+        ) { row in
+            (
+                number: row.int64(0), texts: [row.string(1), row.string(5)], conditions: (2..<5).map { row.bool($0) },
+                isNull: row.isNull(6)
+            )
+        }
+        #expect(found.count == 1 && found[0].number == .max && found[0].isNull)
+        #expect(found[0].texts == ["?", "'?1"] && found[0].conditions == [true, true, false])
+        #expect(try session.hasRow("SELECT 1 FROM organization WHERE ?1 IS NULL OR name = ?1", String?.none))
+    }
+
+    @Test func aNumberThatNoEngineStoresIsRefused() throws {
+        #expect(throws: StoreError.self) {
+            try session.run("INSERT INTO organization (name, created) VALUES (?, ?)", "a", UInt64.max)
+        }
+        #expect(try names(session) == [])
+    }
+
+    @Test func aChangeTellsHowManyRowsItChanged() throws {
+        for name in ["a", "b", "c"] { try insert(name, nil) }
+        #expect(try session.run("UPDATE organization SET created = ? WHERE name < ?", 8, "c") == 2)
+        #expect(
+            try session.run("INSERT INTO organization (name, created) VALUES ('a', 1) ON CONFLICT (name) DO NOTHING")
+                == 0)
+        #expect(try session.run("DELETE FROM organization") == 3)
+    }
+
+    @Test func textsAreInTheOrderOfTheirBytes() throws {
+        for name in ["b", "B", "ä", "a", "_", "10", "9"] { try insert(name, nil) }
+        #expect(try names(session) == ["10", "9", "B", "_", "a", "b", "ä"])
+    }
+
+    @Test func aQueryEndsWhenItsCallerHasEnough() throws {
+        for name in ["a", "b", "c"] { try insert(name, nil) }
+        for isKept in [true, false] {
+            var taken: [String] = []
+            try session.query("SELECT name FROM organization ORDER BY name", [], isKept: isKept) { row in
+                taken.append(row.string(0))
+                return taken.count < 2
+            }
+            #expect(taken == ["a", "b"])
+        }
+        #expect(try session.first("SELECT name FROM organization ORDER BY name DESC") { $0.string(0) } == "c")
+    }
+
+    @Test func ofATransactionThatFailsNothingRemains() throws {
+        let failure = StoreError(.invalid, "enough")
+        #expect(throws: failure) {
+            try session.transaction { () throws(StoreError) in
+                try insert("a", nil)
+                throw failure
+            }
+        }
+        // The second has the first one's name.
+        #expect(throws: StoreError.self) {
+            try session.transaction { () throws(StoreError) in
+                try insert("b", nil)
+                try insert("b", nil)
+            }
+        }
+        try session.transaction { () throws(StoreError) in try insert("c", nil) }
+        #expect(try names(session) == ["c"])
+    }
+
+    @Test func readingSeesOneMoment() throws {
+        try insert("a", nil)
+        let reader = try TestRegistry.session(directory: directory.path)
+        let seen = try reader.reading { () throws(StoreError) in
+            let before = try names(reader)
+            try insert("b", nil)
+            return (before, try names(reader))
+        }
+        #expect(seen.0 == ["a"] && seen.1 == ["a"])
+        #expect(try names(reader) == ["a", "b"])
+        try reader.close()
+    }
+
+    /// Each reads, decides and writes; none may decide by what another has changed meanwhile.
+    @Test func changesOfSeveralSessionsAreSerial() async throws {
+        try insert("a", nil)
+        let (path, registry) = (directory.path, TestRegistry.postgreSQL)
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask { try Self.count(20, in: path, registry) }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try session.first("SELECT created FROM organization") { $0.int64(0) } == 7 + 80)
+    }
+
+    private static func count(_ times: Int, in directory: String, _ registry: (any Registry)?) throws {
+        let session = try (registry ?? SQLiteRegistry(directory: DataDirectory(path: directory))).openWriting()
+        for _ in 0..<times {
+            try session.transaction { () throws(StoreError) in
+                let number = try session.first("SELECT created FROM organization") { $0.int64(0) } ?? 0
+                try session.run("UPDATE organization SET created = ?", number + 1)
+            }
+        }
+        try session.close()
+    }
+
+    @Test func numbersOfTheDatabaseAscendInTheOrderOfTheChanges() throws {
+        let sql =
+            "INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES (?1, ?1, ?1, ?1, 1, 1, 1)"
+        var numbers: [Int64] = []
+        for _ in 0..<5 {
+            numbers.append(
+                try session.transaction { () throws(StoreError) in
+                    try session.first("\(sql) RETURNING id", "x") { $0.int64(0) } ?? 0
+                })
+        }
+        #expect(numbers == numbers.sorted() && Set(numbers).count == 5)
+    }
+
+    @Test func aSessionThatReadsRefusesChanges() throws {
+        try insert("a", nil)
+        let registry =
+            TestRegistry.postgreSQL ?? SQLiteRegistry(directory: DataDirectory(path: directory.path)) as any Registry
+        let reader = try registry.openReading()
+        #expect(throws: StoreError.self) { try reader.run("DELETE FROM organization") }
+        #expect(try names(reader) == ["a"])
+        try reader.close()
+    }
+}

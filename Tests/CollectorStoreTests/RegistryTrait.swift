@@ -1,0 +1,75 @@
+import ClusterRegistry
+import Logging
+import PostgreSQL
+import PostgresTestKit
+import Testing
+
+@testable import CollectorStore
+
+/// Runs each test of a suite twice: with the registry in SQLite, and then with one in PostgreSQL, on a real server and
+/// with a database of its own. Tests that are about the file have `.aboutFiles` and run once.
+///
+/// A test opens its services with `TestRegistry`, so that it needs no word about the engine.
+struct EachRegistry: SuiteTrait, TestTrait, TestScoping {
+    let isRecursive = true
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await function()
+        guard !test.traits.contains(where: { $0 is AboutFiles }) else { return }
+        let registry = try await TestRegistry.makePostgreSQL()
+        do {
+            try await TestRegistry.$postgreSQL.withValue(registry) { try await function() }
+        } catch {
+            Issue.record("with the registry in PostgreSQL: \(error)")
+        }
+        await registry.database.shutDown()
+    }
+}
+
+/// The test is about `collector.sqlite` itself.
+struct AboutFiles: TestTrait {}
+
+extension Trait where Self == EachRegistry {
+    static var eachRegistry: Self { EachRegistry() }
+}
+
+extension Trait where Self == AboutFiles {
+    static var aboutFiles: Self { AboutFiles() }
+}
+
+/// The registry of the running test.
+enum TestRegistry {
+    /// `nil`: `collector.sqlite` in the directory.
+    @TaskLocal static var postgreSQL: PostgresRegistry?
+
+    /// Opens a metadata service with the test's registry; all of a test's services in PostgreSQL have the same one.
+    /// - Parameter exclusive: for the file alone.
+    static func open(
+        directory: String, clock: any StoreClock, logger: Logger, exclusive: Bool = true,
+        deliver: @Sendable (FirstStart) throws(StoreError) -> Void = { _ in }
+    ) throws(StoreError) -> (MetadataService, created: FirstStart?) {
+        guard let postgreSQL else {
+            return try MetadataService.open(
+                directory: directory, clock: clock, logger: logger, exclusive: exclusive, deliver: deliver)
+        }
+        return try MetadataService.open(
+            registry: postgreSQL, directory: directory, clock: clock, logger: logger, deliver: deliver)
+    }
+
+    /// A session that may write, beside those of the service.
+    static func session(directory: String) throws(StoreError) -> any RegistrySession {
+        try (postgreSQL ?? SQLiteRegistry(directory: DataDirectory(path: directory)) as any Registry).openWriting()
+    }
+
+    static func makePostgreSQL() async throws -> PostgresRegistry {
+        let database = try await PostgresServer.shared().makeDatabase()
+        let registry = PostgresRegistry(
+            try PostgresDatabase(
+                PostgresConfiguration(connectionString: database.connectionString), logger: quietLogger),
+            name: "PostgreSQL")
+        try await registry.prepare(logger: quietLogger)
+        return registry
+    }
+}
