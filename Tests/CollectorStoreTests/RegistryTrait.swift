@@ -1,4 +1,5 @@
 import ClusterRegistry
+import Foundation
 import Logging
 import PostgreSQL
 import PostgresTestKit
@@ -18,13 +19,14 @@ struct EachRegistry: SuiteTrait, TestTrait, TestScoping {
     ) async throws {
         try await function()
         guard !test.traits.contains(where: { $0 is AboutFiles }) else { return }
-        let registry = try await TestRegistry.makePostgreSQL()
+        let (registry, drop) = try await TestRegistry.makePostgreSQL()
         do {
             try await TestRegistry.$postgreSQL.withValue(registry) { try await function() }
         } catch {
             Issue.record("with the registry in PostgreSQL: \(error)")
         }
         await registry.database.shutDown()
+        try await drop()
     }
 }
 
@@ -63,13 +65,47 @@ enum TestRegistry {
         try (postgreSQL ?? SQLiteRegistry(directory: DataDirectory(path: directory)) as any Registry).openWriting()
     }
 
-    static func makePostgreSQL() async throws -> PostgresRegistry {
-        let database = try await PostgresServer.shared().makeDatabase()
-        let registry = PostgresRegistry(
-            try PostgresDatabase(
-                PostgresConfiguration(connectionString: database.connectionString), logger: quietLogger),
+    static func makePostgreSQL() async throws -> (PostgresRegistry, drop: @Sendable () async throws -> Void) {
+        let (server, name) = try await server.makeDatabase()
+        return (
+            try registry(server.connectionString(database: name)),
+            { try await server.sql("DROP DATABASE \(name) WITH (FORCE)") }
+        )
+    }
+
+    fileprivate static func registry(_ connectionString: String) throws -> PostgresRegistry {
+        PostgresRegistry(
+            try PostgresDatabase(PostgresConfiguration(connectionString: connectionString), logger: quietLogger),
             name: "PostgreSQL")
-        try await registry.prepare(logger: quietLogger)
-        return registry
+    }
+
+    private static let server = RegistryServer()
+}
+
+/// The server of all tests of this process, with an empty registry that is copied for each test. No test kills it, so
+/// it does not sync.
+private actor RegistryServer {
+    private static let template = "registry_template"
+    private var started: Task<PostgresServer, any Error>?
+
+    func makeDatabase() async throws -> (PostgresServer, name: String) {
+        let server = try await start().value
+        let name = "test_\(UUID().uuidString.replacing("-", with: "").lowercased())"
+        try await server.sql("CREATE DATABASE \(name) TEMPLATE \(Self.template)")
+        return (server, name)
+    }
+
+    private func start() -> Task<PostgresServer, any Error> {
+        if let started { return started }
+        let task = Task {
+            let server = try await PostgresServer.start(settings: ["fsync": "off"])
+            try await server.sql("CREATE DATABASE \(Self.template) TEMPLATE template0")
+            let registry = try TestRegistry.registry(server.connectionString(database: Self.template))
+            try await registry.prepare(logger: quietLogger)
+            await registry.database.shutDown()
+            return server
+        }
+        started = task
+        return task
     }
 }
