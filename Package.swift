@@ -283,7 +283,7 @@ let package = Package(
         tests("Console", ["TelemetryBasics", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests("PostgreSQL", ["PostgresTestKit", logging]),
-        tests("ClusterRegistry", ["CollectorStore", "PostgreSQL", "PostgresTestKit", logging]),
+        tests("ClusterRegistry", ["CollectorStore", "WireModel", "PostgreSQL", "PostgresTestKit", logging]),
         tests(
             "CollectorStore",
             [

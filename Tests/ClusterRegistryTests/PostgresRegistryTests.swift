@@ -4,6 +4,7 @@ import Logging
 import PostgreSQL
 import PostgresTestKit
 import Testing
+import WireModel
 
 @testable import ClusterRegistry
 
@@ -96,6 +97,38 @@ import Testing
             await service.close()
             try? FileManager.default.removeItem(atPath: service.directoryPath)
         }
+        await registry.database.shutDown()
+    }
+
+    /// The answer to the commit is lost. The change is durable, and this collector has the device in memory.
+    @Test func afterACommitWithUnknownOutcomeNothingIsAnsweredFromMemory() async throws {
+        let server = try await PostgresServer.shared()
+        let proxy = try PostgresProxy(to: server)
+        let database = try await server.makeDatabase()
+        let registry = PostgresRegistry(
+            try PostgresDatabase(
+                PostgresConfiguration(connectionString: database.connectionString(port: proxy.port)),
+                logger: Self.logger),
+            name: database.name)
+        try await registry.prepare(logger: Self.logger)
+        let directory = directory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let (service, created) = try MetadataService.open(
+            registry: registry, directory: directory, clock: SystemTime(), logger: Self.logger)
+        let device = try await service.enroll(
+            token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+        let known = try await service.authenticateDevice(credential: device.credential)
+        if case .device = known {} else { Issue.record("\(known)") }
+        proxy.onStatement("COMMIT", .cutAfterAnswer)
+        do throws(AdministrationError) {
+            _ = try await service.revokeDevice(device.deviceID, organization: nil, by: .commandLine)
+            Issue.record("the answer to the commit has arrived")
+        } catch {
+            guard case .store(let cause) = error else { throw error }
+            #expect(cause.code == .outcomeUnknown)
+        }
+        #expect(try await service.authenticateDevice(credential: device.credential) == .revoked)
+        await service.close()
         await registry.database.shutDown()
     }
 

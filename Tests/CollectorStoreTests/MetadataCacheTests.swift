@@ -18,6 +18,15 @@ struct MetadataCacheTests {
         #expect(cache["a1"] == nil && cache["b1"] == nil)
     }
 
+    @Test func everythingIsRemovedAtOnce() {
+        let cache = Self.cache()
+        for key in ["a1", "b1"] { cache.insert(1, for: key, readAt: cache.generation) }
+        let generation = cache.generation
+        cache.removeAll()
+        cache.insert(1, for: "a1", readAt: generation)
+        #expect(cache["a1"] == nil && cache["b1"] == nil)
+    }
+
     @Test func aRowThatWasReadBeforeARemovalDoesNotReturn() {
         let cache = Self.cache()
         let generation = cache.generation

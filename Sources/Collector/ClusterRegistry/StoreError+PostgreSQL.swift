@@ -4,12 +4,12 @@ import PostgreSQL
 extension StoreError {
     /// The store's word for what PostgreSQL refused.
     ///
-    /// A commit with unknown outcome is `.io`, and nobody repeats it: the caller must look what became of it. A
-    /// violated constraint is a defect, because the registry checks before it writes.
+    /// A violated constraint is a defect, because the registry checks before it writes.
     init(_ error: PostgresError) {
         let code: Code =
             switch error.code {
-            case .unavailable, .configuration, .unexpectedServer, .outcomeUnknown: .io
+            case .unavailable, .configuration, .unexpectedServer: .io
+            case .outcomeUnknown: .outcomeUnknown
             case .conflict: .overloaded
             case .constraint, .statement: .internalFault
             case .shutDown: .shuttingDown

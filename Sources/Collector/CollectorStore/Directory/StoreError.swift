@@ -22,6 +22,9 @@ package struct StoreError: CodedError, FileFailure, Equatable {
         case overloaded
         /// A service that keeps data for the collector does not answer, or refuses. What was asked may have been done.
         case unavailable
+        /// A commit was sent to the registry, and its result is not known. It may be durable, or never happen, or
+        /// happen soon.
+        case outcomeUnknown = "outcome-unknown"
         case internalFault = "internal"
     }
 
@@ -48,6 +51,8 @@ package struct StoreError: CodedError, FileFailure, Equatable {
         case .io: "The collector cannot read or write one of its files. Its log says more."
         case .corrupt: "A file of the collector is damaged. Its log says more."
         case .newerVersion: "A file of the collector was written by a newer version. Its log says more."
+        case .outcomeUnknown:
+            "It is not known whether the change was made. Look at it, and make it again if it was not."
         case .inUse: "Another process uses the collector's files. Its log says more."
         case .unavailable:
             "A service that keeps data for the collector is not available. The collector's log says more."

@@ -37,6 +37,13 @@ final class MetadataCache<Key: Hashable & Sendable, Row: Sendable, Group: Hashab
         }
     }
 
+    func removeAll() {
+        state.withLock { state in
+            state.generation += 1
+            (state.rows, state.keys) = ([:], [:])
+        }
+    }
+
     func remove(_ group: Group) { remove(all: CollectionOfOne(group)) }
 
     func remove(all groups: some Sequence<Group>) {

@@ -149,8 +149,17 @@ package actor MetadataService {
         do { return try connection.transaction(body) } catch {
             // What was told is not on disk.
             auditLimit = formerLimit
+            if error.code == .outcomeUnknown { forgetCached() }
             throw error
         }
+    }
+
+    /// The change may have been made, so what is in memory may be outdated. Open commands stay: a device gets one twice
+    /// at most, and those that are not known here come after a restart.
+    private func forgetCached() {
+        devicesByCredential.removeAll()
+        profiles.removeAll()
+        search.noteUnknownChanges()
     }
 
     /// Runs a transaction whose result is committed, including a refusal with its audit entry.

@@ -26,6 +26,9 @@ actor DeviceSearch {
         changes.note(device, .seen(sight))
     }
 
+    /// Any row may have changed.
+    nonisolated func noteUnknownChanges() { changes.forget() }
+
     func page(
         _ query: DeviceQuery, after position: DevicePosition?, limit: Int, at now: Int64
     ) throws(StoreError) -> DeviceList {
@@ -119,6 +122,8 @@ private final class DeviceChanges: Sendable {
             }
         }
     }
+
+    func forget() { noted.withLock { $0 = nil } }
 
     /// - Returns: `nil` if it is unknown what changed. From now on changes are noted.
     func take() -> [DeviceID: Change]? {
