@@ -74,6 +74,36 @@ import WireModel
         await registry.database.shutDown()
     }
 
+    /// Each reads, decides and writes. At the database's level none would see what the others did while it waited.
+    @Test func changesAreSerialWhateverTheDatabasesIsolationIs() async throws {
+        let server = try await PostgresServer.shared()
+        let database = try await server.makeDatabase()
+        try await server.sql(
+            "ALTER DATABASE \(database.name) SET default_transaction_isolation = 'repeatable read'")
+        let registry = PostgresRegistry(
+            try PostgresDatabase(
+                PostgresConfiguration(connectionString: database.connectionString), logger: Self.logger),
+            name: database.name)
+        try await registry.prepare(logger: Self.logger)
+        try registry.openWriting().run("INSERT INTO organization (name, created) VALUES ('a', 0)")
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let session = try registry.openWriting()
+                    for _ in 0..<20 {
+                        _ = try session.transaction { () throws(StoreError) in
+                            let number = try session.first("SELECT created FROM organization") { $0.int64(0) } ?? 0
+                            try session.run("UPDATE organization SET created = ?", number + 1)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try registry.openReading().first("SELECT created FROM organization") { $0.int64(0) } == 80)
+        await registry.database.shutDown()
+    }
+
     @Test func ofCollectorsThatStartTogetherOneMakesTheFirstTokens() async throws {
         let registry = try await registry(on: .shared())
         let opened = try await withThrowingTaskGroup(of: (MetadataService, FirstStart?).self) { group in

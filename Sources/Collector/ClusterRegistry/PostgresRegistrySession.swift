@@ -20,8 +20,11 @@ package final class PostgresRegistrySession: RegistrySession {
     package let name: String
     package let dialect = RegistryDialect(metaNumber: "number", orderedJoin: "JOIN")
 
-    /// The lock of all changes.
-    private static let writerLock: Int64 = 0x5753_3152_0000_0002
+    /// Takes the lock of all changes. With READ COMMITTED each later statement sees what was committed before the lock
+    /// was granted. At another level, which a database may have by default, it would see the time before the wait.
+    private static let takeLock = """
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(0x5753_3152_0000_0002 as Int64))
+        """
     private static let maximumTexts = 512
 
     init(_ database: PostgresDatabase, name: String, isWriting: Bool) {
@@ -58,20 +61,19 @@ package final class PostgresRegistrySession: RegistrySession {
         guard isWriting else {
             throw StoreError(.internalFault, "a session that only reads the registry was asked for a change.")
         }
+        try requireNoTransaction()
         return try database.blockingTransaction(mapping: { StoreError($0) }) { session throws(StoreError) in
-            try begin(session)
+            do throws(PostgresError) { try session.executeScript(Self.takeLock) } catch { throw StoreError(error) }
+            present = session
             defer { present = nil }
-            do throws(PostgresError) { try session.execute("SELECT pg_advisory_xact_lock($1)", Self.writerLock) } catch
-            {
-                throw StoreError(error)
-            }
             return try body()
         }
     }
 
     package func reading<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
-        try database.blockingRead(mapping: { StoreError($0) }) { session throws(StoreError) in
-            try begin(session)
+        try requireNoTransaction()
+        return try database.blockingRead(mapping: { StoreError($0) }) { session throws(StoreError) in
+            present = session
             defer { present = nil }
             return try body()
         }
@@ -83,9 +85,8 @@ package final class PostgresRegistrySession: RegistrySession {
     /// The database belongs to the registry, which closes it.
     package func close() throws(StoreError) {}
 
-    private func begin(_ session: PostgresSession) throws(StoreError) {
+    private func requireNoTransaction() throws(StoreError) {
         guard present == nil else { throw StoreError(.internalFault, "transactions of the registry were nested.") }
-        present = session
     }
 
     private func rows(
