@@ -173,7 +173,7 @@ import WireModel
         let error = #expect(throws: StoreError.self) {
             try session.run("INSERT INTO organization (name, created) VALUES ('b', 1)")
         }
-        #expect(error?.code == .io)
+        #expect(error?.code == .unavailable)
         try await server.restart()
         #expect(try session.rows("SELECT name FROM organization") { $0.string(0) } == ["a"])
         await registry.database.shutDown()

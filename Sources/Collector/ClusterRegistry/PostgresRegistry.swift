@@ -19,7 +19,7 @@ package struct PostgresRegistry: Registry {
     }
 
     /// Makes the tables, or brings them up to date.
-    /// - Throws: `.io`, also if the tables are of a newer program.
+    /// - Throws: `.unavailable`, also if the tables are of a newer program.
     package func prepare(logger: Logger) async throws(StoreError) {
         let migrations = PostgresMigrations(
             RegistrySchema.migrations, lockKey: RegistrySchema.migrationLock, logger: logger)

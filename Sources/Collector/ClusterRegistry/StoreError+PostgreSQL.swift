@@ -8,7 +8,7 @@ extension StoreError {
     init(_ error: PostgresError) {
         let code: Code =
             switch error.code {
-            case .unavailable, .configuration, .unexpectedServer: .io
+            case .unavailable, .configuration, .unexpectedServer: .unavailable
             case .outcomeUnknown: .outcomeUnknown
             case .conflict: .overloaded
             case .constraint, .statement: .internalFault
