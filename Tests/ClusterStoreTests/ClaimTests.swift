@@ -179,6 +179,80 @@ import WireModel
         }
     }
 
+    /// A recovery drops all days up to the last one that was dropped.
+    @Test func aSliceOfADayBeforeADroppedOneMovesNoMark() async throws {
+        try await Self.withTwo { bed, store, one, _ in
+            var (device, other) = (ScriptedDevice(), ScriptedDevice())
+            device.produce(3)
+            let (claims, move) = try await one.claim(try #require(device.part()), of: device.device)
+            try await one.write(move)
+            bed.clock.advance(days: 1)
+            other.produce(1)
+            _ = try await store.drain(&other)
+            try await store.drop(try #require(try await store.partitions().kept.first).partition)
+            #expect(try await one.chains.move([move], generation: claims.generation) == [])
+            #expect(try await store.drain(&device)?.outcome == .stored)
+            try await expectWhole(device, in: store)
+        }
+    }
+
+    @Test func aClockThatIsSetBackChangesNoOrder() async throws {
+        try await ClusterTestBed.withStore { bed, store in
+            var device = ScriptedDevice()
+            for days: Int64 in [0, 1, -1, -2] {
+                bed.clock.advance(days: days)
+                device.produce(3)
+                _ = try await store.drain(&device)
+            }
+            try await expectWhole(device, in: store)
+            try await store.drop(try #require(try await store.partitions().kept.first).partition)
+            #expect(try await store.partitions().kept.count == 1)
+            let records = try await store.allRecords(of: device.device, stream: .sample)
+            #expect(records.map(\.header.number) == (4...12).reversed())
+            #expect(try await store.verify().isWhole)
+        }
+    }
+
+    @Test func aDropThatARecoveryHasOvertakenBeginsAnew() async throws {
+        try await Self.withTwo { bed, store, one, _ in
+            var device = ScriptedDevice()
+            device.produce(3)
+            _ = try await store.drain(&device)
+            let partition = try #require(try await store.partitions().kept.first).partition
+            let table = PartitionTable(database: one.chains.database, slices: one.slices)
+            let generation = try await table.begin(partition)
+            try await table.copyFloors(of: partition, generation: generation)
+            _ = try await bed.postgreSQL.sql("UPDATE store SET generation = generation + 1")
+            await #expect(throws: StoreError.self) {
+                try await table.takeFloors(of: partition, generation: generation)
+            }
+            try await expectWhole(device, in: store)
+            try await store.drop(partition)
+            #expect(try await store.allRecords(of: device.device, stream: .sample).isEmpty)
+            #expect(try await store.verify().isWhole)
+        }
+    }
+
+    @Test func aDropWhileAChainIsProvedIsNoHole() async throws {
+        try await Self.withTwo { _, store, one, _ in
+            var device = ScriptedDevice()
+            device.produce(3)
+            _ = try await store.drain(&device)
+            let id = device.device
+            var chain = try #require(
+                try await one.chains.database.read(mapping: StoreError.init) { session throws(StoreError) in
+                    try ChainTable.chains(of: [id], .sample, in: session)
+                }.first)
+            try await store.drop(try #require(try await store.partitions().kept.first).partition)
+            let proof = ChainProof(reader: SliceReader(database: one.chains.database, slices: one.slices))
+            guard case .whole(let heads) = try await proof.whole(&chain, .sample) else {
+                Issue.record("a drop is taken for a hole")
+                return
+            }
+            #expect(heads.isEmpty && chain.floorNumber == 3)
+        }
+    }
+
     @Test func twoCollectorsSideBySideLoseAndDoubleNothing() async throws {
         try await ClusterTestBed.withStore { bed, store in
             let other = try await bed.open()

@@ -91,7 +91,8 @@ struct ChainTable: Sendable {
         }
     }
 
-    /// Leaves out slices of days that are being dropped. The gate keeps such a drop from beginning in between.
+    /// Leaves out slices of days that are being dropped or were, and of days before these, because a recovery drops
+    /// them too. The gate keeps such a drop from beginning in between.
     private static func withoutDroppedDays(
         _ moves: [Move], _ stream: StreamName, _ session: PostgresSession
     ) throws(StoreError) -> [Move] {
@@ -104,8 +105,10 @@ struct ChainTable: Sendable {
                 """,
                 stream.rawValue, days.map(Int64.init))
             return try session.query(
-                "SELECT day FROM partition WHERE stream = $1 AND day = ANY($2) AND state > 0", stream.rawValue,
-                days.map(Int64.init))
+                """
+                SELECT d FROM unnest($2) AS d
+                WHERE d <= (SELECT max(day) FROM partition WHERE stream = $1 AND state > 0)
+                """, stream.rawValue, days.map(Int64.init))
         }
         var dropped: Set<Int> = []
         for row in rows { dropped.insert(try row.number(0)) }

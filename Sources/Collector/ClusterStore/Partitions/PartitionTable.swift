@@ -55,10 +55,11 @@ struct PartitionTable: Sendable {
             }
             return try rows.map { row throws(StoreError) in try Partition(row) }
         }
-        var found: Set<Partition> = []
-        for replica in slices.client.replicas { found.formUnion(try await bytes(on: replica).keys) }
+        let (found, failure) = try await onAnsweringReplicas()
         var harmed: [Partition: PartitionHarm] = [:]
         for partition in days where !found.contains(partition) {
+            // A replica that does not answer may have it.
+            if let failure { throw failure }
             harmed[partition] = PartitionHarm(
                 isMissing: true,
                 message: "no replica of ClickHouse has the partition \(partition.day) of \(partition.stream).")
@@ -106,12 +107,13 @@ struct PartitionTable: Sendable {
     func drop(_ partition: Partition) async throws(StoreError) {
         let generation = try await begin(partition)
         try await copyFloors(of: partition, generation: generation)
-        try await takeFloors(of: partition)
+        try await takeFloors(of: partition, generation: generation)
         try await remove(partition)
     }
 
     /// Step 1.
-    private func begin(_ partition: Partition) async throws(StoreError) -> UInt64 {
+    /// - Returns: the generation that the other steps require.
+    func begin(_ partition: Partition) async throws(StoreError) -> UInt64 {
         try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
                 _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
@@ -136,7 +138,7 @@ struct PartitionTable: Sendable {
     }
 
     /// Step 2.
-    private func copyFloors(of partition: Partition, generation: UInt64) async throws(StoreError) {
+    func copyFloors(of partition: Partition, generation: UInt64) async throws(StoreError) {
         let (days, chains) = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             (
                 try ChainTable.days(of: nil, from: partition.day, to: partition.day, partition.stream, in: session),
@@ -156,11 +158,24 @@ struct PartitionTable: Sendable {
         try await FloorTable(slices: slices).write(floors, partition.stream)
     }
 
-    /// Step 3.
-    private func takeFloors(of partition: Partition) async throws(StoreError) {
+    /// Step 3. After a recovery the day may have grown, and ClickHouse has other floors. So the drop begins anew then.
+    func takeFloors(of partition: Partition, generation: UInt64) async throws(StoreError) {
         try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
                 _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
+            }
+            guard try StoreRow.open(in: session).generation == generation else {
+                throw StoreError(.unavailable, "the cluster's store was recovered after this drop began. Try again.")
+            }
+            try StoreError.mapping { () throws(PostgresError) in
+                // In the order of claims, so that none waits for the other in a circle.
+                try session.execute(
+                    """
+                    SELECT 1 FROM chain c WHERE stream = $1 AND EXISTS (
+                        SELECT 1 FROM chain_day d WHERE d.stream = $1 AND d.day = $2 AND d.device = c.device
+                            AND d.epoch = c.epoch)
+                    ORDER BY device, epoch FOR UPDATE
+                    """, partition.stream.rawValue, partition.day.number)
                 try session.execute(
                     """
                     UPDATE chain c SET floor_number = d.end_number, floor = d.end_mark FROM chain_day d
@@ -190,12 +205,24 @@ struct PartitionTable: Sendable {
         let dropped = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             try Self.all(in: session)
         }.filter { $0.1 == PartitionState.dropped.rawValue }.map(\.0)
-        var revived: Set<Partition> = []
+        // What only a replica has that does not answer now is found at the next call.
+        let there = try await onAnsweringReplicas().partitions
+        for partition in dropped.filter(there.contains).sorted() { try await remove(partition) }
+    }
+
+    /// The partitions of all replicas that answer.
+    /// - Returns: also the error of one that does not.
+    /// - Throws: if none answers.
+    private func onAnsweringReplicas() async throws(StoreError) -> (partitions: Set<Partition>, failure: StoreError?) {
+        var found: Set<Partition> = []
+        var failures: [StoreError] = []
         for replica in slices.client.replicas {
-            let there = try await bytes(on: replica)
-            revived.formUnion(dropped.filter { there[$0] != nil })
+            do throws(StoreError) { found.formUnion(try await bytes(on: replica).keys) } catch {
+                failures.append(error)
+            }
         }
-        for partition in revived.sorted() { try await remove(partition) }
+        if failures.count == slices.client.replicas.count, let first = failures.first { throw first }
+        return (found, failures.first)
     }
 }
 

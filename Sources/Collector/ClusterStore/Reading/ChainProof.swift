@@ -39,7 +39,8 @@ struct ChainProof: Sendable {
     private func follow(
         _ chain: ChainRow, _ stream: StreamName, _ findings: inout ChainFindings
     ) async throws(StoreError) {
-        switch try await whole(chain, stream) {
+        var chain = chain
+        switch try await whole(&chain, stream) {
         case .whole: return
         case .broken(let number):
             guard findings.faults.count < 100 else { return findings.furtherFaults += 1 }
@@ -50,13 +51,31 @@ struct ChainProof: Sendable {
         }
     }
 
-    private enum Wholeness {
+    enum Wholeness {
         case whole([SliceHead])
         /// Up to this number.
         case broken(UInt64)
     }
 
+    /// Whether any replica has the whole chain.
+    /// - Parameter chain: read again if one of its days was dropped meanwhile.
     /// - Throws: `.unavailable` if a hole cannot be told from a replica that lags, because another does not answer.
+    func whole(_ chain: inout ChainRow, _ stream: StreamName) async throws(StoreError) -> Wholeness {
+        while true {
+            let found = try await whole(chain, stream)
+            guard case .broken = found, let now = try await again(chain.key, stream),
+                now.floorNumber > chain.floorNumber
+            else { return found }
+            chain = now
+        }
+    }
+
+    private func again(_ key: ChainKey, _ stream: StreamName) async throws(StoreError) -> ChainRow? {
+        try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try ChainTable.chains(of: [key.device], stream, in: session).first { $0.key == key }
+        }
+    }
+
     private func whole(_ chain: ChainRow, _ stream: StreamName) async throws(StoreError) -> Wholeness {
         var reached: UInt64 = 0
         var failure: StoreError?
@@ -120,8 +139,9 @@ struct ChainProof: Sendable {
                     code: code, file: SliceSchema.table(of: stream), device: "\(chain.key.device)",
                     epoch: "\(chain.key.epoch)", stream: "\(stream)", first: first, last: last, message: message))
         }
+        var chain = chain
         let heads: [SliceHead]
-        switch try await whole(chain, stream) {
+        switch try await whole(&chain, stream) {
         case .whole(let found): heads = found
         case .broken(let number):
             return add(
