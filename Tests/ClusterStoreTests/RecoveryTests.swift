@@ -90,6 +90,185 @@ import WireModel
         await bed.remove()
     }
 
+    @Test func aSecondFailoverThatLosesTheRecoveryIsRecoveredToo() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(2)
+        _ = try await store.drain(&device)
+        try await remember(bed)
+        for generation: UInt64 in [2, 3] {
+            device.produce(3)
+            _ = try await store.drain(&device)
+            await store.shutDown()
+            try await failOver(bed)
+            #expect(try await recover(bed).generation == generation)
+            store = try await bed.open()
+            try await expectWhole([device], in: store)
+        }
+        await store.shutDown()
+        await bed.remove()
+    }
+
+    @Test func floorsThatARecoveryMadeOutliveTheNextFailover() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        var devices = [ScriptedDevice(), ScriptedDevice()]
+        try await remember(bed)
+        for _ in 0..<2 {
+            for place in devices.indices {
+                devices[place].produce(4)
+                _ = try await store.drain(&devices[place])
+            }
+            bed.clock.advance(days: 1)
+        }
+        try await store.drop(try #require(try await store.partitions().kept.first).partition)
+        await store.shutDown()
+        // Each drop and recovery writes to ClickHouse what the next one needs.
+        for _ in 0..<2 {
+            try await failOver(bed)
+            _ = try await recover(bed)
+            store = try await bed.open()
+            try await store.reclaim()
+            try await expectWhole(devices, from: 5, in: store)
+            await store.shutDown()
+        }
+        await bed.remove()
+    }
+
+    /// The drop had written the floor of one chain when it died. The other's slices are in no floor yet.
+    @Test func aDropThatDiedBetweenFloorsLosesNothing() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        var devices = [ScriptedDevice(), ScriptedDevice()]
+        try await remember(bed)
+        for _ in 0..<2 {
+            for place in devices.indices {
+                devices[place].produce(4)
+                _ = try await store.drain(&devices[place])
+            }
+            bed.clock.advance(days: 1)
+        }
+        let day = try #require(try await store.partitions().kept.first).partition.day
+        let id = devices[0].device
+        let client = try ClickHouseClient(bed.configuration.clickHouse, logger: ClusterTestBed.logger)
+        let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
+        let found = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try ChainTable.days(of: [id], from: day, to: day, .sample, in: session)
+        }
+        let first = try #require(found.first)
+        var state = ChainColumns.none
+        state.mark = first.stretch.end.bytes
+        let slices = SliceTable(client: client, quorum: 2, engine: try await client.engineVersion())
+        try await FloorTable(slices: slices).write(
+            [.init(key: first.key, day: day, generation: 1, number: 4, state: state)], .sample)
+        await database.shutDown()
+        await client.shutDown()
+        await store.shutDown()
+        for _ in 0..<2 {
+            try await failOver(bed)
+            _ = try await recover(bed)
+            store = try await bed.open()
+            try await store.reclaim()
+            try await expectWhole(devices, from: 5, in: store)
+            await store.shutDown()
+        }
+        await bed.remove()
+    }
+
+    @Test func aRecoveryThatFindsTooLittleLeavesTheStoreClosed() async throws {
+        let bed = try await ClusterTestBed()
+        let store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(3)
+        _ = try await store.drain(&device)
+        await store.shutDown()
+        try await remember(bed)
+        try await failOver(bed)
+        // One replica of three may lack what the two others have.
+        var lonely = bed.configuration
+        lonely.clickHouse.urls = [bed.clickHouse.urls[0]]
+        await #expect {
+            _ = try await ClusterRecovery(lonely, logger: ClusterTestBed.logger).run()
+        } throws: {
+            ($0 as? StoreError)?.code == .unavailable
+        }
+        for table in ["slice_sample"] {
+            try await bed.clickHouse.client.execute("TRUNCATE TABLE \(bed.postgreSQL.name).\(table)")
+        }
+        let count = "SELECT count() FROM \(bed.postgreSQL.name).slice_sample"
+        for replica in 0..<3 {
+            try await bed.clickHouse.wait("the loss") { try await bed.clickHouse.number(count, on: replica) == 0 }
+        }
+        await #expect {
+            _ = try await recover(bed)
+        } throws: {
+            ($0 as? StoreError)?.code == .corrupt
+        }
+        #expect(try await bed.postgreSQL.sql("SELECT is_open FROM store") == ["f"])
+        await bed.remove()
+    }
+
+    @Test func aRecoveryStopsWhenAnotherTakesOver() async throws {
+        let bed = try await ClusterTestBed()
+        _ = try await bed.postgreSQL.sql("UPDATE store SET timeline = timeline - 1")
+        let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
+        let (held, holds) = AsyncStream<Void>.makeStream()
+        async let other: Void = database.transaction { session throws(PostgresError) in
+            _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
+            holds.yield()
+            // Until the recovery has looked at the generation, and waits.
+            while try session.query(
+                """
+                SELECT pg_sleep(0.02), count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                """
+            )[0].bool(1) == false {}
+            try session.execute("UPDATE store SET generation = 7")
+        }
+        for await _ in held { break }
+        await #expect {
+            _ = try await ClusterRecovery(bed.configuration, logger: ClusterTestBed.logger).run()
+        } throws: {
+            ($0 as? StoreError)?.code == .unavailable
+        }
+        try await other
+        #expect(try await bed.postgreSQL.sql("SELECT generation FROM store") == ["7"])
+        await database.shutDown()
+        await bed.remove()
+    }
+
+    /// A replica's whole answer may not exceed a limit, however long the chains are.
+    @Test func aRecoveryReadsInPieces() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        try await remember(bed)
+        let target = store
+        var devices = try await withThrowingTaskGroup(of: ScriptedDevice.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    var device = ScriptedDevice()
+                    device.produce(10)
+                    _ = try await target.drain(&device, parts: 1)
+                    return device
+                }
+            }
+            return try await group.reduce(into: [ScriptedDevice]()) { $0.append($1) }
+        }
+        await store.shutDown()
+        try await failOver(bed)
+        var configuration = bed.configuration
+        configuration.clickHouse.maximumAnswerBytes = 16 << 10
+        let report = try await ClusterRecovery(configuration, logger: ClusterTestBed.logger).run()
+        #expect(report.chains == 8 && report.slices == 80)
+        store = try await bed.open()
+        for place in devices.indices { devices[place].produce(1) }
+        for place in devices.indices { _ = try await store.drain(&devices[place]) }
+        try await expectWhole(devices, in: store)
+        await store.shutDown()
+        await bed.remove()
+    }
+
     @Test func aLostClosureIsFoundAgain() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()

@@ -81,6 +81,8 @@ struct ChainRecovery: Sendable {
         var (number, mark) = (floorNumber, floor)
         while let next = greatest[number], next.before == mark {
             let isNew = next.key >= known
+            // PostgreSQL's mark lies within no slice.
+            guard isNew || next.lastNumber <= known else { throw SliceTiling.Hole(number: number) }
             // A closed chain moves no more. Its closing slice may have gone with its day, while a lower version is
             // there.
             if isNew, wasClosed, !next.isClosing { break }

@@ -70,6 +70,8 @@ private struct RecoveryRun: Sendable {
 
     /// Chains whose slices are read together.
     private static let chainsPerPage = 500
+    /// So many of their slices at most, if there is more than one chain: far less than a replica's answer may have.
+    private var slicesPerPage: UInt64 { UInt64(configuration.clickHouse.maximumAnswerBytes / 4096) }
 
     init(
         _ configuration: ClusterRecordStore.Configuration, database: PostgresDatabase, logger: Logger
@@ -132,22 +134,31 @@ private struct RecoveryRun: Sendable {
 
     /// Replicas that together have every row which a quorum has acknowledged.
     private func answeringReplicas() async throws(StoreError) -> [ClickHouseReplica] {
-        let all = slices.client.replicas
-        let needed = all.count - configuration.quorum + 1
-        var found: [ClickHouseReplica] = []
+        // The configuration may name some of the replicas, or one twice. Only they know how many there are.
+        var found: [String: ClickHouseReplica] = [:]
+        var total = 0
         var failure = ""
-        for replica in all {
-            do throws(ClickHouseError) {
-                _ = try await slices.client.engineVersion(on: replica)
-                found.append(replica)
+        for replica in slices.client.replicas {
+            do throws(StoreError) {
+                let rows = try await slices.rows(
+                    """
+                    SELECT replica_name, toUInt64(total_replicas) FROM system.replicas
+                    WHERE database = currentDatabase() AND table = '\(SliceSchema.generation)'
+                    """, on: replica
+                ) { row throws(ClickHouseError) in (try row.string(), try row.uint64()) }.rows
+                for (name, count) in rows {
+                    found[name] = replica
+                    total = max(total, Int(clamping: count))
+                }
             } catch { failure = error.message }
         }
+        let needed = max(1, max(total, slices.client.replicas.count) - configuration.quorum + 1)
         guard found.count >= needed else {
             throw StoreError(
-                .unavailable, "a recovery reads \(needed) replicas of ClickHouse, and \(found.count) answer: \(failure)"
-            )
+                .unavailable,
+                "a recovery reads \(needed) replicas of ClickHouse, and \(found.count) answer. \(failure)")
         }
-        return found
+        return Array(found.values)
     }
 
     // MARK: Generation
@@ -171,7 +182,6 @@ private struct RecoveryRun: Sendable {
         rows.rowEnded()
         try await slices.insertSurely(into: SliceSchema.generation, columns: ["number", "taken_at"], rows: rows)
         try await transaction(step, expecting: former.generation) { session throws(PostgresError) in
-            _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
             try session.execute("UPDATE store SET generation = $1, is_open = false", Int64(step.generation))
         }
         return step
@@ -184,6 +194,10 @@ private struct RecoveryRun: Sendable {
     ) async throws(StoreError) {
         let expected = generation ?? step.generation
         try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
+            // Before the check: another recovery that holds the gate may be about to take over.
+            try StoreError.mapping { () throws(PostgresError) in
+                _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
+            }
             let facts = try StoreError.mapping { () throws(PostgresError) in try PostgresServerFacts.read(session) }
             guard facts.systemIdentifier == step.facts.systemIdentifier, facts.timeline == step.facts.timeline,
                 try StoreRow.find(in: session)?.generation == expected
@@ -199,7 +213,6 @@ private struct RecoveryRun: Sendable {
     private func open(_ step: Step, _ dropped: [StreamName: UTCDay]) async throws(StoreError) {
         let incarnation = IncarnationID.random()
         try await transaction(step) { session throws(PostgresError) in
-            _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
             for (stream, day) in dropped {
                 try session.execute(
                     """
@@ -222,13 +235,18 @@ private struct RecoveryRun: Sendable {
     private func recover(
         _ stream: StreamName, _ step: Step, _ replicas: [ClickHouseReplica], _ report: inout ClusterRecovery.Report
     ) async throws(StoreError) -> UTCDay? {
-        let floors = try await FloorTable(slices: slices).read(stream, on: replicas)
         let noted = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             try PartitionTable.lastDropped(stream, in: session)
         }
-        let dropped = ([noted] + floors.values.joined().map(\.day)).compactMap { $0 }.max()
-        var keys = Set(floors.keys)
-        for replica in replicas { keys.formUnion(try await slices.chains(of: stream, on: replica)) }
+        var dropped = noted
+        var counts: [ChainKey: UInt64] = [:]
+        for replica in replicas {
+            counts.merge(try await slices.chains(of: stream, on: replica), uniquingKeysWith: max)
+            let floors = try await FloorTable(slices: slices).chains(of: stream, on: replica)
+            for key in floors.chains where counts[key] == nil { counts[key] = 0 }
+            dropped = [dropped, floors.lastDay].compactMap { $0 }.max()
+        }
+        var keys = Set(counts.keys)
         var last: ChainKey?
         while true {
             let after = last
@@ -238,22 +256,45 @@ private struct RecoveryRun: Sendable {
             guard let end = rows.last else { break }
             last = end.key
             keys.subtract(rows.map(\.key))
-            try await recover(rows.map { ($0.key, $0) }, floors, dropped, stream, step, replicas, &report)
+            for page in pages(of: rows.map { ($0.key, $0) }, counts) {
+                try await recover(page, dropped, stream, step, replicas, &report)
+            }
         }
         // Chains that PostgreSQL does not know.
         var unknown = Array(keys)[...]
         while !unknown.isEmpty {
             let page = unknown.prefix(Self.chainsPerPage)
             unknown = unknown.dropFirst(Self.chainsPerPage)
-            try await recover(page.map { ($0, nil) }, floors, dropped, stream, step, replicas, &report)
+            for page in pages(of: page.map { ($0, nil) }, counts) {
+                try await recover(page, dropped, stream, step, replicas, &report)
+            }
         }
         return dropped
     }
 
+    private typealias Chain = (key: ChainKey, row: ChainRow?)
+
+    /// Divides chains so that the slices of each page fit into memory, and into one answer.
+    private func pages(of chains: [Chain], _ counts: [ChainKey: UInt64]) -> [[Chain]] {
+        var pages: [[Chain]] = []
+        var left: UInt64 = 0
+        for chain in chains {
+            let count = counts[chain.key] ?? 0
+            if pages.isEmpty || count > left {
+                pages.append([])
+                left = slicesPerPage
+            }
+            pages[pages.count - 1].append(chain)
+            left.subtractSaturating(count)
+        }
+        return pages
+    }
+
     private func recover(
-        _ chains: [(key: ChainKey, row: ChainRow?)], _ floors: [ChainKey: [ChainRecovery.Floor]], _ dropped: UTCDay?,
-        _ stream: StreamName, _ step: Step, _ replicas: [ClickHouseReplica], _ report: inout ClusterRecovery.Report
+        _ chains: [Chain], _ dropped: UTCDay?, _ stream: StreamName, _ step: Step, _ replicas: [ClickHouseReplica],
+        _ report: inout ClusterRecovery.Report
     ) async throws(StoreError) {
+        let floors = try await FloorTable(slices: slices).read(of: chains.map(\.key), stream, on: replicas)
         let heads = try await heads(of: chains.map(\.key), stream, replicas)
         var recovered: [ChainRecovery] = []
         var newFloors: [ChainRecovery.Floor] = []

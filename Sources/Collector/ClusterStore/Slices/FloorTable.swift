@@ -30,15 +30,36 @@ struct FloorTable: Sendable {
         try await slices.insertSurely(into: SliceSchema.baseline, columns: Self.columns, rows: rows)
     }
 
-    /// All floors of a stream that any of some replicas has.
+    /// The chains with floors that a replica has, and the last day of a floor; `nil` if there is none.
+    func chains(
+        of stream: StreamName, on replica: ClickHouseReplica
+    ) async throws(StoreError) -> (chains: Set<ChainKey>, lastDay: UTCDay?) {
+        let rows = try await slices.rows(
+            """
+            SELECT device, epoch, max(day) FROM \(SliceSchema.baseline) WHERE stream = \(stream.rawValue)
+            GROUP BY device, epoch
+            """, on: replica
+        ) { row throws(ClickHouseError) in
+            let key = ChainKey(device: try row.uuid(), epoch: try row.uuid())
+            return (key, UTCDay(number: Int(try row.uint16())))
+        }.rows
+        return (Set(rows.map(\.0)), rows.map(\.1).max())
+    }
+
+    /// All floors of some chains that any of some replicas has.
     func read(
-        _ stream: StreamName, on replicas: [ClickHouseReplica]
+        of chains: [ChainKey], _ stream: StreamName, on replicas: [ClickHouseReplica]
     ) async throws(StoreError) -> [ChainKey: [ChainRecovery.Floor]] {
+        if chains.isEmpty { return [:] }
+        let literals = chains.map(\.literal).joined(separator: ", ")
         var floors: [ChainKey: [ChainRecovery.Floor]] = [:]
         let columns = Self.columns.dropFirst().joined(separator: ", ")
         for replica in replicas {
             let rows = try await slices.rows(
-                "SELECT \(columns) FROM \(SliceSchema.baseline) WHERE stream = \(stream.rawValue)", on: replica
+                """
+                SELECT \(columns) FROM \(SliceSchema.baseline)
+                WHERE stream = \(stream.rawValue) AND (device, epoch) IN (\(literals))
+                """, on: replica
             ) { row throws(ClickHouseError) in
                 let day = UTCDay(number: Int(try row.uint16()))
                 let key = ChainKey(device: try row.uuid(), epoch: try row.uuid())

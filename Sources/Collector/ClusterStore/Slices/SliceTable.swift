@@ -6,12 +6,14 @@ import WireModel
 /// Rows of the tables of slices: how they are written and read.
 struct SliceTable: Sendable {
     let client: ClickHouseClient
+    private let quorum: Int
     private let settings: ClickHouseInsertSettings
     /// Whether the engine takes quorum inserts into one table from several collectors at a time.
     let takesParallelInserts: Bool
 
     init(client: ClickHouseClient, quorum: Int, engine: ClickHouseEngineVersion) {
         self.client = client
+        self.quorum = quorum
         settings = ClickHouseInsertSettings(quorum: quorum, engine: engine)
         takesParallelInserts = quorum < 2 || engine >= .init(major: 20, minor: 10)
     }
@@ -114,14 +116,46 @@ struct SliceTable: Sendable {
         } catch { throw StoreError(.unavailable, "ClickHouse: \(error.message)") }
     }
 
+    /// Why an insert cannot succeed now, as far as the replicas tell; `nil` if it can.
+    /// - Throws: if fewer than the quorum answer.
+    func fault() async throws(StoreError) -> String? {
+        var failure: StoreError?
+        var reason = ""
+        var answering = 0
+        var isReady = false
+        for replica in client.replicas {
+            do throws(StoreError) {
+                let faulty = try await rows(
+                    """
+                    SELECT table, toUInt64(active_replicas) FROM system.replicas WHERE database = currentDatabase()
+                    AND (is_readonly OR active_replicas < \(quorum))
+                    """, on: replica
+                ) { row throws(ClickHouseError) in (try row.string(), try row.uint64()) }.rows
+                answering += 1
+                guard let (table, active) = faulty.first else {
+                    isReady = true
+                    continue
+                }
+                reason =
+                    "the replica \(replica) of ClickHouse takes no inserts into \(table): \(active) replicas are "
+                    + "active, \(quorum) are needed."
+            } catch { failure = error }
+        }
+        // The killed ones count as active for a while.
+        if answering < min(quorum, client.replicas.count), let failure { throw failure }
+        return isReady ? nil : reason
+    }
+
     // MARK: Reading
 
-    /// The chains that a replica has slices of.
-    func chains(of stream: StreamName, on replica: ClickHouseReplica) async throws(StoreError) -> Set<ChainKey> {
+    /// The chains that a replica has slices of, and how many.
+    func chains(of stream: StreamName, on replica: ClickHouseReplica) async throws(StoreError) -> [ChainKey: UInt64] {
         let rows = try await rows(
-            "SELECT DISTINCT device, epoch FROM \(SliceSchema.table(of: stream))", on: replica
-        ) { row throws(ClickHouseError) in ChainKey(device: try row.uuid(), epoch: try row.uuid()) }.rows
-        return Set(rows)
+            "SELECT device, epoch, count() FROM \(SliceSchema.table(of: stream)) GROUP BY device, epoch", on: replica
+        ) { row throws(ClickHouseError) in
+            (ChainKey(device: try row.uuid(), epoch: try row.uuid()), try row.uint64())
+        }.rows
+        return Dictionary(rows, uniquingKeysWith: max)
     }
 
     private static let headColumns = """
@@ -222,7 +256,7 @@ private struct SliceID: Hashable {
 
 extension ChainKey {
     /// As a tuple in SQL.
-    fileprivate var literal: String { "(toUUID('\(device)'), toUUID('\(epoch)'))" }
+    var literal: String { "(toUUID('\(device)'), toUUID('\(epoch)'))" }
 }
 
 extension SliceHead {
