@@ -31,6 +31,7 @@ package final class ClusterRecordStore: RecordStore {
 
     private let database: PostgresDatabase
     private let client: ClickHouseClient
+    private let slices: SliceTable
     private let writers: [StreamName: SliceWriter]
     private let listing: RecordListing
     private let balanceReader: BalanceReader
@@ -82,6 +83,7 @@ package final class ClusterRecordStore: RecordStore {
         self.database = database
         self.client = client
         let slices = SliceTable(client: client, quorum: configuration.quorum, engine: engine)
+        self.slices = slices
         let reader = SliceReader(database: database, slices: slices)
         var limits = WriterPipeline.Limits()
         limits.bytes = configuration.pipelineBytes
@@ -215,8 +217,19 @@ package final class ClusterRecordStore: RecordStore {
             _ = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
                 try StoreRow.open(in: session)
             }
-            do throws(ClickHouseError) { _ = try await client.engineVersion() } catch { throw StoreError(error) }
-            for writer in writers.values { if let trouble = await writer.trouble { throw trouble } }
+            if let fault = try await slices.fault() { return .notReady(fault) }
+            // Without requests no writer would find out that its trouble is over. A balancer sends none to a store that
+            // is not ready, so a write to PostgreSQL tells.
+            var troubled: [SliceWriter] = []
+            for writer in writers.values where await writer.trouble != nil { troubled.append(writer) }
+            if !troubled.isEmpty {
+                try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
+                    _ = try StoreError.mapping { () throws(PostgresError) in
+                        try session.execute("UPDATE store SET is_open = is_open WHERE is_open")
+                    }
+                }
+                for writer in troubled { await writer.forgetTrouble() }
+            }
             return .ready
         } catch { return .notReady("\(error)") }
     }

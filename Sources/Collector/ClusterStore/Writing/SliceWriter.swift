@@ -105,6 +105,9 @@ actor SliceWriter {
         trouble = error
     }
 
+    /// A probe has shown that the servers take writes again.
+    func forgetTrouble() { trouble = nil }
+
     // MARK: One round
 
     private struct Written {
