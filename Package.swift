@@ -175,7 +175,7 @@ let package = Package(
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
         target("PostgreSQL", in: .collector, ["TelemetryBasics", "CLibPQ", logging]),
         target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
-        target("ClusterRegistry", in: .collector, ["CollectorStore", "PostgreSQL", logging]),
+        target("ClusterRegistry", in: .collector, ["TelemetryBasics", "CollectorStore", "PostgreSQL", logging]),
         target(
             "ObjectStorage", in: .collector,
             [

@@ -79,6 +79,13 @@ package final class PostgresRegistrySession: RegistrySession {
         }
     }
 
+    package func announce(_ changes: Set<RegistryChange>) throws(StoreError) {
+        guard isWriting, present != nil else {
+            throw StoreError(.internalFault, "changes of the registry were told outside of their transaction.")
+        }
+        try ChangeTable(session: self).append(changes)
+    }
+
     /// The check of each new connection compares the server with the known one.
     package func requireInPlace() throws(StoreError) {}
 

@@ -26,6 +26,16 @@ package final class PostgresDatabase: Sendable {
         pool = ConnectionPool(connector: connector)
     }
 
+    /// Another pool for the same database, with connections of its own and the same check. Its owner shuts it down.
+    package func sibling(
+        maximumConnections: Int, statementTimeoutSeconds: Int
+    ) throws(PostgresError) -> PostgresDatabase {
+        var configuration = configuration
+        configuration.maximumConnections = maximumConnections
+        configuration.statementTimeoutSeconds = min(statementTimeoutSeconds, configuration.statementTimeoutSeconds)
+        return try PostgresDatabase(configuration, logger: connector.logger, check: connector.check)
+    }
+
     /// Runs the body in one REPEATABLE READ READ ONLY transaction: all of its statements see the same snapshot.
     package func read<T: Sendable>(
         _ body: @escaping @Sendable (PostgresSession) throws(PostgresError) -> T

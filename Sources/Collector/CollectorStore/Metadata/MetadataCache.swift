@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Rows in memory, so callers need not wait for the disk. A change removes a group of rows, however many others there
-/// are. Limited: a full cache starts again.
+/// are. Without a lease it has no rows to show. Limited: a full cache starts again.
 final class MetadataCache<Key: Hashable & Sendable, Row: Sendable, Group: Hashable & Sendable>: Sendable {
     private struct State {
         var rows: [Key: Row] = [:]
@@ -13,17 +13,27 @@ final class MetadataCache<Key: Hashable & Sendable, Row: Sendable, Group: Hashab
 
     private let state = Mutex(State())
     private let limit: Int
+    private let lease: RegistryLease
     private let group: @Sendable (Key, Row) -> Group
 
     /// - Parameters:
     ///   - limit: the most rows.
+    ///   - lease: whether rows may be used.
     ///   - group: the group of a row. The rows of one key are always in the same group.
-    init(limit: Int, group: @escaping @Sendable (Key, Row) -> Group) {
+    init(
+        limit: Int, lease: RegistryLease = RegistryLease(clock: nil), group: @escaping @Sendable (Key, Row) -> Group
+    ) {
         self.limit = limit
+        self.lease = lease
         self.group = group
     }
 
-    subscript(_ key: Key) -> Row? { state.withLock { $0.rows[key] } }
+    /// `nil` for an unknown row, and for each without a lease.
+    subscript(_ key: Key) -> Row? {
+        // The row first: a lease that is valid afterwards was so when the row was found.
+        let row = state.withLock { $0.rows[key] }
+        return lease.isValid ? row : nil
+    }
 
     var generation: Int { state.withLock { $0.generation } }
 

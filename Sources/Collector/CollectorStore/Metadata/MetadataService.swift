@@ -20,6 +20,8 @@ import WireModel
 ///   nor the look-up of a credential.
 /// - What devices need with every batch comes from memory, in the caller's thread: the device of a credential, the
 ///   revision of the profile, open commands. Only the first question after a start or a change reads the file.
+/// - Each transaction names what it changes of that (`MetadataService+RegistryChanges.swift`). Several collectors with
+///   one registry learn these names from each other, and use memory only while their lease is valid.
 ///
 /// Safe to call from any number of tasks. Secrets are stored as hashes and never logged. The record store's engine has
 /// its own connections to the same file for its marks (`CollectorDatabase`); SQLite's locks order both.
@@ -42,12 +44,12 @@ package actor MetadataService {
     nonisolated let clock: any StoreClock
     nonisolated let logger: Logger
 
+    /// Whether what is in memory may be used. Who follows the registry's changes renews it.
+    package nonisolated let lease: RegistryLease
     /// Devices by the hash of their credential.
-    nonisolated let devicesByCredential = MetadataCache<Data, DeviceRow, DeviceID>(limit: 16_384) { $1.id }
+    nonisolated let devicesByCredential: MetadataCache<Data, DeviceRow, DeviceID>
     /// An organization's rows are removed together, because each is composed from the organization's own profile too.
-    nonisolated let profiles = MetadataCache<ProfileScope, DeviceProfile, String>(limit: 1024) { scope, _ in
-        scope.organization
-    }
+    nonisolated let profiles: MetadataCache<ProfileScope, DeviceProfile, String>
     nonisolated let openCommands: OpenCommands
     nonisolated let seen = SeenBuffer()
     nonisolated let results = ResultBuffer()
@@ -56,7 +58,9 @@ package actor MetadataService {
     /// When `age` next searches old uploads.
     var nextForget: Int64 = 0
     /// `false` only if no job over devices is unfinished.
-    var hasDeviceJobs = true
+    nonisolated let hasDeviceJobs = Atomic(true)
+    /// What the present transaction has named so far.
+    var changes: Set<RegistryChange> = []
     private var auditLimit = DeviceAuditLimit()
     var signInRefusals = SignInRefusals()
 
@@ -123,11 +127,14 @@ package actor MetadataService {
         incarnationID = incarnation
         self.directory = directory
         self.registry = registry
-        let commands = OpenCommands()
+        lease = registry.makeLease()
+        devicesByCredential = MetadataCache(limit: 16_384, lease: lease) { $1.id }
+        profiles = MetadataCache(limit: 1024, lease: lease) { scope, _ in scope.organization }
+        let commands = OpenCommands(lease: lease)
         try commands.load(from: connection, at: clock.now())
         openCommands = commands
         readers = try MetadataReaders(registry)
-        search = try DeviceSearch(registry)
+        search = try DeviceSearch(registry, lease: lease)
         self.lock = lock
         self.clock = clock
         self.logger = logger
@@ -146,20 +153,24 @@ package actor MetadataService {
     ) throws(StoreError) -> Value {
         try requireInPlace()
         let formerLimit = auditLimit
-        do { return try connection.transaction(body) } catch {
+        changes = []
+        defer { changes = [] }
+        let value: Value
+        do {
+            value = try connection.transaction { () throws(StoreError) in
+                let value = try body()
+                if !changes.isEmpty { try connection.announce(changes) }
+                return value
+            }
+        } catch {
             // What was told is not on disk.
             auditLimit = formerLimit
+            // The change may have been made, so what is in memory may be outdated.
             if error.code == .outcomeUnknown { forgetCached() }
             throw error
         }
-    }
-
-    /// The change may have been made, so what is in memory may be outdated. Open commands stay: a device gets one twice
-    /// at most, and those that are not known here come after a restart.
-    private func forgetCached() {
-        devicesByCredential.removeAll()
-        profiles.removeAll()
-        search.noteUnknownChanges()
+        forget(changes)
+        return value
     }
 
     /// Runs a transaction whose result is committed, including a refusal with its audit entry.

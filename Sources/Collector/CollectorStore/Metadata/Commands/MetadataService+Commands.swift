@@ -42,7 +42,7 @@ extension MetadataService {
         {
             return .failure(.unknownCommand)
         }
-        guard hasRoomForCommand(of: new.device, uncommitted: uncommitted, at: now) else {
+        guard try hasRoomForCommand(of: new.device, uncommitted: uncommitted, at: now) else {
             return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
         }
         let row = try insert(
@@ -51,9 +51,15 @@ extension MetadataService {
         return .success((row, true))
     }
 
-    func hasRoomForCommand(of device: DeviceID, uncommitted: Int = 0, at now: Int64) -> Bool {
-        openCommands.count(of: device, at: now) < OpenCommands.limitPerDevice
-            && openCommands.room(below: OpenCommands.limit, at: now) > uncommitted
+    /// Counts the device's open commands on disk, because another collector may have issued some. Call it inside a
+    /// transaction.
+    func hasRoomForCommand(of device: DeviceID, uncommitted: Int = 0, at now: Int64) throws(StoreError) -> Bool {
+        guard openCommands.room(below: OpenCommands.limit, at: now) > uncommitted else { return false }
+        let open = try connection.first(
+            "SELECT count(*) FROM command WHERE device = ? AND state NOT IN \(CommandStatus.finalStates) AND expires > ?",
+            device.data, now
+        ) { $0.int(0) }
+        return open ?? 0 < OpenCommands.limitPerDevice
     }
 
     /// Writes a command with its audit entry. Call it inside a transaction; give the command to `openCommands` once
@@ -73,6 +79,7 @@ extension MetadataService {
             status: CommandStatus())
         try insert(row, key: new.idempotencyKey, requestHash: requestHash)
         try removeOldest(of: new.device, at: now)
+        noteChanged(.commands(new.device))
         let facts = ["command": row.id?.description ?? "", "kind": new.action.kind]
         try audit.append(
             AuditEntry(
@@ -148,7 +155,7 @@ extension MetadataService {
     // MARK: With every batch
 
     /// The commands a device receives with an answer, from memory: those of its present enrollment that have neither
-    /// ended nor expired, oldest first.
+    /// ended nor expired, oldest first. Without a lease there are none, and the device gets them with a later answer.
     package nonisolated func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] {
         openCommands.commands(of: device.id, enrollmentID: device.enrollmentID, at: now)
     }
@@ -190,6 +197,7 @@ extension MetadataService {
             "UPDATE command SET state = ?, progress = ?, detail = ?, result = ?, updated = ? WHERE id = ?",
             row.status.state.rawValue, Int(row.status.progress), row.status.detail, row.status.information?.encoded,
             time, result.commandID)
+        if CommandStatus.isFinal(row.status.state) { noteChanged(.commands(device)) }
     }
 
     /// Ends the commands that a device will never carry out.
@@ -197,6 +205,7 @@ extension MetadataService {
         try connection.run(
             "UPDATE command SET state = ?, detail = ?, updated = ? WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)",
             WireCommandState.expired.rawValue, detail, now, device.data)
+        noteChanged(.commands(device))
     }
 
     // MARK: Rows

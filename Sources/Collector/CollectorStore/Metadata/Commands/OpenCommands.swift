@@ -37,31 +37,54 @@ final class OpenCommands: Sendable {
     }
 
     private let state = Mutex(State())
+    private let lease: RegistryLease
+    /// The most that are loaded. Collectors that issue at the same time can exceed `limit` together.
+    private static let loadLimit = 2 * limit
 
-    /// Loads what an earlier process issued.
+    init(lease: RegistryLease = RegistryLease(clock: nil)) { self.lease = lease }
+
+    /// Loads all open commands in the place of those in memory.
     func load(from connection: any RegistrySession, at now: Int64) throws(StoreError) {
+        var loaded = State()
         try connection.each(
             "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id",
             now
         ) { row in
-            guard let device = DeviceID(row.data(0)), let command = try? WireCommand.decode(row.data(1)) else { return }
-            _ = add(command, of: device)
+            guard loaded.count < Self.loadLimit, let device = DeviceID(row.data(0)),
+                let command = try? WireCommand.decode(row.data(1))
+            else { return }
+            loaded.commands[device, default: []].append(command)
+            loaded.count += 1
+        }
+        state.withLock { $0 = loaded }
+    }
+
+    /// Loads the open commands of these devices in the place of those in memory.
+    ///
+    /// A command that is issued here meanwhile may be missing afterwards. Its own change is read later and brings it.
+    func load(of devices: Set<DeviceID>, from connection: any RegistrySession, at now: Int64) throws(StoreError) {
+        guard !devices.isEmpty else { return }
+        try connection.reading { () throws(StoreError) in
+            for device in devices {
+                let open = try connection.rows(
+                    "SELECT bytes FROM command WHERE device = ? AND state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id",
+                    device.data, now
+                ) { try? WireCommand.decode($0.data(0)) }
+                state.withLock { $0.replace(device, by: open) }
+            }
         }
     }
 
-    /// The commands to send to a device now, oldest first. Removes expired ones.
+    /// The commands to send to a device now, oldest first; none without a lease, because some may have ended. Removes
+    /// expired ones.
     /// - Parameter enrollmentID: the device's present enrollment. Commands of others are not for it.
     func commands(of device: DeviceID, enrollmentID: Data, at now: Int64) -> [WireCommand] {
         state.withLock { state in
             guard let open = state.commands[device] else { return [] }
             let left = open.filter { $0.expires > now }
             if left.count < open.count { state.replace(device, by: left) }
-            return left.filter { $0.enrollmentID == enrollmentID }
+            return lease.isValid ? left.filter { $0.enrollmentID == enrollmentID } : []
         }
-    }
-
-    func count(of device: DeviceID, at now: Int64) -> Int {
-        state.withLock { $0.commands[device]?.count { $0.expires > now } ?? 0 }
     }
 
     /// How many more there may be.
@@ -77,6 +100,8 @@ final class OpenCommands: Sendable {
     func add(_ command: WireCommand, of device: DeviceID) -> Bool {
         state.withLock { state in
             guard state.count < Self.limit else { return false }
+            // Who follows the registry may have loaded it between its commit and now.
+            guard !(state.commands[device] ?? []).contains(where: { $0.id == command.id }) else { return true }
             state.commands[device, default: []].append(command)
             state.count += 1
             return true

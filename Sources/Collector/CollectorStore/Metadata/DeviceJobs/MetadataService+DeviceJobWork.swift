@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import WireModel
 
 /// Works jobs over many devices off, a few devices in each transaction.
@@ -11,13 +12,16 @@ extension MetadataService {
 
     /// The jobs that have devices to come to, oldest first.
     package func runningDeviceJobs() throws(StoreError) -> [Int64] {
-        guard hasDeviceJobs else { return [] }
+        // Before the read, so that a job that begins meanwhile is not overlooked.
+        guard hasDeviceJobs.exchange(false, ordering: .sequentiallyConsistent) else { return [] }
+        var mayHaveMore = true
+        defer { if mayHaveMore { hasDeviceJobs.store(true, ordering: .sequentiallyConsistent) } }
         let running = try read { () throws(StoreError) in
             try connection.rows(
                 "SELECT row FROM device_job WHERE state = \(DeviceJobRow.State.running.rawValue) ORDER BY row"
             ) { $0.int64(0) }
         }
-        hasDeviceJobs = !running.isEmpty
+        mayHaveMore = !running.isEmpty
         return running
     }
 
@@ -74,20 +78,15 @@ extension MetadataService {
             return job.state == .running ? .goesOn : .ended(job)
         }
         for command in work.commands { _ = openCommands.add(command.command, of: command.device) }
-        if !work.changed.isEmpty { noteChange(of: work.changed, endingCommands: work.endsCommands) }
+        for device in work.ended { openCommands.forget(device) }
         return step
     }
 
     /// What follows in memory once a transaction of a job is committed.
     private struct DeviceJobWork {
         var commands: [CommandRow] = []
-        private(set) var changed: Set<DeviceID> = []
-        private(set) var endsCommands = false
-
-        mutating func note(_ device: DeviceID, endsCommands: Bool) {
-            changed.insert(device)
-            self.endsCommands = self.endsCommands || endsCommands
-        }
+        /// Nothing reaches them, or not in the enrollment that their commands are for.
+        var ended: [DeviceID] = []
     }
 
     private struct Refused: Error {
@@ -117,23 +116,22 @@ extension MetadataService {
         case .revoke(let closingToken):
             let revoked = try self.revoked(
                 id, organization: organization, closingToken: closingToken, by: job.actor, at: now)
-            if case .success = revoked { work.note(id, endsCommands: true) }
+            if case .success = revoked { work.ended.append(id) }
             return revoked.map { _ in nil }.mapError { Refused(reason: .administration($0)) }
         case .reinstate:
             let reinstated = try self.reinstated(id, organization: organization, by: job.actor, at: now)
-            if case .success(let reinstated) = reinstated, reinstated.isChanged { work.note(id, endsCommands: true) }
+            if case .success(let reinstated) = reinstated, reinstated.isChanged { work.ended.append(id) }
             return reinstated.map { _ in nil }.mapError { Refused(reason: .administration($0)) }
         case .doNotDisturb(let isOn):
             let decided = try self.decided(
                 isOn, device: id, organization: organization, by: .person(job.actor), at: now)
-            if case .success = decided { work.note(id, endsCommands: false) }
             return decided.map { _ in nil }.mapError { Refused(reason: .doNotDisturb($0)) }
         case .delete:
             guard let present = try DeviceRow.one(id, organization: organization, in: connection) else {
                 return .failure(Refused(reason: .administration(.noDevice)))
             }
             try delete(present, by: job.actor, at: now)
-            work.note(id, endsCommands: true)
+            work.ended.append(id)
             return .success(nil)
         }
     }

@@ -120,9 +120,9 @@ extension MetadataService {
             if case .command(let command, _) = job.action { detail["kind"] = command.kind }
             detail["filter"] = job.filter
             try tell(job, by: job.actor, detail, outcome: .begun, at: now)
+            noteChanged(.deviceJobs)
             return job
         }
-        hasDeviceJobs = true
         return job
     }
 

@@ -52,14 +52,12 @@ extension MetadataService {
         _ isOn: Bool, device id: DeviceID, organization: String?, by decider: DoNotDisturbDecider
     ) throws(DoNotDisturbError) -> DeviceDoNotDisturb {
         let now = clock.now()
-        let decided = try change { () throws(StoreError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> in
+        return try change { () throws(StoreError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> in
             try self.decided(isOn, device: id, organization: organization, by: decider, at: now)
         }
-        devicesByCredential.remove(id)
-        return decided
     }
 
-    /// Decides. Call it inside a transaction; once that is committed, the device in memory is outdated.
+    /// Decides. Call it inside a transaction.
     func decided(
         _ isOn: Bool, device id: DeviceID, organization: String?, by decider: DoNotDisturbDecider, at now: Int64
     ) throws(StoreError) -> Result<DeviceDoNotDisturb, DoNotDisturbError> {
@@ -89,6 +87,7 @@ extension MetadataService {
             UPDATE device SET dnd_revision = ?, dnd_on = ?, dnd_at = ?, dnd_person = ?, dnd_request = coalesce(?, dnd_request)
             WHERE id = ?
             """, Int64(clamping: next.revision), next.isOn, next.at, next.person, request, id.data)
+        noteChanged(.device(id))
         if case .person(let actor) = decider {
             try audit.append(
                 AuditEntry(

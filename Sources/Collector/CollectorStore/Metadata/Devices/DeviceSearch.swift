@@ -9,6 +9,7 @@ import WireModel
 /// of the change, so the order in which changes are noted does not matter.
 actor DeviceSearch {
     private let connection: any RegistrySession
+    private let lease: RegistryLease
     /// Made when devices are first listed.
     private var index: DeviceIndex?
     private nonisolated let changes = DeviceChanges()
@@ -16,7 +17,10 @@ actor DeviceSearch {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(_ registry: any Registry) throws(StoreError) { connection = try registry.openReading() }
+    init(_ registry: any Registry, lease: RegistryLease) throws(StoreError) {
+        connection = try registry.openReading()
+        self.lease = lease
+    }
 
     /// The device's row was changed, added or removed, and that is committed.
     nonisolated func noteChange(_ device: DeviceID) { changes.note(device, .row) }
@@ -63,9 +67,11 @@ actor DeviceSearch {
         try? connection.close()
     }
 
-    /// The index with every noted change. If a row cannot be read, the next list makes the index again.
+    /// The index with every noted change. If a row cannot be read, the next list makes the index again. Without a
+    /// lease each list does, because changes of other collectors may not have been noted.
     private func currentIndex() throws(StoreError) -> DeviceIndex {
         try connection.requireInPlace()
+        if !lease.isValid { index = nil }
         let noted = changes.take()
         do throws(StoreError) {
             if let index, let noted {

@@ -17,11 +17,12 @@ extension MetadataService {
         let revocation = try changeNow { now throws(StoreError) in
             try revoked(id, organization: organization, closingToken: closingToken, by: actor, at: now)
         }
-        noteChange(of: [id], endingCommands: true)
+        openCommands.forget(id)
         return revocation
     }
 
-    /// Revokes a device. Call it inside a transaction, and `noteChange` once that is committed.
+    /// Revokes a device. Call it inside a transaction, and let `openCommands` forget the device once that is
+    /// committed.
     func revoked(
         _ id: DeviceID, organization: String?, closingToken: Bool, by actor: AuditActor, at now: Int64
     ) throws(StoreError) -> Result<DeviceRevocation, AdministrationError> {
@@ -38,6 +39,7 @@ extension MetadataService {
         guard device.revoked == nil else { return .success(DeviceRevocation(device: device, token: token)) }
         device.revoked = now
         try connection.run("UPDATE device SET revoked = ? WHERE id = ?", now, id.data)
+        noteChanged(.device(id))
         // A reinstated device goes on in the same enrollment, and may have been wiped before.
         try withholdWipes(of: id, organization: device.organization, at: now)
         var detail = ["name": device.name]
@@ -57,11 +59,12 @@ extension MetadataService {
             try reinstated(id, organization: organization, by: actor, at: now)
         }
         // Its commands are those that a start loaded while the device was revoked.
-        if isChanged { noteChange(of: [id], endingCommands: true) }
+        if isChanged { openCommands.forget(id) }
         return device
     }
 
-    /// Reinstates a device. Call it inside a transaction, and `noteChange` once that is committed.
+    /// Reinstates a device. Call it inside a transaction, and let `openCommands` forget the device once that is
+    /// committed.
     func reinstated(
         _ id: DeviceID, organization: String?, by actor: AuditActor, at now: Int64
     ) throws(StoreError) -> Result<(device: DeviceRow, isChanged: Bool), AdministrationError> {
@@ -71,6 +74,7 @@ extension MetadataService {
         guard device.revoked != nil else { return .success((device, false)) }
         device.revoked = nil
         try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
+        noteChanged(.device(id))
         try endCommands(
             of: id, at: now, because: "The device was revoked and reinstated after the command was issued.")
         try tell(.deviceReinstate, device, by: actor, ["name": device.name], at: now)
@@ -94,10 +98,10 @@ extension MetadataService {
             try forgetDeletedDevices(at: now)
             return .success(())
         }
-        noteChange(of: [id], endingCommands: true)
+        openCommands.forget(id)
     }
 
-    /// Call it inside a transaction, and `noteChange` once that is committed.
+    /// Call it inside a transaction, and let `openCommands` forget the device once that is committed.
     func delete(_ device: DeviceRow, by actor: AuditActor, at now: Int64) throws(StoreError) {
         let id = device.id
         try connection.run(
@@ -112,17 +116,8 @@ extension MetadataService {
             try connection.run("DELETE FROM \(table) WHERE device = ?", id.data)
         }
         try connection.run("DELETE FROM device WHERE id = ?", id.data)
+        noteChanged(.device(id))
         try tell(.deviceDelete, device, by: actor, ["name": device.name], at: now)
-    }
-
-    /// What follows in memory from changed devices, once that is committed.
-    /// - Parameter endingCommands: nothing reaches them, or not in the enrollment that their commands are for.
-    func noteChange(of devices: Set<DeviceID>, endingCommands: Bool) {
-        devicesByCredential.remove(all: devices)
-        for id in devices {
-            if endingCommands { openCommands.forget(id) }
-            search.noteChange(id)
-        }
     }
 
     /// - Parameter body: gets the time, in a transaction.
@@ -162,7 +157,7 @@ extension MetadataService {
     package func setPredecessor(
         _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
-        let device = try changeNow { now throws(StoreError) -> Result<DeviceRow, AdministrationError> in
+        return try changeNow { now throws(StoreError) -> Result<DeviceRow, AdministrationError> in
             guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
                 return .failure(.noDevice)
             }
@@ -179,12 +174,11 @@ extension MetadataService {
             guard device.predecessor != predecessor else { return .success(device) }
             device.predecessor = predecessor
             try connection.run("UPDATE device SET predecessor = ? WHERE id = ?", predecessor?.data, id.data)
+            noteChanged(.device(id))
             let detail = ["predecessor": predecessor?.description ?? ""]
             try tell(.devicePredecessor, device, by: actor, detail, at: now)
             return .success(device)
         }
-        search.noteChange(id)
-        return device
     }
 
     /// Other devices that are, or may be, the same machine.

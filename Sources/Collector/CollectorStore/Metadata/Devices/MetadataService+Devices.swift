@@ -3,7 +3,8 @@ import Logging
 import WireModel
 
 extension MetadataService {
-    /// The device of a credential, from memory except for the first time. The device comes without beacon and identity.
+    /// The device of a credential, from memory except for the first time and without a lease. The device comes without
+    /// beacon and identity.
     /// - Parameter admits: whether the device is admitted by what else it showed. If not, the new credential of a
     ///   rotation does not count as used, so the former one stays valid.
     package nonisolated func authenticateDevice(
@@ -37,15 +38,18 @@ extension MetadataService {
         guard device.left == nil else { return .left }
         if isNext {
             guard admits(device) else { return .device(device) }
-            _ = try transaction { () throws(StoreError) in
-                try connection.run(
+            let isUsed = try transaction { () throws(StoreError) in
+                noteChanged(.device(device.id))
+                return try connection.run(
                     """
-                    UPDATE device SET credential_hash = next_credential_hash, next_credential_hash = NULL WHERE next_credential_hash = ?
-                    """, hash)
+                    UPDATE device SET credential_hash = next_credential_hash, next_credential_hash = NULL
+                    WHERE next_credential_hash = ? AND revoked IS NULL AND left_at IS NULL
+                    """, hash) == 1
             }
-            devicesByCredential.remove(device.id)
+            // If not, another collector has changed the device since it was read. It is then looked up again.
+            return isUsed ? .device(device) : try authenticate(hash: hash, admits: admits)
         }
-        devicesByCredential.insert(device, for: hash, readAt: isNext ? devicesByCredential.generation : generation)
+        devicesByCredential.insert(device, for: hash, readAt: generation)
         return .device(device)
     }
 
@@ -74,13 +78,12 @@ extension MetadataService {
             let changed = try connection.run(
                 "UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?", now, id.data)
             guard changed == 1, let organization = try organization(ofDevice: id) else { return false }
+            noteChanged(.device(id))
             try endCertificates(of: id)
             try endIncidents(of: id, organization: organization, at: now)
             try tell(.deviceUnenroll, of: id, organization: organization, at: now)
             return true
         }
-        devicesByCredential.remove(id)
-        search.noteChange(id)
         guard changed else { throw StoreError(.notFound, "device \(id) is unknown.") }
     }
 
@@ -203,6 +206,7 @@ extension MetadataService {
                 try connection.run(
                     "UPDATE device_state SET last_seen = 0, verdicts_wall = NULL, verdicts_boot = NULL WHERE device = ?",
                     device.data)
+                noteChanged(.observation(device))
             }
             var wipes: [CommandRow] = []
             for (device, sight) in entries {
@@ -215,6 +219,7 @@ extension MetadataService {
                     }
                 }
                 try write(sight, verdicts: told, of: device)
+                noteChanged(.observation(device))
             }
             return wipes
         }
@@ -287,9 +292,9 @@ extension MetadataService {
                     .certificateIssue, by: .device(id), organization: device.organization, subject: id.description,
                     detail: ["serial": certificate.serial.hexadecimal, "for": reason]),
                 at: certificate.issued)
+            noteChanged(.device(id))
             return true
         }
-        devicesByCredential.remove(id)
         guard kept else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
     }
 
@@ -305,8 +310,8 @@ extension MetadataService {
                 DELETE FROM device_certificate WHERE device = ?1
                 AND row < (SELECT row FROM device_certificate WHERE device = ?1 AND fingerprint = ?2)
                 """, id.data, fingerprint)
+            noteChanged(.device(id))
         }
-        devicesByCredential.remove(id)
     }
 
     /// Ends all certificates of a device. Call it inside a transaction.

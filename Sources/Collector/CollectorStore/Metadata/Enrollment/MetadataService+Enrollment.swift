@@ -21,13 +21,14 @@ extension MetadataService {
             if organization != nil || refusal == .tokenUsedUp,
                 let result = try repeated(request, tokenHash: Secret.hash(of: token), at: now)
             {
+                noteChanged(.device(result.deviceID))
                 return .success(result)
             }
             guard let organization else { return .failure(refusal) }
-            return try enrollAnew(request, token: token, organization, at: now)
+            let enrolled = try enrollAnew(request, token: token, organization, at: now)
+            if case .success(let result) = enrolled { noteChanged(.device(result.deviceID)) }
+            return enrolled
         }
-        devicesByCredential.remove(result.deviceID)
-        search.noteChange(result.deviceID)
         openCommands.forget(result.deviceID, but: result.enrollmentID)
         return result
     }

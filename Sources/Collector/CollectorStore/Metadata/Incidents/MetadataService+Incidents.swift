@@ -52,8 +52,8 @@ extension MetadataService {
 
     private func profile(of device: DeviceRow) throws(StoreError) -> WireProfile {
         let scope = ProfileScope(organization: device.organization, application: device.application)
-        var composed = profiles[scope]
-        if composed == nil { composed = try DeviceProfile.composed(of: scope, in: connection) }
+        // Not from memory: a wipe is not to follow from a profile that another collector has changed.
+        let composed = try DeviceProfile.composed(of: scope, in: connection)
         return composed.flatMap { try? WireProfile.decode($0.bytes) } ?? WireProfile()
     }
 
@@ -61,7 +61,7 @@ extension MetadataService {
     private func issueWipe(
         of device: DeviceRow, because cause: String, at now: Int64
     ) throws(StoreError) -> CommandRow? {
-        guard hasRoomForCommand(of: device.id, at: now) else { return nil }
+        guard try hasRoomForCommand(of: device.id, at: now) else { return nil }
         var wipe = WireWipe()
         wipe.reason = cause
         let new = NewCommand(

@@ -115,7 +115,7 @@ extension MetadataService {
         _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor, restored: UInt64?
     ) throws(ProfileError) -> ProfileRow {
         let now = clock.now()
-        let row = try change { () throws(StoreError) -> Result<ProfileRow, ProfileError> in
+        return try change { () throws(StoreError) -> Result<ProfileRow, ProfileError> in
             let organization = try ProfileRow.one(ProfileScope(organization: scope.organization), in: connection)
             guard let organization else { return .failure(.unknownOrganization) }
             let newest = scope.application.isEmpty ? organization : try ProfileRow.one(scope, in: connection)
@@ -135,6 +135,7 @@ extension MetadataService {
                 if !scope.application.isEmpty { try organization.profile.overlaid(by: row.profile).validate() }
             } catch { return .failure(.invalid(error)) }
             try row.insert(into: connection)
+            noteChanged(.profile(organization: scope.organization))
             try audit.append(
                 AuditEntry(
                     restored == nil ? .profilePut : .profileRollback, by: author, organization: scope.organization,
@@ -145,8 +146,6 @@ extension MetadataService {
                 at: now)
             return .success(row)
         }
-        profiles.remove(scope.organization)
-        return row
     }
 
     private func nextRevision(of organization: String) throws(StoreError) -> UInt64 {

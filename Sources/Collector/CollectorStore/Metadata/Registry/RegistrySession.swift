@@ -50,6 +50,10 @@ package protocol RegistrySession: AnyObject {
     /// Runs statements that see the database at one moment and change nothing.
     func reading<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value
 
+    /// Tells all collectors of the registry what the present transaction changes, as part of it. Does nothing where
+    /// there is only one.
+    func announce(_ changes: Set<RegistryChange>) throws(StoreError)
+
     /// - Throws: `.io` if the database was removed or replaced since the session was opened.
     func requireInPlace() throws(StoreError)
 
@@ -123,6 +127,9 @@ extension RegistrySession {
 
 /// Opens sessions with one registry.
 package protocol Registry: Sendable {
+    /// How long one service may use what it has in memory. A new one for each service.
+    func makeLease() -> RegistryLease
+
     /// A session that may change the registry.
     func openWriting() throws(StoreError) -> any RegistrySession
 

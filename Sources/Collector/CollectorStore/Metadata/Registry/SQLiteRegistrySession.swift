@@ -44,6 +44,9 @@ package final class SQLiteRegistrySession: RegistrySession {
         try connection.transaction(.deferred, mapping: StoreError.init, body)
     }
 
+    /// One collector has the file open, and knows its own changes.
+    package func announce(_ changes: Set<RegistryChange>) {}
+
     package func requireInPlace() throws(StoreError) {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
@@ -80,6 +83,8 @@ package final class SQLiteRegistrySession: RegistrySession {
 /// The registry in `collector.sqlite` of a data directory.
 struct SQLiteRegistry: Registry {
     let directory: DataDirectory
+
+    func makeLease() -> RegistryLease { RegistryLease(clock: nil) }
 
     func openWriting() throws(StoreError) -> any RegistrySession {
         SQLiteRegistrySession(try CollectorDatabase.open(directory))
