@@ -1,6 +1,5 @@
 import CollectorStore
 import Foundation
-import Logging
 import PostgreSQL
 import PostgresTestKit
 import Testing
@@ -10,19 +9,13 @@ import WireModel
 
 /// What only the registry in PostgreSQL has to show. The suites of the metadata service run on it, too.
 @Suite(.timeLimit(.minutes(5))) struct PostgresRegistryTests {
-    private static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
-    private struct SystemTime: StoreClock {
-        func now() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000_000) }
-    }
-
     private func registry(on server: PostgresServer) async throws -> PostgresRegistry {
         let database = try await server.makeDatabase()
         let registry = PostgresRegistry(
             try PostgresDatabase(
-                PostgresConfiguration(connectionString: database.connectionString), logger: Self.logger),
+                PostgresConfiguration(connectionString: database.connectionString), logger: quietLogger),
             name: database.name)
-        try await registry.prepare(logger: Self.logger)
+        try await registry.prepare(logger: quietLogger)
         return registry
     }
 
@@ -34,7 +27,7 @@ import WireModel
         let registry = try await registry(on: .shared())
         let session = try registry.openWriting()
         try session.run("INSERT INTO organization (name, created) VALUES ('a', 1)")
-        try await registry.prepare(logger: Self.logger)
+        try await registry.prepare(logger: quietLogger)
         #expect(try session.hasRow("SELECT 1 FROM organization WHERE name = 'a'"))
         await registry.database.shutDown()
     }
@@ -42,7 +35,7 @@ import WireModel
     @Test func tablesOfANewerProgramAreRefused() async throws {
         let registry = try await registry(on: .shared())
         try registry.openWriting().run("INSERT INTO schema_version (number, name) VALUES (1000, 'later')")
-        let error = await #expect(throws: StoreError.self) { try await registry.prepare(logger: Self.logger) }
+        let error = await #expect(throws: StoreError.self) { try await registry.prepare(logger: quietLogger) }
         #expect(error?.message.contains("version 1000") == true)
         await registry.database.shutDown()
     }
@@ -82,9 +75,9 @@ import WireModel
             "ALTER DATABASE \(database.name) SET default_transaction_isolation = 'repeatable read'")
         let registry = PostgresRegistry(
             try PostgresDatabase(
-                PostgresConfiguration(connectionString: database.connectionString), logger: Self.logger),
+                PostgresConfiguration(connectionString: database.connectionString), logger: quietLogger),
             name: database.name)
-        try await registry.prepare(logger: Self.logger)
+        try await registry.prepare(logger: quietLogger)
         try registry.openWriting().run("INSERT INTO organization (name, created) VALUES ('a', 0)")
         try await withThrowingTaskGroup { group in
             for _ in 0..<4 {
@@ -111,7 +104,7 @@ import WireModel
                 let directory = directory()
                 group.addTask {
                     try MetadataService.open(
-                        registry: registry, directory: directory, clock: SystemTime(), logger: Self.logger)
+                        registry: registry, directory: directory, clock: SystemTime(), logger: quietLogger)
                 }
             }
             var opened: [(MetadataService, FirstStart?)] = []
@@ -135,16 +128,16 @@ import WireModel
         let server = try await PostgresServer.shared()
         let proxy = try PostgresProxy(to: server)
         let database = try await server.makeDatabase()
-        let registry = PostgresRegistry(
+        let registry = PostgresRegistry.ofOneCollector(
             try PostgresDatabase(
                 PostgresConfiguration(connectionString: database.connectionString(port: proxy.port)),
-                logger: Self.logger),
+                logger: quietLogger),
             name: database.name)
-        try await registry.prepare(logger: Self.logger)
+        try await registry.prepare(logger: quietLogger)
         let directory = directory()
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let (service, created) = try MetadataService.open(
-            registry: registry, directory: directory, clock: SystemTime(), logger: Self.logger)
+            registry: registry, directory: directory, clock: SystemTime(), logger: quietLogger)
         let device = try await service.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
         let known = try await service.authenticateDevice(credential: device.credential)

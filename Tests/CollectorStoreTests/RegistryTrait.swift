@@ -74,7 +74,7 @@ enum TestRegistry {
     }
 
     fileprivate static func registry(_ connectionString: String) throws -> PostgresRegistry {
-        PostgresRegistry(
+        .ofOneCollector(
             try PostgresDatabase(PostgresConfiguration(connectionString: connectionString), logger: quietLogger),
             name: "PostgreSQL")
     }
