@@ -173,6 +173,7 @@ let package = Package(
         target("JSON", in: .collector, []),
         target("CollectorAPI", in: .collector, ["WireModel"]),
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
+        target("RecordViews", in: .collector, ["TelemetryBasics", "WireModel", "JSON", swiftProtobuf]),
         target("PostgreSQL", in: .collector, ["TelemetryBasics", "CLibPQ", logging]),
         target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
         target("ClusterRegistry", in: .collector, ["TelemetryBasics", "CollectorStore", "PostgreSQL", logging]),
@@ -187,8 +188,8 @@ let package = Package(
         target(
             "Collector", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "JSON", "Console", "CollectorAPI", "MetricCatalog", "CollectorStore",
-                "Gzip",
+                "TelemetryBasics", "WireModel", "JSON", "Console", "CollectorAPI", "MetricCatalog", "RecordViews",
+                "CollectorStore", "Gzip",
                 swiftProtobuf, hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS, nioCore, nioPosix,
@@ -282,6 +283,7 @@ let package = Package(
         tests("JSON", ["WireModel"]),
         tests("Console", ["TelemetryBasics", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
+        tests("RecordViews", ["WireModel", "JSON", swiftProtobuf]),
         tests("PostgreSQL", ["PostgresTestKit", logging]),
         tests("ClusterRegistry", ["CollectorStore", "WireModel", "PostgreSQL", "PostgresTestKit", logging]),
         tests(

@@ -28,6 +28,18 @@ extension MetricDefinition {
     }
 }
 
+extension MetricDefinition.Kind {
+    /// The API's name.
+    package var name: String {
+        switch self {
+        case .gauge: "gauge"
+        case .upDownCounter: "up-down-counter"
+        case .deltaCounter: "delta-counter"
+        case .cumulativeCounter: "cumulative-counter"
+        }
+    }
+}
+
 /// One value of one metric at the time of the sample that gave it.
 package struct MetricPoint: Sendable, Hashable {
     package let definition: MetricDefinition

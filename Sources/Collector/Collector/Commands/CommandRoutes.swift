@@ -5,6 +5,7 @@ import HTTPTypes
 import Hummingbird
 import JSON
 import Logging
+import RecordViews
 import SwiftProtobuf
 import TelemetryBasics
 import WireModel

@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import JSON
+import RecordViews
 import TelemetryBasics
 import WireModel
 

@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import JSON
 import MetricCatalog
+import RecordViews
 import SwiftProtobuf
 import TelemetryBasics
 import WireModel
@@ -66,6 +67,17 @@ struct RecordView: Encodable {
     }
 }
 
+extension WireBeacon {
+    /// What a person of this role sees of it. A push token allows its holder to reach the device's application without
+    /// the collector. A viewer, who may cause nothing, does not see it.
+    func seen(by role: PersonRole) -> WireBeacon {
+        guard role < .operator, hasPushToken else { return self }
+        var beacon = self
+        beacon.clearPushToken()
+        return beacon
+    }
+}
+
 struct EventView: Encodable {
     var type: String
     var name: String
@@ -77,7 +89,7 @@ struct EventView: Encodable {
     var durationMicroseconds: UInt64?
 
     init(_ event: WireEvent) {
-        type = EventFilter.types.first { $0.type == event.type }?.name ?? "type-\(event.type.rawValue)"
+        type = event.type.viewName
         name = event.name
         (value, valueType) = event.value.json
         attributes = event.attributes.mapValues { $0.json.value }

@@ -1,5 +1,6 @@
 import CollectorStore
 import Hummingbird
+import RecordViews
 import TelemetryBasics
 import WireModel
 
@@ -91,19 +92,14 @@ struct EventFilter: Equatable, Sendable {
 
     static let parameters: Set<String> = ["name", "type", "value"]
 
-    static let types: [(name: String, type: WireEventType)] = [
-        ("custom", .custom), ("launch", .launch), ("enrollment-call", .enrollmentCall), ("sdk-action", .sdkAction),
-        ("unspecified", .unspecified),
-    ]
-
     /// - Throws: `Problem` for the invalid parameter.
     init(_ query: QueryParameters) throws {
         name = query.text("name")
         value = query.text("value")
         type = try query.text("type").map { text in
-            guard let found = Self.types.first(where: { $0.name == text })?.type else {
+            guard let found = WireEventType.named.first(where: { $0.name == text })?.type else {
                 throw Problem.invalidParameter(
-                    "type", "is \(text); expected one of \(Self.types.map(\.name).joined(separator: ", ")).")
+                    "type", "is \(text); expected one of \(WireEventType.named.map(\.name).joined(separator: ", ")).")
             }
             return found
         }
@@ -127,6 +123,6 @@ struct EventFilter: Equatable, Sendable {
     private static func `is`(_ value: WireValue, _ text: String) -> Bool {
         if case .real(let real) = value.value { return Double(text) == real }
         if case .date(let date) = value.value { return Timestamp.parse(text) == date }
-        return EventSummary.Grouping.text(of: value) == text
+        return value.viewText == text
     }
 }

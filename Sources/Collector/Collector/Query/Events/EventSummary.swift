@@ -1,3 +1,4 @@
+import RecordViews
 import TelemetryBasics
 import WireModel
 
@@ -13,19 +14,7 @@ struct EventSummary {
             case .name: event.name
             case .device: device.description
             case .application: application
-            case .value: Self.text(of: event.value)
-            }
-        }
-
-        /// A value as text; `nil` if there is none.
-        static func text(of value: WireValue) -> String? {
-            switch value.value {
-            case .text(let text): text
-            case .integer(let number): "\(number)"
-            case .real(let number): "\(number)"
-            case .boolean(let flag): "\(flag)"
-            case .date(let date): Timestamp.text(date)
-            case nil: nil
+            case .value: event.value.viewText
             }
         }
     }

@@ -100,18 +100,6 @@ struct SeriesView: Encodable {
     }
 }
 
-extension MetricDefinition.Kind {
-    /// The API's name.
-    var name: String {
-        switch self {
-        case .gauge: "gauge"
-        case .upDownCounter: "up-down-counter"
-        case .deltaCounter: "delta-counter"
-        case .cumulativeCounter: "cumulative-counter"
-        }
-    }
-}
-
 /// A metric of the catalog.
 struct CatalogView: Encodable {
     var metric: String

@@ -1,10 +1,9 @@
 import Foundation
 import JSON
+import RecordViews
 import SwiftProtobuf
 import Testing
 import WireModel
-
-@testable import Collector
 
 @Suite("Messages as JSON")
 struct MessageViewTests {

@@ -1,4 +1,3 @@
-import CollectorStore
 import Foundation
 import JSON
 import SwiftProtobuf
@@ -11,8 +10,8 @@ import WireModel
 ///
 /// Each message lists the fields with such changes. Everything else is data and stays unchanged: texts, and the keys
 /// and values of maps.
-enum MessageView {
-    enum Field: Equatable {
+package enum MessageView {
+    package enum Field: Equatable {
         /// The common prefix of its values in telemetry.proto.
         case enumeration(String)
         /// Microseconds since 1970.
@@ -24,7 +23,7 @@ enum MessageView {
     }
 
     /// By the message's name, then by the field's JSON name.
-    static let fields: [String: [String: Field]] = [
+    package static let fields: [String: [String: Field]] = [
         "Beacon": [
             "trigger": .enumeration("BEACON_TRIGGER_"), "enrollment": .enumeration("ENROLLMENT_STATE_"),
             "deviceCompliance": .enumeration("COMPLIANCE_"), "applicationCompliance": .enumeration("COMPLIANCE_"),
@@ -56,7 +55,7 @@ enum MessageView {
         "NetworkAdapter": ["class": .enumeration("NETWORK_CLASS_")], "GPSSample": ["location": .message("Location")],
     ]
 
-    static func json(_ message: any Message) throws -> JSONValue {
+    package static func json(_ message: any Message) throws -> JSONValue {
         var options = JSONEncodingOptions()
         options.alwaysPrintInt64sAsNumbers = true
         let bytes: Data = try message.jsonUTF8Bytes(options: options)
@@ -79,31 +78,6 @@ enum MessageView {
         case (.text(let text), .enumeration(let prefix)) where text.hasPrefix(prefix):
             return .text(text.dropFirst(prefix.count).lowercased().replacing("_", with: "-"))
         default: return value
-        }
-    }
-}
-
-extension WireBeacon {
-    /// What a person of this role sees of it. A push token allows its holder to reach the device's application without
-    /// the collector. A viewer, who may cause nothing, does not see it.
-    func seen(by role: PersonRole) -> WireBeacon {
-        guard role < .operator, hasPushToken else { return self }
-        var beacon = self
-        beacon.clearPushToken()
-        return beacon
-    }
-}
-
-extension WireValue {
-    /// The value, and the name of its type.
-    var json: (value: JSONValue, type: String) {
-        switch value {
-        case .text(let value): (.text(value), "string")
-        case .integer(let value): (.integer(value), "integer")
-        case .real(let value): (.real(value), "double")
-        case .boolean(let value): (.boolean(value), "boolean")
-        case .date(let value): (.text(Timestamp.text(value)), "date")
-        case nil: (.null, "none")
         }
     }
 }
