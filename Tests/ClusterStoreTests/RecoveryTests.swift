@@ -12,24 +12,6 @@ import WireModel
 
 /// After a failover that has lost commits, a recovery finds again what devices were told is stored.
 @Suite struct RecoveryTests {
-    private static let tables = ["store", "chain", "chain_day", "partition"]
-
-    /// PostgreSQL as of this moment, to go back to.
-    private func remember(_ bed: ClusterTestBed) async throws {
-        for table in Self.tables {
-            _ = try await bed.postgreSQL.sql("CREATE TABLE former_\(table) AS SELECT * FROM \(table)")
-        }
-    }
-
-    /// A standby that lacks the commits since then has taken over.
-    private func failOver(_ bed: ClusterTestBed) async throws {
-        for table in Self.tables {
-            _ = try await bed.postgreSQL.sql("TRUNCATE \(table)")
-            _ = try await bed.postgreSQL.sql("INSERT INTO \(table) SELECT * FROM former_\(table)")
-        }
-        _ = try await bed.postgreSQL.sql("UPDATE store SET timeline = timeline - 1")
-    }
-
     private func recover(_ bed: ClusterTestBed) async throws -> ClusterRecovery.Report {
         await #expect {
             _ = try await bed.open()
@@ -60,7 +42,8 @@ import WireModel
         devices[0].produce(4)
         devices[2].produce(4)
         for place in [0, 2] { _ = try await store.drain(&devices[place]) }
-        try await remember(bed)
+        let failover = Failover(bed)
+        try await failover.remember()
         bed.clock.advance(days: 1)
         var answered: [StreamMark] = []
         for place in [0, 1] {
@@ -71,7 +54,7 @@ import WireModel
         }
         let balances = try await store.balances()
         await store.shutDown()
-        try await failOver(bed)
+        try await failover.happen()
         let report = try await recover(bed)
         #expect(report.generation == 2 && report.chains == 3 && report.movedChains == 2)
         #expect(report.slices == 4 && report.records == 12)
@@ -275,7 +258,8 @@ import WireModel
         var device = ScriptedDevice()
         device.produce(4)
         _ = try await store.drain(&device)
-        try await remember(bed)
+        let failover = Failover(bed)
+        try await failover.remember()
         device.produce(2)
         _ = try await store.drain(&device)
         _ = try await store.close(
@@ -284,7 +268,7 @@ import WireModel
             from: device.device)
         let balance = try await store.balance(of: device.device)
         await store.shutDown()
-        try await failOver(bed)
+        try await failover.happen()
         _ = try await recover(bed)
         store = try await bed.open()
         #expect(try await store.balance(of: device.device) == balance)
@@ -300,13 +284,14 @@ import WireModel
         var device = ScriptedDevice()
         device.produce(4)
         _ = try await store.drain(&device)
-        try await remember(bed)
+        let failover = Failover(bed)
+        try await failover.remember()
         bed.clock.advance(days: 1)
         device.produce(3)
         _ = try await store.drain(&device)
         try await store.drop(try #require(try await store.partitions().kept.first).partition)
         await store.shutDown()
-        try await failOver(bed)
+        try await failover.happen()
         _ = try await recover(bed)
         store = try await bed.open()
         try await expectWhole([device], from: 5, in: store)
@@ -321,13 +306,14 @@ import WireModel
         var device = ScriptedDevice()
         device.produce(2)
         _ = try await store.drain(&device)
-        try await remember(bed)
+        let failover = Failover(bed)
+        try await failover.remember()
         device.produce(4)
         let part = try #require(device.part())
         let key = ChainKey(device: device.device, epoch: device.epoch)
         _ = try await store.drain(&device)
         await store.shutDown()
-        try await failOver(bed)
+        try await failover.happen()
         _ = try await recover(bed)
         store = try await bed.open()
         // A collector that was frozen with a claim under the former generation writes now: greater attempts than any.

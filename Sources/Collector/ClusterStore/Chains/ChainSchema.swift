@@ -7,10 +7,14 @@ import PostgreSQL
 ///     chain_day   one row for each chain and day with slices: the mark at the day's begin and end, and the bounds of
 ///                 its records
 ///     partition   one row for each stream and day that ever had a slice: kept, being dropped or dropped
-/// ///
+///     outbox      one row for each slice whose records are not in the tables for people yet
+///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
 enum ChainSchema {
-    static let migrations = [PostgresMigration(1, "chains of the record store", sql: first)]
+    static let migrations = [
+        PostgresMigration(1, "chains of the record store", sql: first),
+        PostgresMigration(2, "outbox of the tables for people", sql: second),
+    ]
 
     private static let first = """
         CREATE TABLE store (
@@ -35,6 +39,17 @@ enum ChainSchema {
         CREATE TABLE partition (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, state SMALLINT NOT NULL, PRIMARY KEY (stream, day));
         """
+
+    /// Times are microseconds since 1970. An entry is not taken before it is `due`.
+    private static let second = """
+        CREATE TABLE outbox (
+            stream SMALLINT NOT NULL, device BYTEA NOT NULL, epoch BYTEA NOT NULL, key BIGINT NOT NULL,
+            generation BIGINT NOT NULL, attempt BIGINT NOT NULL, day INTEGER NOT NULL, mark BYTEA NOT NULL,
+            size BIGINT NOT NULL, at BIGINT NOT NULL, due BIGINT NOT NULL, tries INTEGER NOT NULL,
+            PRIMARY KEY (stream, device, epoch, key));
+        CREATE INDEX outbox_due ON outbox (due);
+        CREATE INDEX outbox_at ON outbox (at);
+        """
 }
 
 /// Keys of advisory locks. Other programs that use the same database must not use them.
@@ -45,6 +60,8 @@ enum StoreLock {
     static let recovery: Int64 = 0x7773_315f_0002
     /// Migrations, alone.
     static let migrations: Int64 = 0x7773_315f_0003
+    /// Held by the collector that fills the tables for people.
+    static let people: Int64 = 0x7773_315f_0004
 
     /// Inserts into one table of slices, where the engine refuses two at a time.
     static func insert(into stream: Int) -> Int64 { 0x7773_315f_0100 + Int64(stream) }

@@ -86,6 +86,7 @@ struct ChainTable: Sendable {
             try StoreError.mapping { () throws(PostgresError) in
                 try Self.update(moving, stream, session)
                 try Self.updateDays(moving, stream, session)
+                try OutboxTable.add(moving.compactMap(\.slice).compactMap { OutboxEntry($0, stream) }, session)
             }
             return locked
         }
@@ -177,8 +178,9 @@ struct ChainTable: Sendable {
     // MARK: Recovery
 
     /// Puts recovered chains and their days in place of what is there. Attempts stay.
+    /// - Parameter generation: of the slices that were written again.
     static func replace(
-        _ chains: [ChainRecovery], _ stream: StreamName, _ session: PostgresSession
+        _ chains: [ChainRecovery], _ stream: StreamName, generation: UInt64, _ session: PostgresSession
     ) throws(PostgresError) {
         let (devices, epochs) = (chains.map(\.key.device.data), chains.map(\.key.epoch.data))
         try session.execute(
@@ -216,5 +218,8 @@ struct ChainTable: Sendable {
             days.map(\.stretch.begin.bytes), days.map { Int64($0.stretch.endNumber) },
             days.map(\.stretch.end.bytes), days.map(\.bounds.earliest), days.map(\.bounds.latest),
             days.map { Int64(bitPattern: $0.bounds.kinds) }, days.map(\.newestReceipt))
+        let version = SliceVersion(generation: generation, attempt: SliceVersion.attemptOfRecovery)
+        try OutboxTable.add(
+            chains.flatMap(\.new).compactMap { OutboxEntry($0, writtenAgainAs: version, stream) }, session)
     }
 }

@@ -326,7 +326,7 @@ private struct RecoveryRun: Sendable {
         }
         let written = recovered
         try await transaction(step) { session throws(PostgresError) in
-            try ChainTable.replace(written, stream, session)
+            try ChainTable.replace(written, stream, generation: step.generation, session)
         }
     }
 

@@ -102,7 +102,7 @@ struct SliceTable: Sendable {
         let copied = Self.columns.map { name in
             switch name {
             case "generation": "toUInt64(\(generation)) AS new_generation"
-            case "attempt": "toUInt64(0) AS new_attempt"
+            case "attempt": "toUInt64(\(SliceVersion.attemptOfRecovery)) AS new_attempt"
             default: name
             }
         }
@@ -111,7 +111,7 @@ struct SliceTable: Sendable {
                 """
                 INSERT INTO \(table) (\(Self.columns.joined(separator: ", ")))
                 SELECT \(copied.joined(separator: ", ")) FROM \(table)
-                WHERE day = '\(head.day)' AND (device, epoch, key, generation, attempt) IN (\(head.literal)) LIMIT 1
+                WHERE day = '\(head.day)' AND (device, epoch, key, generation, attempt) IN (\(head.id.literal)) LIMIT 1
                 """, settings: settings.values, on: replica)
         } catch { throw StoreError(.unavailable, "ClickHouse: \(error.message)") }
     }
@@ -195,7 +195,7 @@ struct SliceTable: Sendable {
     }
 
     private static let contentColumns = """
-        device, epoch, key, generation, attempt, first, last, lost_before, prior_link, last_link, received_at,
+        device, epoch, key, generation, attempt, mark, first, last, lost_before, prior_link, last_link, received_at,
         record_count, gap_first, gap_last, gap_reason, gap_link, rejected_number, rejected_reason, rejected_size,
         rejected_link, rejected_kept, rejected_bytes, records
         """
@@ -206,29 +206,38 @@ struct SliceTable: Sendable {
         _ heads: some Collection<SliceHead>, of stream: StreamName, on replica: ClickHouseReplica?
     ) async throws(StoreError) -> [SlicePlace: StoredSlice] {
         guard let days = heads.map(\.day).bounds else { return [:] }
-        let (rows, answering) = try await rows(
-            """
-            SELECT \(Self.contentColumns) FROM \(SliceSchema.table(of: stream))
-            WHERE day BETWEEN '\(days.lowerBound)' AND '\(days.upperBound)'
-            AND (device, epoch, key, generation, attempt) IN (\(heads.map(\.literal).joined(separator: ", ")))
-            """, on: replica
-        ) { row throws(ClickHouseError) in
-            let chain = ChainKey(device: try row.uuid(), epoch: try row.uuid())
-            let id = SliceID(
-                chain: chain, key: try row.uint64(),
-                version: SliceVersion(generation: try row.uint64(), attempt: try row.uint64()))
-            return (id, try StoredSlice(&row))
-        }
-        let found = Dictionary(rows) { first, _ in first }
+        let (found, answering) = try await slices(heads.map(\.id), days: days, of: stream, on: replica)
         var slices: [SlicePlace: StoredSlice] = [:]
         for head in heads {
-            guard let slice = found[SliceID(chain: head.chain, key: head.key, version: head.version)] else {
+            guard let slice = found[head.id]?.slice else {
                 let name = answering.map { " \($0)" } ?? ""
                 throw StoreError(.unavailable, "the replica\(name) of ClickHouse lacks a slice that it should have.")
             }
             slices[head.place] = slice
         }
         return slices
+    }
+
+    /// Whole slices with the mark after each, as far as the replica has them.
+    /// - Returns: also the replica that answered.
+    func slices(
+        _ ids: some Collection<SliceID>, days: ClosedRange<UTCDay>, of stream: StreamName,
+        on replica: ClickHouseReplica?
+    ) async throws(StoreError) -> (slices: [SliceID: MarkedSlice], replica: ClickHouseReplica?) {
+        let (rows, answering) = try await rows(
+            """
+            SELECT \(Self.contentColumns) FROM \(SliceSchema.table(of: stream))
+            WHERE day BETWEEN '\(days.lowerBound)' AND '\(days.upperBound)'
+            AND (device, epoch, key, generation, attempt) IN (\(ids.map(\.literal).joined(separator: ", ")))
+            """, on: replica
+        ) { row throws(ClickHouseError) in
+            let chain = ChainKey(device: try row.uuid(), epoch: try row.uuid())
+            let id = SliceID(
+                chain: chain, key: try row.uint64(),
+                version: SliceVersion(generation: try row.uint64(), attempt: try row.uint64()))
+            return (id, MarkedSlice(after: EncodedMark(bytes: try row.data()), slice: try StoredSlice(&row)))
+        }
+        return (Dictionary(rows) { first, _ in first }, answering)
     }
 
     /// The rows of a query.
@@ -248,10 +257,21 @@ struct SliceTable: Sendable {
 }
 
 /// Names one insert's slice.
-private struct SliceID: Hashable {
+struct SliceID: Hashable, Sendable {
     var chain: ChainKey
     var key: UInt64
     var version: SliceVersion
+
+    /// As a tuple in SQL.
+    fileprivate var literal: String {
+        "(toUUID('\(chain.device)'), toUUID('\(chain.epoch)'), \(key), \(version.generation), \(version.attempt))"
+    }
+}
+
+/// A slice and the mark after it.
+struct MarkedSlice: Sendable {
+    var after: EncodedMark
+    var slice: StoredSlice
 }
 
 extension ChainKey {
@@ -260,9 +280,7 @@ extension ChainKey {
 }
 
 extension SliceHead {
-    fileprivate var literal: String {
-        "(toUUID('\(chain.device)'), toUUID('\(chain.epoch)'), \(key), \(version.generation), \(version.attempt))"
-    }
+    var id: SliceID { SliceID(chain: chain, key: key, version: version) }
 }
 
 extension Collection where Element: Comparable {

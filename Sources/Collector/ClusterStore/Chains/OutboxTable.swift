@@ -1,0 +1,167 @@
+import CollectorStore
+import FoundationEssentials
+import PostgreSQL
+import WireModel
+
+/// A slice whose records are not in the tables for people yet, as far as PostgreSQL knows.
+struct OutboxEntry: Sendable {
+    var stream: StreamName
+    var slice: SliceID
+    var day: UTCDay
+    /// The mark after the slice.
+    var after: EncodedMark
+    /// Bytes of its records.
+    var size: Int64
+    /// Whether its day has been dropped since.
+    var isDropped = false
+}
+
+extension OutboxEntry {
+    /// - Returns: `nil` for a slice without records.
+    init?(_ slice: NewSlice, _ stream: StreamName) {
+        guard let content = slice.content, content.storedCount > 0 else { return nil }
+        self.init(
+            stream: stream, slice: SliceID(chain: slice.chain, key: slice.before.number, version: slice.version),
+            day: slice.day, after: EncodedMark(slice.after.mark),
+            size: content.records.reduce(0) { $0 + ($1.rejection == nil ? Int64($1.bytes.count) : 0) })
+    }
+
+    /// - Returns: `nil` for a slice without records.
+    init?(_ head: SliceHead, writtenAgainAs version: SliceVersion, _ stream: StreamName) {
+        guard head.recordCount > 0 else { return nil }
+        self.init(
+            stream: stream, slice: SliceID(chain: head.chain, key: head.key, version: version), day: head.day,
+            after: head.after, size: Int64(clamping: head.byteCount))
+    }
+
+    fileprivate static let columns =
+        "o.stream, o.device, o.epoch, o.key, o.generation, o.attempt, o.day, o.mark, o.size"
+
+    /// Reads `columns`, then the state of the day's partition.
+    fileprivate init(_ row: PostgresRow) throws(StoreError) {
+        guard let stream = StreamName(rawValue: try row.number(0)) else {
+            throw StoreError(.corrupt, "the table outbox names a stream that there is not.")
+        }
+        self.init(
+            stream: stream,
+            slice: SliceID(
+                chain: try ChainKey(row, device: 1, epoch: 2), key: try row.unsigned(3),
+                version: SliceVersion(generation: try row.unsigned(4), attempt: try row.unsigned(5))),
+            day: UTCDay(number: try row.number(6)), after: EncodedMark(bytes: try row.bytes(7)),
+            size: try row.signed(8), isDropped: try row.number(9) == PartitionState.dropped.rawValue)
+    }
+}
+
+/// The table `outbox`. An entry is written in the transaction that moves the mark over its slice, and removed once the
+/// slice's rows are stored in the tables for people.
+struct OutboxTable: Sendable {
+    let database: PostgresDatabase
+
+    private static let now = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+    /// An entry that takes the place of an older one of the same key describes the slice that counts: a recovery has
+    /// written it again.
+    static func add(_ entries: [OutboxEntry], _ session: PostgresSession) throws(PostgresError) {
+        if entries.isEmpty { return }
+        try session.execute(
+            """
+            INSERT INTO outbox (stream, device, epoch, key, generation, attempt, day, mark, size, at, due, tries)
+            SELECT m.*, c.now, c.now, 0
+            FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) AS m, (SELECT \(now) AS now) AS c
+            ON CONFLICT (stream, device, epoch, key) DO UPDATE SET generation = excluded.generation,
+                attempt = excluded.attempt, day = excluded.day, mark = excluded.mark, size = excluded.size,
+                at = excluded.at, due = excluded.due, tries = excluded.tries
+            """,
+            parameters: names(entries) + [
+                entries.map { Int64($0.day.number) }, entries.map(\.after.bytes), entries.map(\.size),
+            ])
+    }
+
+    /// The entries that are due, oldest first.
+    /// - Parameters:
+    ///   - count: the most entries.
+    ///   - bytes: the most bytes of records. The entry that exceeds them is still returned.
+    func next(count: Int, bytes: Int64) async throws(StoreError) -> [OutboxEntry] {
+        let entries = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            _ = try StoreRow.open(in: session)
+            let rows = try StoreError.mapping { () throws(PostgresError) in
+                try session.query(
+                    """
+                    SELECT \(OutboxEntry.columns), coalesce(p.state, 0)::int4
+                    FROM outbox o LEFT JOIN partition p ON p.stream = o.stream AND p.day = o.day
+                    WHERE o.due <= \(Self.now) ORDER BY o.due LIMIT $1
+                    """, count)
+            }
+            var entries: [OutboxEntry] = []
+            for row in rows { entries.append(try OutboxEntry(row)) }
+            return entries
+        }
+        var sum: Int64 = 0
+        let end = entries.firstIndex { entry in
+            defer { sum += entry.size }
+            return sum >= bytes
+        }
+        return Array(entries[..<(end ?? entries.endIndex)])
+    }
+
+    /// Removes these entries, but none that has taken the place of one of them.
+    func remove(_ entries: [OutboxEntry]) async throws(StoreError) {
+        try await change(entries, "DELETE FROM outbox o USING \(Self.named)")
+    }
+
+    /// Takes these entries later: after 1 s, and after twice that each further time, up to 256 s.
+    func delay(_ entries: [OutboxEntry]) async throws(StoreError) {
+        try await change(
+            entries,
+            """
+            UPDATE outbox o SET tries = o.tries + 1, due = \(Self.now) + (1000000 << least(o.tries, 8))::bigint
+            FROM \(Self.named)
+            """)
+    }
+
+    private func change(_ entries: [OutboxEntry], _ statement: String) async throws(StoreError) {
+        if entries.isEmpty { return }
+        try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
+            _ = try StoreError.mapping { () throws(PostgresError) in
+                try session.execute(statement, parameters: Self.names(entries))
+            }
+        }
+    }
+
+    private static let named = """
+        unnest($1, $2, $3, $4, $5, $6) AS m(stream, device, epoch, key, generation, attempt)
+        WHERE o.stream = m.stream AND o.device = m.device AND o.epoch = m.epoch AND o.key = m.key
+            AND o.generation = m.generation AND o.attempt = m.attempt
+        """
+
+    private static func names(_ entries: [OutboxEntry]) -> [any PostgresEncodable] {
+        [
+            entries.map { Int64($0.stream.rawValue) }, entries.map(\.slice.chain.device.data),
+            entries.map(\.slice.chain.epoch.data), entries.map { Int64($0.slice.key) },
+            entries.map { Int64($0.slice.version.generation) }, entries.map { Int64($0.slice.version.attempt) },
+        ]
+    }
+
+    /// What waits.
+    struct Figures: Sendable {
+        var entries: Int
+        /// Entries that have failed and are tried again later.
+        var delayed: Int
+        /// The age of the oldest entry in microseconds; 0 without one.
+        var age: Int64
+    }
+
+    func figures() async throws(StoreError) -> Figures {
+        try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            let rows = try StoreError.mapping { () throws(PostgresError) in
+                try session.query(
+                    """
+                    SELECT count(*), count(*) FILTER (WHERE tries > 0), coalesce(greatest(\(Self.now) - min(at), 0), 0)
+                    FROM outbox
+                    """)
+            }
+            guard let row = rows.first else { return Figures(entries: 0, delayed: 0, age: 0) }
+            return Figures(entries: try row.number(0), delayed: try row.number(1), age: try row.signed(2))
+        }
+    }
+}

@@ -1,0 +1,26 @@
+import PostgresTestKit
+
+/// A standby that lacks the newest commits takes over.
+struct Failover {
+    private let bed: ClusterTestBed
+
+    private static let tables = ["store", "chain", "chain_day", "partition", "outbox"]
+
+    init(_ bed: ClusterTestBed) { self.bed = bed }
+
+    /// PostgreSQL as of this moment, to go back to.
+    func remember() async throws {
+        for table in Self.tables {
+            _ = try await bed.postgreSQL.sql("CREATE TABLE former_\(table) AS SELECT * FROM \(table)")
+        }
+    }
+
+    /// All commits since then are lost.
+    func happen() async throws {
+        for table in Self.tables {
+            _ = try await bed.postgreSQL.sql("TRUNCATE \(table)")
+            _ = try await bed.postgreSQL.sql("INSERT INTO \(table) SELECT * FROM former_\(table)")
+        }
+        _ = try await bed.postgreSQL.sql("UPDATE store SET timeline = timeline - 1")
+    }
+}
