@@ -205,7 +205,10 @@ let package = Package(
             ]),
         target(
             "ClusterStore", in: .collector,
-            ["WireModel", "CollectorStore", "PostgreSQL", "ClickHouse", logging]),
+            [
+                "WireModel", "JSON", "MetricCatalog", "RecordViews", "CollectorStore", "PostgreSQL", "ClickHouse",
+                logging,
+            ]),
         // Not part of the collector; only the command uses both.
         target(
             "FleetSimulator", in: .collector,

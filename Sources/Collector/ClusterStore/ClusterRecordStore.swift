@@ -37,6 +37,7 @@ package final class ClusterRecordStore: RecordStore {
     private let balanceReader: BalanceReader
     private let proof: ChainProof
     private let table: PartitionTable
+    private let logger: Logger
     private let round = Mutex<(position: ChainProof.Position?, findings: ChainFindings)>((nil, ChainFindings()))
 
     /// Opens the store that `ClusterSetup` has made.
@@ -82,6 +83,7 @@ package final class ClusterRecordStore: RecordStore {
     ) {
         self.database = database
         self.client = client
+        self.logger = logger
         let slices = SliceTable(client: client, quorum: configuration.quorum, engine: engine)
         self.slices = slices
         let reader = SliceReader(database: database, slices: slices)
@@ -90,7 +92,7 @@ package final class ClusterRecordStore: RecordStore {
         limits.parts = configuration.pipelineParts
         limits.transactionBytes = configuration.groupBytes
         writers = Dictionary(
-            uniqueKeysWithValues: StreamName.allCases.map { stream in
+            uniqueKeysWithValues: StreamName.allCases.map { [slices] stream in
                 let chains = ChainTable(database: database, stream: stream, clock: clock)
                 return (
                     stream,
@@ -196,6 +198,12 @@ package final class ClusterRecordStore: RecordStore {
             "A cluster's store is backed up with the tools of its servers: first PostgreSQL, then ClickHouse, then the "
                 + "bucket."
         )
+    }
+
+    /// The filler of the tables for people. Run one in each collector; one at a time works.
+    /// - Parameter organization: of a device; `nil` if it is not known now. Then the device's records wait.
+    package func peopleTables(organization: @escaping @Sendable (DeviceID) async -> String?) -> PeopleTables {
+        PeopleTables(database: database, slices: slices, organization: organization, logger: logger)
     }
 
     // MARK: Partitions

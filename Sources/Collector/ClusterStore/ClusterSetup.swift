@@ -63,7 +63,8 @@ package struct ClusterSetup: Sendable {
                 }
                 let present = try await client.names(
                     "SELECT name FROM system.tables WHERE database = \(database)", on: replica)
-                for table in SliceSchema.tables(in: name) where !present.contains(table.name) {
+                for table in SliceSchema.tables(in: name) + PeopleSchema.tables(in: name)
+                where !present.contains(table.name) {
                     steps.append("ClickHouse \(replica): create table \(table.name)")
                     if !isDryRun { try await client.execute(table.statement, on: replica) }
                 }

@@ -10,7 +10,7 @@ import WireModel
 /// 1. PostgreSQL notes the day as being dropped. From then on no mark moves over a slice of that day.
 /// 2. ClickHouse gets the floors: each chain's mark at the end of the day.
 /// 3. PostgreSQL takes over the floors. Slices below them do not count any more.
-/// 4. ClickHouse drops the partition.
+/// 4. ClickHouse drops the partition, also that of the table for people.
 /// 5. `reclaim` drops it again if a late write has revived it.
 struct PartitionTable: Sendable {
     let database: PostgresDatabase
@@ -22,7 +22,7 @@ struct PartitionTable: Sendable {
         let days = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             try Self.all(in: session)
         }
-        let bytes = try await bytes()
+        let bytes = try await bytes(of: Self.allTables)
         var list = PartitionList(kept: [], dropped: [:])
         for (partition, state) in days {
             if state == PartitionState.dropped.rawValue {
@@ -55,7 +55,7 @@ struct PartitionTable: Sendable {
             }
             return try rows.map { row throws(StoreError) in try Partition(row) }
         }
-        let (found, failure) = try await onAnsweringReplicas()
+        let (found, failure) = try await onAnsweringReplicas(Self.sliceTables)
         var harmed: [Partition: PartitionHarm] = [:]
         for partition in days where !found.contains(partition) {
             // A replica that does not answer may have it.
@@ -82,10 +82,20 @@ struct PartitionTable: Sendable {
         return found
     }
 
+    private static let sliceTables = Dictionary(
+        uniqueKeysWithValues: StreamName.allCases.map { (SliceSchema.table(of: $0), $0) })
+    /// Those of slices and those for people.
+    private static let allTables = Dictionary(
+        uniqueKeysWithValues: StreamName.allCases.flatMap { stream in tables(of: stream).map { ($0, stream) } })
+
+    private static func tables(of stream: StreamName) -> [String] {
+        [SliceSchema.table(of: stream), PeopleSchema.table(of: stream)]
+    }
+
     /// Bytes on disk of one replica.
-    private func bytes(on replica: ClickHouseReplica? = nil) async throws(StoreError) -> [Partition: Int64] {
-        let streams = Dictionary(
-            uniqueKeysWithValues: StreamName.allCases.map { (SliceSchema.table(of: $0), $0) })
+    private func bytes(
+        of streams: [String: StreamName], on replica: ClickHouseReplica? = nil
+    ) async throws(StoreError) -> [Partition: Int64] {
         let rows = try await slices.rows(
             """
             SELECT table, partition, sum(bytes_on_disk) FROM system.parts
@@ -95,7 +105,7 @@ struct PartitionTable: Sendable {
         var bytes: [Partition: Int64] = [:]
         for (table, name, size) in rows {
             guard let stream = streams[table], let day = UTCDay(name.filter { $0 != "'" }) else { continue }
-            bytes[Partition(day: day, stream: stream)] = Int64(clamping: size)
+            bytes[Partition(day: day, stream: stream), default: 0] += Int64(clamping: size)
         }
         return bytes
     }
@@ -195,8 +205,9 @@ struct PartitionTable: Sendable {
     /// Step 4.
     private func remove(_ partition: Partition) async throws(StoreError) {
         do throws(ClickHouseError) {
-            try await slices.client.execute(
-                "ALTER TABLE \(SliceSchema.table(of: partition.stream)) DROP PARTITION '\(partition.day)'")
+            for table in Self.tables(of: partition.stream) {
+                try await slices.client.execute("ALTER TABLE \(table) DROP PARTITION '\(partition.day)'")
+            }
         } catch { throw StoreError(error) }
     }
 
@@ -206,18 +217,20 @@ struct PartitionTable: Sendable {
             try Self.all(in: session)
         }.filter { $0.1 == PartitionState.dropped.rawValue }.map(\.0)
         // What only a replica has that does not answer now is found at the next call.
-        let there = try await onAnsweringReplicas().partitions
+        let there = try await onAnsweringReplicas(Self.allTables).partitions
         for partition in dropped.filter(there.contains).sorted() { try await remove(partition) }
     }
 
     /// The partitions of all replicas that answer.
     /// - Returns: also the error of one that does not.
     /// - Throws: if none answers.
-    private func onAnsweringReplicas() async throws(StoreError) -> (partitions: Set<Partition>, failure: StoreError?) {
+    private func onAnsweringReplicas(
+        _ tables: [String: StreamName]
+    ) async throws(StoreError) -> (partitions: Set<Partition>, failure: StoreError?) {
         var found: Set<Partition> = []
         var failures: [StoreError] = []
         for replica in slices.client.replicas {
-            do throws(StoreError) { found.formUnion(try await bytes(on: replica).keys) } catch {
+            do throws(StoreError) { found.formUnion(try await bytes(of: tables, on: replica).keys) } catch {
                 failures.append(error)
             }
         }
