@@ -79,12 +79,12 @@ import WireModel
         var device = ScriptedDevice()
         device.produce(2)
         _ = try await store.drain(&device)
-        try await remember(bed)
+        try await Failover(bed).remember()
         for generation: UInt64 in [2, 3] {
             device.produce(3)
             _ = try await store.drain(&device)
             await store.shutDown()
-            try await failOver(bed)
+            try await Failover(bed).happen()
             #expect(try await recover(bed).generation == generation)
             store = try await bed.open()
             try await expectWhole([device], in: store)
@@ -97,7 +97,7 @@ import WireModel
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         var devices = [ScriptedDevice(), ScriptedDevice()]
-        try await remember(bed)
+        try await Failover(bed).remember()
         for _ in 0..<2 {
             for place in devices.indices {
                 devices[place].produce(4)
@@ -109,7 +109,7 @@ import WireModel
         await store.shutDown()
         // Each drop and recovery writes to ClickHouse what the next one needs.
         for _ in 0..<2 {
-            try await failOver(bed)
+            try await Failover(bed).happen()
             _ = try await recover(bed)
             store = try await bed.open()
             try await store.reclaim()
@@ -124,7 +124,7 @@ import WireModel
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         var devices = [ScriptedDevice(), ScriptedDevice()]
-        try await remember(bed)
+        try await Failover(bed).remember()
         for _ in 0..<2 {
             for place in devices.indices {
                 devices[place].produce(4)
@@ -149,7 +149,7 @@ import WireModel
         await client.shutDown()
         await store.shutDown()
         for _ in 0..<2 {
-            try await failOver(bed)
+            try await Failover(bed).happen()
             _ = try await recover(bed)
             store = try await bed.open()
             try await store.reclaim()
@@ -166,8 +166,8 @@ import WireModel
         device.produce(3)
         _ = try await store.drain(&device)
         await store.shutDown()
-        try await remember(bed)
-        try await failOver(bed)
+        try await Failover(bed).remember()
+        try await Failover(bed).happen()
         // One replica of three may lack what the two others have.
         var lonely = bed.configuration
         lonely.clickHouse.urls = [bed.clickHouse.urls[0]]
@@ -225,7 +225,7 @@ import WireModel
     @Test func aRecoveryReadsInPieces() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
-        try await remember(bed)
+        try await Failover(bed).remember()
         let target = store
         var devices = try await withThrowingTaskGroup(of: ScriptedDevice.self) { group in
             for _ in 0..<8 {
@@ -239,7 +239,7 @@ import WireModel
             return try await group.reduce(into: [ScriptedDevice]()) { $0.append($1) }
         }
         await store.shutDown()
-        try await failOver(bed)
+        try await Failover(bed).happen()
         var configuration = bed.configuration
         configuration.clickHouse.maximumAnswerBytes = 16 << 10
         let report = try await ClusterRecovery(configuration, logger: ClusterTestBed.logger).run()
