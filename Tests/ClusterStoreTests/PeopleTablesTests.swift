@@ -186,11 +186,11 @@ import WireModel
             _ = try await store.drain(&device)
             let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
             let outbox = OutboxTable(database: database)
-            let entries = try await outbox.next(count: 10, bytes: 1)
+            let entries = try await outbox.next(.event, count: 10, bytes: 1)
             #expect(entries.count == 1)
             _ = try await bed.postgreSQL.sql("UPDATE outbox SET generation = 2, attempt = 0")
             try await outbox.remove(entries)
-            #expect(try await outbox.next(count: 10, bytes: 1).map(\.slice.version.generation) == [2])
+            #expect(try await outbox.next(.event, count: 10, bytes: 1).map(\.slice.version.generation) == [2])
             await database.shutDown()
         }
     }

@@ -47,7 +47,7 @@ enum ChainSchema {
             generation BIGINT NOT NULL, attempt BIGINT NOT NULL, day INTEGER NOT NULL, mark BYTEA NOT NULL,
             size BIGINT NOT NULL, at BIGINT NOT NULL, due BIGINT NOT NULL, tries INTEGER NOT NULL,
             PRIMARY KEY (stream, device, epoch, key));
-        CREATE INDEX outbox_due ON outbox (due);
+        CREATE INDEX outbox_due ON outbox (stream, due);
         CREATE INDEX outbox_at ON outbox (at);
         """
 }

@@ -77,11 +77,11 @@ struct OutboxTable: Sendable {
             ])
     }
 
-    /// The entries that are due, oldest first.
+    /// A stream's entries that are due, oldest first.
     /// - Parameters:
     ///   - count: the most entries.
     ///   - bytes: the most bytes of records. The entry that exceeds them is still returned.
-    func next(count: Int, bytes: Int64) async throws(StoreError) -> [OutboxEntry] {
+    func next(_ stream: StreamName, count: Int, bytes: Int64) async throws(StoreError) -> [OutboxEntry] {
         let entries = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             _ = try StoreRow.open(in: session)
             let rows = try StoreError.mapping { () throws(PostgresError) in
@@ -89,8 +89,8 @@ struct OutboxTable: Sendable {
                     """
                     SELECT \(OutboxEntry.columns), coalesce(p.state, 0)::int4
                     FROM outbox o LEFT JOIN partition p ON p.stream = o.stream AND p.day = o.day
-                    WHERE o.due <= \(Self.now) ORDER BY o.due LIMIT $1
-                    """, count)
+                    WHERE o.stream = $1 AND o.due <= \(Self.now) ORDER BY o.due LIMIT $2
+                    """, stream.rawValue, count)
             }
             var entries: [OutboxEntry] = []
             for row in rows { entries.append(try OutboxEntry(row)) }

@@ -111,24 +111,30 @@ package final class PeopleTables: Sendable {
 
     // MARK: Filling
 
-    private struct Part: Hashable {
-        var stream: StreamName
-        var day: UTCDay
+    /// Handles the entries that are due, up to a limit for each stream.
+    /// - Returns: how many left the outbox.
+    /// - Throws: the first error, after all streams were tried. The entries that failed stay.
+    func fill() async throws(StoreError) -> Int {
+        var (count, failure) = (0, StoreError?.none)
+        for stream in StreamName.allCases {
+            do throws(StoreError) { count += try await fill(stream) } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
+        return count
     }
 
-    /// Handles the entries that are due, up to a limit.
-    /// - Returns: how many left the outbox.
-    /// - Throws: the first error, after all parts were tried. The entries of a part that failed stay.
-    func fill() async throws(StoreError) -> Int {
-        let entries = try await outbox.next(count: Self.entriesTogether, bytes: Self.bytesTogether)
+    private func fill(_ stream: StreamName) async throws(StoreError) -> Int {
+        let entries = try await outbox.next(stream, count: Self.entriesTogether, bytes: Self.bytesTogether)
         var handled = entries.filter(\.isDropped)
         var late: [OutboxEntry] = []
         var failure: StoreError?
         let organizations = await organizations(of: entries)
-        let parts = Dictionary(grouping: entries.filter { !$0.isDropped }) { Part(stream: $0.stream, day: $0.day) }
-        for (part, entries) in parts {
+        let partitions = Dictionary(grouping: entries.filter { !$0.isDropped }) {
+            Partition(day: $0.day, stream: stream)
+        }
+        for (partition, entries) in partitions {
             do throws(StoreError) {
-                let filled = try await fill(part, entries, organizations)
+                let filled = try await fill(partition, entries, organizations)
                 handled += filled
                 let names = Set(filled.map(\.slice))
                 late += entries.filter { !names.contains($0.slice) }
@@ -149,11 +155,11 @@ package final class PeopleTables: Sendable {
     /// Writes the rows of one partition in one insert, which is stored whole or not at all.
     /// - Returns: the entries whose rows are stored.
     private func fill(
-        _ part: Part, _ entries: [OutboxEntry], _ organizations: [DeviceID: String]
+        _ partition: Partition, _ entries: [OutboxEntry], _ organizations: [DeviceID: String]
     ) async throws(StoreError) -> [OutboxEntry] {
         let known = entries.filter { organizations[$0.slice.chain.device] != nil }
-        let found = try await slices(of: known, part)
-        var rows = PeopleRows(part.stream)
+        let found = try await slices(of: known, partition)
+        var rows = PeopleRows(partition.stream)
         var filled: [OutboxEntry] = []
         for entry in known {
             guard let slice = found[entry.slice], let organization = organizations[entry.slice.chain.device] else {
@@ -165,7 +171,8 @@ package final class PeopleTables: Sendable {
             filled.append(entry)
         }
         try await slices.insertSurely(
-            into: PeopleSchema.table(of: part.stream), columns: PeopleSchema.columns(of: part.stream).map(\.name),
+            into: PeopleSchema.table(of: partition.stream),
+            columns: PeopleSchema.columns(of: partition.stream).map(\.name),
             rows: rows.rows)
         let (rowCount, sliceCount, unreadable) = (rows.rows.rowCount, filled.count, rows.unreadable)
         state.withLock { state in
@@ -188,8 +195,10 @@ package final class PeopleTables: Sendable {
 
     /// The slices that the entries describe, from any replicas.
     /// - Returns: without those that no replica which answers has, or that cannot be read.
-    private func slices(of entries: [OutboxEntry], _ part: Part) async throws(StoreError) -> [SliceID: StoredSlice] {
-        do throws(StoreError) { return try await slicesTogether(of: entries, part) } catch {
+    private func slices(of entries: [OutboxEntry], _ partition: Partition) async throws(StoreError) -> [SliceID:
+        StoredSlice]
+    {
+        do throws(StoreError) { return try await slicesTogether(of: entries, partition) } catch {
             guard error.code == .corrupt else { throw error }
             guard entries.count > 1 else {
                 logger.error(
@@ -199,12 +208,12 @@ package final class PeopleTables: Sendable {
         }
         // One of them may keep the others from being read.
         var found: [SliceID: StoredSlice] = [:]
-        for entry in entries { found.merge(try await slices(of: [entry], part)) { first, _ in first } }
+        for entry in entries { found.merge(try await slices(of: [entry], partition)) { first, _ in first } }
         return found
     }
 
     private func slicesTogether(
-        of entries: [OutboxEntry], _ part: Part
+        of entries: [OutboxEntry], _ partition: Partition
     ) async throws(StoreError) -> [SliceID: StoredSlice] {
         var found: [SliceID: StoredSlice] = [:]
         var missing = entries
@@ -212,7 +221,7 @@ package final class PeopleTables: Sendable {
         for replica in [nil] + slices.client.replicas.map(Optional.some) where !missing.isEmpty {
             do throws(StoreError) {
                 let there = try await slices.slices(
-                    missing.map(\.slice), days: part.day...part.day, of: part.stream, on: replica
+                    missing.map(\.slice), days: partition.day...partition.day, of: partition.stream, on: replica
                 ).slices
                 hasAnswer = true
                 missing.removeAll { entry in
