@@ -255,10 +255,9 @@ import WireModel
 
     @Test func aJobWaitsForRoomAndRefusesWhatItCannotIssueInTime() async throws {
         let devices = try await devices(3)
-        let elsewhere = DeviceID.random()
         var other = WireCommand()
         (other.id, other.expires) = (Data([1]), clock.now() + 1_000_000_000)
-        for _ in 0..<OpenCommands.limitOfJobs - 1 { _ = metadata.openCommands.add(other, of: elsewhere) }
+        for _ in 0..<OpenCommands.limitOfJobs - 1 { _ = metadata.openCommands.add(other, of: .random()) }
         let job = try await begin(sendBeacon(seconds: 60))
         #expect(try await Self.finish(job, metadata) == .waits)
         #expect(try await results(job, .done).count == 1, "there was room for one")
