@@ -114,23 +114,7 @@ package final class ClusterRecordStore: RecordStore {
     // MARK: What devices send
 
     package func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer] {
-        var positions: [StreamName: [Int]] = [:]
-        for (position, part) in parts.enumerated() { positions[part.stream, default: []].append(position) }
-        var answers = [PartAnswer?](repeating: nil, count: parts.count)
-        await withTaskGroup(of: (StreamName, WriterJob.Outcome).self) { group in
-            for (stream, places) in positions {
-                guard let writer = writers[stream] else { continue }
-                let job = WriterJob(device: device, receivedAt: receivedAt, work: .append(places.map { parts[$0] }))
-                group.addTask { (stream, await writer.perform(job)) }
-            }
-            for await (stream, outcome) in group {
-                guard case .appended(let found) = outcome else { continue }
-                for (place, answer) in zip(positions[stream] ?? [], found) { answers[place] = answer }
-            }
-        }
-        return zip(parts, answers).map { part, answer in
-            answer ?? PartAnswer(unavailable: part, mark: .none, detail: "no writer")
-        }
+        await WriterJob.append(parts, from: device, receivedAt: receivedAt) { [self] in await writers[$1]?.perform($0) }
     }
 
     package func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream] {

@@ -131,24 +131,8 @@ package final class SQLiteRecordStore: RecordStore {
     }
 
     package func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer] {
-        var positions: [StreamName: [Int]] = [:]
-        for (position, part) in parts.enumerated() { positions[part.stream, default: []].append(position) }
-        var answers = [PartAnswer?](repeating: nil, count: parts.count)
-        await withTaskGroup(of: (StreamName, WriterJob.Outcome).self) { group in
-            for (stream, places) in positions {
-                guard let writer = held?.writers[stream] else { continue }
-                let job = WriterJob(device: device, receivedAt: receivedAt, work: .append(places.map { parts[$0] }))
-                group.addTask { (stream, await writer.perform(job)) }
-            }
-            for await (stream, outcome) in group {
-                guard case .appended(let found) = outcome else { continue }
-                for (place, answer) in zip(positions[stream] ?? [], found) { answers[place] = answer }
-            }
-        }
-        return zip(parts, answers).map { part, answer in
-            answer
-                ?? PartAnswer(
-                    epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: .none, detail: "no writer")
+        await WriterJob.append(parts, from: device, receivedAt: receivedAt) { [self] in
+            await held?.writers[$1]?.perform($0)
         }
     }
 

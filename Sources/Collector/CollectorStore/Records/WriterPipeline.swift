@@ -134,6 +134,32 @@ package final class WriterJob: Sendable {
     }
 }
 
+extension WriterJob {
+    /// Gives each stream's parts to its writer, and puts the answers in the order of the parts.
+    /// - Parameter perform: has the stream's writer do the job; `nil` without such a writer.
+    package static func append(
+        _ parts: [BatchPart], from device: DeviceID, receivedAt: Int64,
+        perform: @escaping @Sendable (WriterJob, StreamName) async -> Outcome?
+    ) async -> [PartAnswer] {
+        var positions: [StreamName: [Int]] = [:]
+        for (position, part) in parts.enumerated() { positions[part.stream, default: []].append(position) }
+        var answers = [PartAnswer?](repeating: nil, count: parts.count)
+        await withTaskGroup(of: (StreamName, Outcome?).self) { group in
+            for (stream, places) in positions {
+                let job = WriterJob(device: device, receivedAt: receivedAt, work: .append(places.map { parts[$0] }))
+                group.addTask { (stream, await perform(job, stream)) }
+            }
+            for await (stream, outcome) in group {
+                guard case .appended(let found) = outcome else { continue }
+                for (place, answer) in zip(positions[stream] ?? [], found) { answers[place] = answer }
+            }
+        }
+        return zip(parts, answers).map { part, answer in
+            answer ?? PartAnswer(unavailable: part, mark: .none, detail: "no writer")
+        }
+    }
+}
+
 extension PartAnswer {
     /// The part cannot be decided now. The device sends it again.
     package init(unavailable part: BatchPart, mark: StreamMark, detail: String) {
