@@ -3,7 +3,6 @@ import CollectorStore
 import FoundationEssentials
 import Logging
 import PostgreSQL
-import WireModel
 
 /// Makes and migrates the tables of a cluster's store in both systems.
 package struct ClusterSetup: Sendable {
@@ -115,10 +114,9 @@ package struct ClusterSetup: Sendable {
                 let facts = try PostgresServerFacts.read(session)
                 return try session.execute(
                     """
-                    INSERT INTO store (system_identifier, timeline, generation, is_open, collector, incarnation)
-                    VALUES ($1, $2, 1, true, $3, $4) ON CONFLICT DO NOTHING
-                    """, facts.systemIdentifier, facts.timeline, CollectorID.random().data,
-                    IncarnationID.random().data) > 0
+                    INSERT INTO store (system_identifier, timeline, generation, is_open) VALUES ($1, $2, 1, true)
+                    ON CONFLICT DO NOTHING
+                    """, facts.systemIdentifier, facts.timeline) > 0
             }
             if isNew { steps.append("PostgreSQL: note this server as the store's") }
             return steps

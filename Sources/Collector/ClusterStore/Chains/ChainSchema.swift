@@ -20,8 +20,7 @@ enum ChainSchema {
         CREATE TABLE store (
             only_row BOOLEAN PRIMARY KEY DEFAULT true CHECK (only_row),
             system_identifier BIGINT NOT NULL, timeline BIGINT NOT NULL, generation BIGINT NOT NULL,
-            is_open BOOLEAN NOT NULL, collector BYTEA NOT NULL, incarnation BYTEA NOT NULL,
-            created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp());
+            is_open BOOLEAN NOT NULL, created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp());
         CREATE TABLE chain (
             stream SMALLINT NOT NULL, device BYTEA NOT NULL, epoch BYTEA NOT NULL,
             attempt BIGINT NOT NULL, number BIGINT NOT NULL, mark BYTEA NOT NULL, totals BYTEA NOT NULL,

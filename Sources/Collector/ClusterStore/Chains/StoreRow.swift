@@ -9,10 +9,6 @@ struct StoreRow: Sendable {
     var isOpen: Bool
     var systemIdentifier: Int64
     var timeline: Int64
-    /// The cluster's id as a collector. It never changes.
-    var collector: CollectorID
-    /// Another one after each recovery.
-    var incarnation: IncarnationID
 
     /// Whether the marks belong to a server.
     func isOf(_ facts: PostgresServerFacts) -> Bool {
@@ -23,16 +19,13 @@ struct StoreRow: Sendable {
     static func find(in session: PostgresSession) throws(StoreError) -> StoreRow? {
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.query(
-                "SELECT generation, is_open, system_identifier, timeline, collector, incarnation FROM store")
+                "SELECT generation, is_open, system_identifier, timeline FROM store")
         }
         guard let row = rows.first else { return nil }
         let isOpen = try StoreError.mapping { () throws(PostgresError) in try row.bool(1) }
-        guard let collector = CollectorID(try row.bytes(4)), let incarnation = IncarnationID(try row.bytes(5)) else {
-            throw StoreError(.corrupt, "the table store has ids that are not 16 bytes.")
-        }
         return StoreRow(
             generation: try row.unsigned(0), isOpen: isOpen, systemIdentifier: try row.signed(2),
-            timeline: try row.signed(3), collector: collector, incarnation: incarnation)
+            timeline: try row.signed(3))
     }
 
     /// The row of a store that is open to collectors.

@@ -211,7 +211,6 @@ private struct RecoveryRun: Sendable {
     /// The recovered days count as dropped only now, so that nobody drops a partition whose slices are not in the
     /// floors.
     private func open(_ step: Step, _ dropped: [StreamName: UTCDay]) async throws(StoreError) {
-        let incarnation = IncarnationID.random()
         try await transaction(step) { session throws(PostgresError) in
             for (stream, day) in dropped {
                 try session.execute(
@@ -224,8 +223,8 @@ private struct RecoveryRun: Sendable {
                     PartitionState.dropped.rawValue)
             }
             try session.execute(
-                "UPDATE store SET is_open = true, system_identifier = $1, timeline = $2, incarnation = $3",
-                step.facts.systemIdentifier, step.facts.timeline, incarnation.data)
+                "UPDATE store SET is_open = true, system_identifier = $1, timeline = $2", step.facts.systemIdentifier,
+                step.facts.timeline)
         }
     }
 
