@@ -93,9 +93,10 @@ import WireModel
         await bed.remove()
     }
 
-    @Test func floorsThatARecoveryMadeOutliveTheNextFailover() async throws {
-        let bed = try await ClusterTestBed()
-        var store = try await bed.open()
+    /// Stores four records of each device on each day. All of it is lost with a failover.
+    private func twoDaysOfTwoDevices(
+        _ bed: ClusterTestBed, _ store: ClusterRecordStore
+    ) async throws -> [ScriptedDevice] {
         var devices = [ScriptedDevice(), ScriptedDevice()]
         try await Failover(bed).remember()
         for _ in 0..<2 {
@@ -105,33 +106,36 @@ import WireModel
             }
             bed.clock.advance(days: 1)
         }
-        try await store.drop(try #require(try await store.partitions().kept.first).partition)
-        await store.shutDown()
-        // Each drop and recovery writes to ClickHouse what the next one needs.
+        return devices
+    }
+
+    /// Each drop and recovery writes to ClickHouse what the next one needs.
+    private func expectTheSecondDayAfterFailovers(_ devices: [ScriptedDevice], _ bed: ClusterTestBed) async throws {
         for _ in 0..<2 {
             try await Failover(bed).happen()
             _ = try await recover(bed)
-            store = try await bed.open()
+            let store = try await bed.open()
             try await store.reclaim()
             try await expectWhole(devices, from: 5, in: store)
             await store.shutDown()
         }
+    }
+
+    @Test func floorsThatARecoveryMadeOutliveTheNextFailover() async throws {
+        let bed = try await ClusterTestBed()
+        let store = try await bed.open()
+        let devices = try await twoDaysOfTwoDevices(bed, store)
+        try await store.drop(try #require(try await store.partitions().kept.first).partition)
+        await store.shutDown()
+        try await expectTheSecondDayAfterFailovers(devices, bed)
         await bed.remove()
     }
 
     /// The drop had written the floor of one chain when it died. The other's slices are in no floor yet.
     @Test func aDropThatDiedBetweenFloorsLosesNothing() async throws {
         let bed = try await ClusterTestBed()
-        var store = try await bed.open()
-        var devices = [ScriptedDevice(), ScriptedDevice()]
-        try await Failover(bed).remember()
-        for _ in 0..<2 {
-            for place in devices.indices {
-                devices[place].produce(4)
-                _ = try await store.drain(&devices[place])
-            }
-            bed.clock.advance(days: 1)
-        }
+        let store = try await bed.open()
+        let devices = try await twoDaysOfTwoDevices(bed, store)
         let day = try #require(try await store.partitions().kept.first).partition.day
         let id = devices[0].device
         let client = try ClickHouseClient(bed.configuration.clickHouse, logger: ClusterTestBed.logger)
@@ -148,14 +152,7 @@ import WireModel
         await database.shutDown()
         await client.shutDown()
         await store.shutDown()
-        for _ in 0..<2 {
-            try await Failover(bed).happen()
-            _ = try await recover(bed)
-            store = try await bed.open()
-            try await store.reclaim()
-            try await expectWhole(devices, from: 5, in: store)
-            await store.shutDown()
-        }
+        try await expectTheSecondDayAfterFailovers(devices, bed)
         await bed.remove()
     }
 
