@@ -74,15 +74,24 @@ import WireModel
         _ = try await sampler.refreshDeviceCompromisedStatus()
         try await SamplerBench.until { listener.told(.blocked).count == 2 }
         await sampler.stop()
-        isOn.value.withLock { $0 = false }
-        let updated = RecordingDelegate()
-        let next = try bench.sampler(
-            directory.path, delegate: updated,
-            environment: { $0.detectors = { _, _, _ in [Switch { isOn.value.withLock { $0 } }] } })
-        try await next.start()
-        try await SamplerBench.until { updated.told(.unblocked).count == 1 }
-        #expect(updated.told(.blocked).isEmpty)
-        await next.stop()
+
+        /// - Returns: whether a start tells of it what is asked for, and nothing else.
+        func start(isOn now: Bool, tells kind: DataSamplerNotice.Kind) async throws -> Bool {
+            isOn.value.withLock { $0 = now }
+            let listener = RecordingDelegate()
+            let sampler = try bench.sampler(
+                directory.path, delegate: listener,
+                environment: { $0.detectors = { _, _, _ in [Switch { isOn.value.withLock { $0 } }] } })
+            try await sampler.start()
+            try await SamplerBench.until { listener.told(kind).count == 1 }
+            await sampler.stop()
+            return listener.told(kind == .blocked ? .unblocked : .blocked).isEmpty
+        }
+        #expect(try await start(isOn: false, tells: .unblocked))
+        // The run before may have been killed before anybody heard it, so the next one says it again.
+        #expect(try await start(isOn: false, tells: .unblocked))
+        #expect(try await start(isOn: true, tells: .blocked))
+        #expect(try await start(isOn: true, tells: .blocked))
     }
 
     private final class SharedFlag: Sendable {

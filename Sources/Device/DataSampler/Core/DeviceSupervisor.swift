@@ -51,7 +51,8 @@ actor DeviceSupervisor {
     private var hasBegunBeacons = false
     private var isDisabled: Bool
     private var tracedModules: [String: String] = [:]
-    private var toldBlocks: ToldBlocks
+    /// What the program was told since this start; `nil`: nothing yet, and an earlier run told it something.
+    private var toldBlocks: ToldBlocks?
     private let toldBlocksFile: StateFile<ToldBlocks>
 
     init(
@@ -64,8 +65,7 @@ actor DeviceSupervisor {
         offlineFile = OfflineWatch.file(in: core.configuration.directory)
         doNotDisturbFile = DoNotDisturbState.file(in: core.configuration.directory)
         toldBlocksFile = ToldBlocks.file(in: core.configuration.directory)
-        // A damaged one only tells again what is still blocked.
-        toldBlocks = (try? toldBlocksFile.load()) ?? ToldBlocks()
+        toldBlocks = ToldBlocks.wasTold(in: core.configuration.directory) ? nil : ToldBlocks()
         policy = DevicePolicy(
             local: core.configuration, runtime: core.runtime, profile: core.storedProfile?.profile, custom: custom,
             slowdown: parts.budgets.verdict.factor,
@@ -267,7 +267,7 @@ actor DeviceSupervisor {
         if verdicts.compromise == nil, blocks.reasons.isEmpty { return }
         toldBlocks = blocks
         do throws(DataSamplerError) {
-            if blocks.reasons.isEmpty { try toldBlocksFile.file.remove() } else { try toldBlocksFile.save(blocks) }
+            try toldBlocksFile.save(blocks)
         } catch {
             core.logger.warning(
                 "what the program was told of blocking could not be saved for the next start",
@@ -316,12 +316,20 @@ actor DeviceSupervisor {
     }
 }
 
-/// `<data>/blocked.json`: why the program was told to block its use. Missing if it was not. Kept for a start after the
-/// cause is gone, such as an update: then the program is told so.
+/// `<data>/blocked.json`: why the program was last told to block its use; no reasons if it was told to block no more.
+/// Missing if it was never told to block.
+///
+/// Where the file exists, each start tells the program again what holds: a run that was killed may have told nobody,
+/// and the cause may be gone since, such as by an update.
 struct ToldBlocks: KeptState, Equatable {
     static let fileName = "blocked.json"
 
     var reasons: [String] = []
+
+    /// Whether an earlier run told the program anything. A damaged file says so, too.
+    static func wasTold(in directory: String) -> Bool {
+        do { return try file(in: directory).load() != nil } catch { return true }
+    }
 
     /// In one line, short enough for a notice.
     var text: String {
