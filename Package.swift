@@ -176,7 +176,9 @@ let package = Package(
         target("RecordViews", in: .collector, ["TelemetryBasics", "WireModel", "JSON", swiftProtobuf]),
         target("PostgreSQL", in: .collector, ["TelemetryBasics", "CLibPQ", logging]),
         target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
-        target("ClusterRegistry", in: .collector, ["TelemetryBasics", "CollectorStore", "PostgreSQL", logging]),
+        target(
+            "ClusterRegistry", in: .collector,
+            ["TelemetryBasics", "CollectorStore", "PostgreSQL", "WireModel", logging]),
         target(
             "ObjectStorage", in: .collector,
             [
@@ -217,7 +219,7 @@ let package = Package(
             "CollectorCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console", "CollectorAPI",
-                "CollectorStore",
+                "CollectorStore", "ClusterStore", "ClusterRegistry", "ObjectStorage", "PostgreSQL", "ClickHouse",
                 "FleetSimulator", "WireModel",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,
@@ -334,8 +336,9 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "WireModel", "Gzip", "JSON", "Console", "TelemetryTestKit", "BrowserTestKit", asyncHTTPClient, nioCore,
-                nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",
+                "WireModel", "Gzip", "JSON", "Console", "TelemetryTestKit", "BrowserTestKit", "ClickHouseTestKit",
+                "PostgresTestKit", "ClickHouse", "ObjectStorage", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+                "ws1agent", "ws1collector", "ws1log",
             ],
             exclude: ["Support/wall-clock.c"],
             swiftSettings: settings),

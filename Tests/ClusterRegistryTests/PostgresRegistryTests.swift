@@ -34,7 +34,7 @@ import WireModel
 
     @Test func tablesOfANewerProgramAreRefused() async throws {
         let registry = try await registry(on: .shared())
-        try registry.openWriting().run("INSERT INTO schema_version (number, name) VALUES (1000, 'later')")
+        try registry.openWriting().run("INSERT INTO registry_version (number, name) VALUES (1000, 'later')")
         let error = await #expect(throws: StoreError.self) { try await registry.prepare(logger: quietLogger) }
         #expect(error?.message.contains("version 1000") == true)
         await registry.database.shutDown()

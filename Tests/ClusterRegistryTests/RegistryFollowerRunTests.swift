@@ -30,7 +30,7 @@ import WireModel
     ) async throws {
         let follower = cluster.second.follower
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await follower.run(every: interval) }
+            group.addTask { try? await follower.run(every: interval) }
             do { try await body() } catch { Issue.record("\(error)") }
             group.cancelAll()
         }

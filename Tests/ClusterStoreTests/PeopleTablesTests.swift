@@ -14,12 +14,22 @@ import WireModel
 @Suite struct PeopleTablesTests {
     private static let organization: @Sendable (DeviceID) async -> String? = { _ in "default" }
 
+    private static func owners(
+        _ organization: @escaping @Sendable (DeviceID) async -> String?
+    ) -> @Sendable (Set<DeviceID>) async -> [DeviceID: String] {
+        { devices in
+            var owners: [DeviceID: String] = [:]
+            for device in devices { owners[device] = await organization(device) }
+            return owners
+        }
+    }
+
     private static func withTables(
         organization: @escaping @Sendable (DeviceID) async -> String? = organization,
         _ body: (ClusterTestBed, ClusterRecordStore, PeopleTables) async throws -> Void
     ) async throws {
         try await ClusterTestBed.withStore { bed, store in
-            try await body(bed, store, store.peopleTables(organization: organization))
+            try await body(bed, store, store.peopleTables(owners: owners(organization)))
         }
     }
 
@@ -214,7 +224,7 @@ import WireModel
 
     @Test(.timeLimit(.minutes(3))) func oneOfSeveralCollectorsFillsByItself() async throws {
         try await Self.withTables { bed, store, tables in
-            let other = store.peopleTables(organization: Self.organization)
+            let other = store.peopleTables(owners: Self.owners(Self.organization))
             let (one, two) = (Task { await tables.run() }, Task { await other.run() })
             let clock = ContinuousClock()
             for number in 1...5 {
@@ -280,7 +290,7 @@ import WireModel
     @Test func aRecoveryFillsWhatItWritesAgain() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
-        var tables = store.peopleTables(organization: Self.organization)
+        var tables = store.peopleTables(owners: Self.owners(Self.organization))
         var device = ScriptedDevice(stream: .event)
         device.record(.event, WireEvent.sale(of: 1).encoded)
         _ = try await store.drain(&device)
@@ -298,7 +308,7 @@ import WireModel
         let report = try await ClusterRecovery(bed.configuration, logger: ClusterTestBed.logger).run()
         #expect(report.slices == 2)
         store = try await bed.open()
-        tables = store.peopleTables(organization: Self.organization)
+        tables = store.peopleTables(owners: Self.owners(Self.organization))
         #expect(try await tables.figures().waiting == 2)
         #expect(try await tables.fill() == 2)
         #expect(try await bed.texts("value", of: "event", "1 ORDER BY value") == ["1", "2", "3"])

@@ -12,8 +12,8 @@ import Testing
     private static let bad = PostgresMigration(
         3, "a wrong one", sql: "CREATE TABLE b (n int8); INSERT INTO a VALUES (9); SELECT missing")
 
-    private func migrations(_ list: [PostgresMigration], schema: String? = nil) -> PostgresMigrations {
-        PostgresMigrations(list, schema: schema, lockKey: 77, logger: Logger(label: "test"))
+    private func migrations(_ list: [PostgresMigration], table: String = "version") -> PostgresMigrations {
+        PostgresMigrations(list, table: table, lockKey: 77, logger: Logger(label: "test"))
     }
 
     @Test func itAppliesEachMigrationOnce() async throws {
@@ -27,16 +27,15 @@ import Testing
         #expect(try await both.pending(in: fixture.database).isEmpty)
         #expect(try await fixture.test.sql("SELECT n FROM a") == ["2"])
         #expect(
-            try await fixture.test.sql("SELECT number, name FROM schema_version ORDER BY 1") == [
+            try await fixture.test.sql("SELECT number, name FROM version ORDER BY 1") == [
                 "1|a table", "2|another",
             ])
     }
 
     @Test func aDryRunChangesNothing() async throws {
         let fixture = try await Fixture()
-        let pending = try await migrations([Self.one, Self.two], schema: "part").pending(in: fixture.database)
+        let pending = try await migrations([Self.one, Self.two]).pending(in: fixture.database)
         #expect(pending.map(\.number) == [1, 2])
-        #expect(try await fixture.test.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'part'").isEmpty)
         #expect(try await fixture.test.sql("SELECT 1 FROM pg_tables WHERE schemaname = 'public'").isEmpty)
     }
 
@@ -47,8 +46,7 @@ import Testing
             for _ in 0..<6 {
                 group.addTask {
                     let database = try Fixture.client(fixture.test.connectionString)
-                    for migration in try await self.migrations([Self.one, Self.two], schema: "part").apply(to: database)
-                    {
+                    for migration in try await self.migrations([Self.one, Self.two]).apply(to: database) {
                         applied.add(migration.number)
                     }
                     await database.shutDown()
@@ -57,7 +55,7 @@ import Testing
             try await group.waitForAll()
         }
         #expect(applied.values.sorted() == [1, 2])
-        #expect(try await fixture.test.sql("SELECT n FROM part.a") == ["2"])
+        #expect(try await fixture.test.sql("SELECT n FROM a") == ["2"])
     }
 
     @Test func aFailingMigrationLeavesNothingOfItself() async throws {
@@ -81,12 +79,11 @@ import Testing
         #expect(try await failure { try await older.pending(in: fixture.database) }.code == .configuration)
     }
 
-    @Test func aSchemaOfItsOwnMayHaveAnyName() async throws {
+    @Test func twoListsInOneDatabaseDoNotMeet() async throws {
         let fixture = try await Fixture()
-        let odd = migrations([Self.one], schema: "Part \"two\"")
-        #expect(try await odd.apply(to: fixture.database).count == 1)
-        #expect(try await odd.apply(to: fixture.database).isEmpty)
-        #expect(try await fixture.test.sql("SELECT n FROM \"Part \"\"two\"\"\".a") == ["1"])
-        #expect(try await fixture.test.sql("SELECT 1 FROM pg_tables WHERE schemaname = 'public'").isEmpty)
+        _ = try await migrations([Self.one, Self.two]).apply(to: fixture.database)
+        let other = PostgresMigration(1, "a table of another list", sql: "CREATE TABLE c (n int8)")
+        #expect(try await migrations([other], table: "other_version").apply(to: fixture.database).count == 1)
+        #expect(try await migrations([Self.one, Self.two]).pending(in: fixture.database).isEmpty)
     }
 }

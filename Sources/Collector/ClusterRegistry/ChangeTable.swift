@@ -1,4 +1,6 @@
 import CollectorStore
+import FoundationEssentials
+import WireModel
 
 /// The table `change`: what transactions have changed of what collectors keep in memory.
 ///
@@ -37,19 +39,27 @@ struct ChangeTable {
         let former = newest - Int64(rows.count)
         for (row, number) in zip(rows, (former + 1)...) {
             try session.run(
-                "INSERT INTO change (number, at, kind, key) VALUES (?, \(Self.now), ?, ?)", number, row.kind, row.key)
+                "INSERT INTO change (number, at, kind, key) VALUES (?, \(ServerClock.now), ?, ?)", number, row.kind,
+                row.key)
         }
         if newest / Self.removalInterval != former / Self.removalInterval {
-            try session.run("DELETE FROM change WHERE at < \(Self.now) - ?", Self.keptMicroseconds)
+            try session.run("DELETE FROM change WHERE at < \(ServerClock.now) - ?", Self.keptMicroseconds)
         }
         try session.run("SELECT pg_notify(?, '')", Self.channel)
     }
 
     /// What was committed after a change.
-    /// - Parameter last: the newest change that is known; `nil` for none.
+    /// - Parameters:
+    ///   - last: the newest change that is known; `nil` for none.
+    ///   - incarnation: of the registry's service.
     /// - Returns: the news, and the newest change.
-    func read(after last: Int64?) throws(StoreError) -> (news: RegistryNews, newest: Int64) {
+    /// - Throws: `.newIncarnation`; errors of the registry.
+    func read(
+        after last: Int64?, in incarnation: IncarnationID
+    ) throws(StoreError) -> (news: RegistryNews, newest: Int64) {
         try session.reading { () throws(StoreError) in
+            let present = try session.first("SELECT value FROM meta WHERE name = 'incarnation_id'") { $0.data(0) }
+            guard present == incarnation.data else { throw StoreError.newIncarnation }
             let number = try session.first("SELECT number FROM meta WHERE name = ?", Self.numberName) { $0.int64(0) }
             guard let newest = number else { throw incomplete }
             guard let last, last <= newest, newest - last <= Self.maximumRead else { return (.everything, newest) }
@@ -63,10 +73,13 @@ struct ChangeTable {
         }
     }
 
-    /// The server's clock, in microseconds since 1970.
-    private static let now = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)"
-
     private var incomplete: StoreError {
         StoreError(.corrupt, "\(session.name): \(Self.numberName) is missing. Restore a backup.")
     }
+}
+
+extension StoreError {
+    /// The registry has begun a new incarnation, so that everything in memory may be wrong.
+    static let newIncarnation = StoreError(
+        .shuttingDown, "the cluster was recovered after a failover, so this collector has to start again.")
 }

@@ -1,6 +1,7 @@
 import CollectorStore
-import PostgreSQL
+import FoundationEssentials
 import Logging
+import PostgreSQL
 
 /// The registry of a cluster, in PostgreSQL.
 ///
@@ -33,14 +34,48 @@ package struct PostgresRegistry: Registry {
         self.leaseClock = leaseClock
     }
 
+    package func requireCollector() throws(StoreError) {
+        let session = try openReading()
+        guard try session.hasRow("SELECT 1 FROM meta WHERE name = 'collector_id'") else {
+            throw StoreError(.notFound, "\(name) has no collector's data yet. Start `serve` once.")
+        }
+    }
+
+    private static let verificationName = "verification"
+
+    package func verification() throws(StoreError) -> Data? {
+        try openReading().first("SELECT value FROM meta WHERE name = ?", Self.verificationName) { $0.data(0) }
+    }
+
+    package func keepVerification(_ result: Data) throws(StoreError) {
+        try openWriting().run(
+            "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            Self.verificationName, result)
+    }
+
     package func makeLease() -> RegistryLease { RegistryLease(clock: leaseClock) }
 
     /// Makes the tables, or brings them up to date.
+    /// - Parameter isDryRun: only tells.
+    /// - Returns: what was done, or would be, for people. Empty if all is up to date.
     /// - Throws: `.unavailable`, also if the tables are of a newer program.
-    package func prepare(logger: Logger) async throws(StoreError) {
+    @discardableResult
+    package func prepare(isDryRun: Bool = false, logger: Logger) async throws(StoreError) -> [String] {
         let migrations = PostgresMigrations(
-            RegistrySchema.migrations, lockKey: RegistrySchema.migrationLock, logger: logger)
-        do throws(PostgresError) { _ = try await migrations.apply(to: database) } catch { throw StoreError(error) }
+            RegistrySchema.migrations, table: "registry_version", lockKey: RegistrySchema.migrationLock,
+            logger: logger)
+        do throws(PostgresError) {
+            let steps = try await isDryRun ? migrations.pending(in: database) : migrations.apply(to: database)
+            return steps.map { "PostgreSQL: registry, migration \($0.number), \($0.name)" }
+        } catch { throw StoreError(error) }
+    }
+
+    /// Begins a new incarnation in a transaction that somebody else has begun, after a failover that may have lost
+    /// commits. Collectors that run notice it, and end. Does nothing if no collector has ever been started.
+    package func beginIncarnation(in session: PostgresSession, at now: Int64) throws(StoreError) {
+        let session = try PostgresRegistrySession(within: session, of: database, name: name)
+        guard try session.hasRow("SELECT 1 FROM meta WHERE name = 'collector_id'") else { return }
+        try Incarnation(session, because: "the cluster was recovered after a failover").begin(at: now)
     }
 
     package func openWriting() throws(StoreError) -> any RegistrySession {

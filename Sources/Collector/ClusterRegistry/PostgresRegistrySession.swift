@@ -20,17 +20,32 @@ package final class PostgresRegistrySession: RegistrySession {
     package let name: String
     package let dialect = RegistryDialect(metaNumber: "number", orderedJoin: "JOIN")
 
+    /// The newest: `cluster init` brings the tables up to date.
+    package let version = Int.max
+
     /// Takes the lock of all changes. With READ COMMITTED each later statement sees what was committed before the lock
     /// was granted. At another level, which a database may have by default, it would see the time before the wait.
     private static let takeLock = """
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(0x5753_3152_0000_0002 as Int64))
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(changeLock))
         """
+    private static let changeLock: Int64 = 0x5753_3152_0000_0002
     private static let maximumTexts = 512
 
     init(_ database: PostgresDatabase, name: String, isWriting: Bool) {
         self.database = database
         self.name = name
         self.isWriting = isWriting
+    }
+
+    /// A session inside of a transaction that somebody else has begun and ends. It takes the lock of all changes.
+    init(within present: PostgresSession, of database: PostgresDatabase, name: String) throws(StoreError) {
+        self.database = database
+        self.name = name
+        isWriting = true
+        self.present = present
+        do throws(PostgresError) {
+            try present.execute("SELECT pg_advisory_xact_lock($1)", Self.changeLock)
+        } catch { throw StoreError(error) }
     }
 
     package func execute(_ sql: String, _ values: [any RegistryBindable]) throws(StoreError) -> Int {
@@ -66,7 +81,16 @@ package final class PostgresRegistrySession: RegistrySession {
             do throws(PostgresError) { try session.executeScript(Self.takeLock) } catch { throw StoreError(error) }
             present = session
             defer { present = nil }
+            try requireTurn()
             return try body()
+        }
+    }
+
+    /// Holds the turn's row, so that no other collector takes the turn before this transaction has ended.
+    private func requireTurn() throws(StoreError) {
+        guard let term = HousekeepingTerm.current else { return }
+        guard try hasRow("SELECT 1 FROM housekeeping WHERE term = ? FOR SHARE", term) else {
+            throw StoreError.turnIsOver
         }
     }
 

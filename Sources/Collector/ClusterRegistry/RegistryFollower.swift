@@ -45,10 +45,11 @@ package actor RegistryFollower {
 
     /// Reads and applies what is new, until the task is cancelled. A failed read is logged, and the next one comes
     /// after the interval. It then closes the connections, so it runs once.
+    /// - Throws: `.shuttingDown` once the registry has begun a new incarnation. The collector has to start again.
     ///
     /// After a cancellation it waits for a read that has begun: some seconds if the server does not answer.
     /// - Parameter interval: how often it reads without a notification.
-    package nonisolated func run(every interval: Duration = RegistryFollower.interval) async {
+    package nonisolated func run(every interval: Duration = RegistryFollower.interval) async throws(StoreError) {
         // One that waits stands for all.
         let (triggers, trigger) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let notifications = database.listen(to: [ChangeTable.channel])
@@ -65,16 +66,17 @@ package actor RegistryFollower {
                     try? await Task.sleep(for: interval)
                 }
             }
-            for await _ in triggers { await readLogging() }
+            for await _ in triggers where await !readLogging() { break }
             group.cancelAll()
         }
         await close()
+        if !Task.isCancelled { throw StoreError.newIncarnation }
     }
 
     /// Reads and applies what is new. The service's lease then counts from the begin of this call.
     package func read() throws(StoreError) {
         let begin = service.lease.now()
-        let (news, newest) = try changes.read(after: last)
+        let (news, newest) = try changes.read(after: last, in: service.incarnationID)
         try service.take(news, from: changes.session)
         last = newest
         service.lease.renew(from: begin)
@@ -83,12 +85,14 @@ package actor RegistryFollower {
     /// Ends its connections.
     package nonisolated func close() async { await database.shutDown() }
 
-    private func readLogging() {
+    /// - Returns: `false` if the registry has begun a new incarnation.
+    private func readLogging() -> Bool {
         do throws(StoreError) {
             try read()
             if isFailing { logger.info("changes of the registry are known again") }
             isFailing = false
         } catch {
+            if error.code == .shuttingDown { return false }
             if !isFailing {
                 logger.warning(
                     "changes of the registry cannot be read, so nothing is answered from memory",
@@ -96,5 +100,6 @@ package actor RegistryFollower {
             }
             isFailing = true
         }
+        return true
     }
 }

@@ -10,8 +10,9 @@ import PostgreSQL
 /// - A row number that SQLite gives by itself is an identity column. `command` has its `rowid` as a column.
 /// - The baseline, the list of record files and removed partitions belong to the record store. The last two are here
 ///   as far as the metadata service reads them.
-/// - `change` and its number in `meta` are only here (`ChangeTable`), as is `command_open`: collectors load the open
-///   commands more often than at their start.
+/// - `change` and its number in `meta` are only here (`ChangeTable`), as are `housekeeping` (`HousekeepingTurn`) and
+///   `collector` (`CollectorPresence`). So is `command_open`: collectors load the open commands more often than at
+///   their start.
 package enum RegistrySchema {
     /// The advisory lock that all programs take to migrate this schema.
     static let migrationLock: Int64 = 0x5753_3152_0000_0001
@@ -19,6 +20,7 @@ package enum RegistrySchema {
     package static let migrations = [
         PostgresMigration(1, "the registry of version 14", sql: translated(tables)),
         PostgresMigration(2, "changes that collectors read", sql: translated(changes)),
+        PostgresMigration(3, "collectors, and whose turn housekeeping is", sql: translated(collectors)),
     ]
 
     /// The tables are written with the types of SQLite; `ROW` is an identity column.
@@ -162,5 +164,14 @@ package enum RegistrySchema {
         CREATE INDEX change_at ON change (at);
         INSERT INTO meta (name, number) VALUES ('change_number', 0);
         CREATE INDEX command_open ON command (expires) WHERE state NOT IN (3, 4, 6, 7);
+        """
+
+    /// `until` and `seen` are by the server's clock, microseconds since 1970.
+    private static let collectors = """
+        CREATE TABLE housekeeping (
+            only_row INTEGER PRIMARY KEY CHECK (only_row = 1), term INTEGER NOT NULL, holder TEXT NOT NULL,
+            until INTEGER NOT NULL);
+        INSERT INTO housekeeping VALUES (1, 0, '', 0);
+        CREATE TABLE collector (run TEXT PRIMARY KEY, name TEXT NOT NULL, seen INTEGER NOT NULL);
         """
 }

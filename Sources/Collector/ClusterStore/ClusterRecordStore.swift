@@ -29,6 +29,16 @@ package final class ClusterRecordStore: RecordStore {
         }
     }
 
+    /// Opens connections to the database of the store's marks, for others that keep something beside them. They refuse
+    /// the same servers as the store: those that would lose what they commit, and another one after a failover.
+    package static func database(
+        _ configuration: PostgresConfiguration, logger: Logger
+    ) throws(StoreError) -> PostgresDatabase {
+        do throws(PostgresError) {
+            return try PostgresDatabase(configuration, logger: logger, check: StoreRow.check)
+        } catch { throw StoreError(error) }
+    }
+
     private let database: PostgresDatabase
     private let client: ClickHouseClient
     private let slices: SliceTable
@@ -51,11 +61,8 @@ package final class ClusterRecordStore: RecordStore {
         incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void = { _, _ in }, logger: Logger,
         observer: (any StoreObserver)? = nil
     ) async throws(StoreError) -> ClusterRecordStore {
-        let database: PostgresDatabase
+        let database = try Self.database(configuration.postgreSQL, logger: logger)
         let client: ClickHouseClient
-        do throws(PostgresError) {
-            database = try PostgresDatabase(configuration.postgreSQL, logger: logger, check: StoreRow.check)
-        } catch { throw StoreError(error) }
         do throws(ClickHouseError) {
             client = try ClickHouseClient(configuration.clickHouse, logger: logger)
         } catch { throw StoreError(error) }
@@ -112,6 +119,8 @@ package final class ClusterRecordStore: RecordStore {
     private let clock: (any StoreClock)?
 
     // MARK: What devices send
+
+    package var durability: String { "replicated" }
 
     package func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer] {
         await WriterJob.append(parts, from: device, receivedAt: receivedAt) { [self] in await writers[$1]?.perform($0) }
@@ -185,9 +194,11 @@ package final class ClusterRecordStore: RecordStore {
     }
 
     /// The filler of the tables for people. Run one in each collector; one at a time works.
-    /// - Parameter organization: of a device; `nil` if it is not known now. Then the device's records wait.
-    package func peopleTables(organization: @escaping @Sendable (DeviceID) async -> String?) -> PeopleTables {
-        PeopleTables(database: database, slices: slices, organization: organization, logger: logger)
+    /// - Parameter owners: the organizations of devices. The records of a device that is not in the answer wait.
+    package func peopleTables(
+        owners: @escaping @Sendable (Set<DeviceID>) async -> [DeviceID: String]
+    ) -> PeopleTables {
+        PeopleTables(database: database, slices: slices, owners: owners, logger: logger)
     }
 
     // MARK: Partitions
@@ -228,6 +239,7 @@ package final class ClusterRecordStore: RecordStore {
 
     package func figures() async -> StoreFigures {
         let kept = (try? await table.list().kept) ?? []
+        let waiting = try? await OutboxTable(database: database).figures()
         return StoreFigures(
             streams: StreamName.allCases.map { stream in
                 let partitions = kept.filter { $0.partition.stream == stream }
@@ -236,6 +248,9 @@ package final class ClusterRecordStore: RecordStore {
                     fileBytes: partitions.reduce(0) { $0 + UInt64(clamping: $1.bytes) },
                     pipelineBytes: writers[stream]?.pipeline.bytes ?? 0,
                     pipelineLimitBytes: writers[stream]?.pipeline.limits.bytes ?? 0)
+            },
+            peopleTables: waiting.map {
+                .init(lagSeconds: Double($0.age) / 1_000_000, waitingSlices: Int($0.entries))
             })
     }
 

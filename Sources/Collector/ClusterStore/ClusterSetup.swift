@@ -28,10 +28,7 @@ package struct ClusterSetup: Sendable {
         do throws(ClickHouseError) {
             client = try ClickHouseClient(everyServers, logger: logger)
         } catch { throw StoreError(error) }
-        let database: PostgresDatabase
-        do throws(PostgresError) {
-            database = try PostgresDatabase(configuration.postgreSQL, logger: logger, check: StoreRow.check)
-        } catch { throw StoreError(error) }
+        let database = try ClusterRecordStore.database(configuration.postgreSQL, logger: logger)
         do throws(StoreError) {
             steps += try await makeClickHouse(client, isDryRun: isDryRun)
             steps += try await makePostgreSQL(database, isDryRun: isDryRun)
@@ -100,15 +97,15 @@ package struct ClusterSetup: Sendable {
 
     private func makePostgreSQL(_ database: PostgresDatabase, isDryRun: Bool) async throws(StoreError) -> [String] {
         let migrations = PostgresMigrations(
-            ChainSchema.migrations, lockKey: StoreLock.migrations, logger: logger)
+            ChainSchema.migrations, table: "record_store_version", lockKey: StoreLock.migrations, logger: logger)
         do throws(PostgresError) {
             if isDryRun {
                 return try await migrations.pending(in: database).map {
-                    "PostgreSQL: migration \($0.number), \($0.name)"
+                    "PostgreSQL: record store, migration \($0.number), \($0.name)"
                 }
             }
             var steps = try await migrations.apply(to: database).map {
-                "PostgreSQL: migration \($0.number), \($0.name)"
+                "PostgreSQL: record store, migration \($0.number), \($0.name)"
             }
             let isNew = try await database.transaction { session throws(PostgresError) in
                 let facts = try PostgresServerFacts.read(session)

@@ -121,13 +121,17 @@ struct PartitionTable: Sendable {
         try await remove(partition)
     }
 
-    /// Step 1.
+    /// Step 1. A collector whose turn at housekeeping is over begins no drop; one that has begun may go on.
     /// - Returns: the generation that the other steps require.
     func begin(_ partition: Partition) async throws(StoreError) -> UInt64 {
-        try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
-            try StoreError.mapping { () throws(PostgresError) in
+        let term = HousekeepingTerm.current
+        return try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
+            let isMyTurn = try StoreError.mapping { () throws(PostgresError) in
                 _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
+                guard let term else { return true }
+                return try session.query("SELECT 1 FROM housekeeping WHERE term = $1 FOR SHARE", term).first != nil
             }
+            guard isMyTurn else { throw StoreError.turnIsOver }
             let store = try StoreRow.open(in: session)
             let days = try Self.all(in: session).filter {
                 $0.0.stream == partition.stream && $0.1 < PartitionState.dropped.rawValue

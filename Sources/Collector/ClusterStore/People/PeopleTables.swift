@@ -36,7 +36,7 @@ package final class PeopleTables: Sendable {
 
     private let outbox: OutboxTable
     private let slices: SliceTable
-    private let organization: @Sendable (DeviceID) async -> String?
+    private let owners: @Sendable (Set<DeviceID>) async -> [DeviceID: String]
     private let logger: Logger
     private let state = Mutex(State())
 
@@ -48,14 +48,14 @@ package final class PeopleTables: Sendable {
     /// How often another collector asks whether the one that fills has gone.
     private static let lockInterval = Duration.seconds(3)
 
-    /// - Parameter organization: of a device; `nil` if it is not known now. Then the device's slices wait.
+    /// - Parameter owners: the organizations of devices. The slices of a device that is not in the answer wait.
     init(
         database: PostgresDatabase, slices: SliceTable,
-        organization: @escaping @Sendable (DeviceID) async -> String?, logger: Logger
+        owners: @escaping @Sendable (Set<DeviceID>) async -> [DeviceID: String], logger: Logger
     ) {
         outbox = OutboxTable(database: database)
         self.slices = slices
-        self.organization = organization
+        self.owners = owners
         self.logger = logger
     }
 
@@ -128,7 +128,7 @@ package final class PeopleTables: Sendable {
         var handled = entries.filter(\.isDropped)
         var late: [OutboxEntry] = []
         var failure: StoreError?
-        let organizations = await organizations(of: entries)
+        let organizations = await owners(Set(entries.map(\.slice.chain.device)))
         let partitions = Dictionary(grouping: entries.filter { !$0.isDropped }) {
             Partition(day: $0.day, stream: stream)
         }
@@ -144,12 +144,6 @@ package final class PeopleTables: Sendable {
         try await outbox.remove(handled)
         if let failure { throw failure }
         return handled.count
-    }
-
-    private func organizations(of entries: [OutboxEntry]) async -> [DeviceID: String] {
-        var found: [DeviceID: String] = [:]
-        for device in Set(entries.map(\.slice.chain.device)) { found[device] = await organization(device) }
-        return found
     }
 
     /// Writes the rows of one partition in one insert, which is stored whole or not at all.

@@ -23,11 +23,20 @@ package struct ClusterRecovery: Sendable {
         package var floors = 0
     }
 
+    /// What else is done in the transaction that opens the store.
+    package typealias Opening = @Sendable (PostgresSession) throws(StoreError) -> Void
+
     private let configuration: ClusterRecordStore.Configuration
+    private let opening: Opening
     private let logger: Logger
 
-    package init(_ configuration: ClusterRecordStore.Configuration, logger: Logger) {
+    /// - Parameter opening: for others that keep something in the same database, and that may have lost commits too.
+    package init(
+        _ configuration: ClusterRecordStore.Configuration, logger: Logger,
+        opening: @escaping Opening = { _ in }
+    ) {
         self.configuration = configuration
+        self.opening = opening
         self.logger = logger
     }
 
@@ -44,7 +53,7 @@ package struct ClusterRecovery: Sendable {
         let result: Result<Report, StoreError>
         do {
             let recovered = try await database.withAdvisoryLock(StoreLock.recovery) {
-                try await RecoveryRun(configuration, database: database, logger: logger).run()
+                try await RecoveryRun(configuration, database: database, opening: opening, logger: logger).run()
             }
             if let recovered {
                 result = .success(recovered)
@@ -66,6 +75,7 @@ private struct RecoveryRun: Sendable {
     private let database: PostgresDatabase
     private let slices: SliceTable
     private let configuration: ClusterRecordStore.Configuration
+    private let opening: ClusterRecovery.Opening
     private let logger: Logger
 
     /// Chains whose slices are read together.
@@ -74,9 +84,11 @@ private struct RecoveryRun: Sendable {
     private var slicesPerPage: UInt64 { UInt64(configuration.clickHouse.maximumAnswerBytes / 4096) }
 
     init(
-        _ configuration: ClusterRecordStore.Configuration, database: PostgresDatabase, logger: Logger
+        _ configuration: ClusterRecordStore.Configuration, database: PostgresDatabase,
+        opening: @escaping ClusterRecovery.Opening, logger: Logger
     ) async throws(StoreError) {
         self.configuration = configuration
+        self.opening = opening
         self.database = database
         self.logger = logger
         do throws(ClickHouseError) {
@@ -189,7 +201,7 @@ private struct RecoveryRun: Sendable {
 
     /// - Throws: `.unavailable` if the server has changed again, or another recovery has taken over.
     private func transaction(
-        _ step: Step, expecting generation: UInt64? = nil,
+        _ step: Step, expecting generation: UInt64? = nil, before: @escaping ClusterRecovery.Opening = { _ in },
         _ body: @escaping @Sendable (PostgresSession) throws(PostgresError) -> Void
     ) async throws(StoreError) {
         let expected = generation ?? step.generation
@@ -204,6 +216,7 @@ private struct RecoveryRun: Sendable {
             else {
                 throw StoreError(.unavailable, "PostgreSQL has failed over again, or another recovery runs. Try again.")
             }
+            try before(session)
             try StoreError.mapping { () throws(PostgresError) in try body(session) }
         }
     }
@@ -211,7 +224,7 @@ private struct RecoveryRun: Sendable {
     /// The recovered days count as dropped only now, so that nobody drops a partition whose slices are not in the
     /// floors.
     private func open(_ step: Step, _ dropped: [StreamName: UTCDay]) async throws(StoreError) {
-        try await transaction(step) { session throws(PostgresError) in
+        try await transaction(step, before: opening) { session throws(PostgresError) in
             for (stream, day) in dropped {
                 try session.execute(
                     """

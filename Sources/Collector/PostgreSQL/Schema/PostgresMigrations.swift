@@ -24,12 +24,12 @@ package struct PostgresMigration: Sendable {
 
 /// Brings a database's schema up to date.
 ///
-/// The table `schema_version` has one row for each applied migration. Each migration runs in a transaction of its own,
+/// A table has one row for each applied migration. Each migration runs in a transaction of its own,
 /// which also takes an advisory lock and writes that row. So several programs may migrate at once, and a migration that
 /// fails leaves nothing. The session's timeouts hold, too; a long migration needs a database with longer ones.
 package struct PostgresMigrations: Sendable {
     private let migrations: [PostgresMigration]
-    private let schema: String?
+    private let table: String
     private let lockKey: Int64
     private let logger: Logger
 
@@ -38,12 +38,12 @@ package struct PostgresMigrations: Sendable {
 
     /// - Parameters:
     ///   - migrations: in ascending order, numbered from 1.
-    ///   - schema: made if it is missing, and first in the migrations' `search_path`. `nil`: the session's own schema.
-    ///   - lockKey: the same for all programs that migrate this schema.
-    package init(_ migrations: [PostgresMigration], schema: String? = nil, lockKey: Int64, logger: Logger) {
+    ///   - table: where applied migrations are noted. Each list of migrations in a database has its own.
+    ///   - lockKey: the same for all programs that apply these migrations.
+    package init(_ migrations: [PostgresMigration], table: String, lockKey: Int64, logger: Logger) {
         precondition(migrations.map(\.number) == Array(1..<migrations.count + 1), "migrations are numbered from 1")
         self.migrations = migrations
-        self.schema = schema
+        self.table = table
         self.lockKey = lockKey
         self.logger = logger
     }
@@ -72,8 +72,6 @@ package struct PostgresMigrations: Sendable {
         }
     }
 
-    private var table: String { schema.map { "\(quoted($0)).schema_version" } ?? "schema_version" }
-
     private func applyNext(_ database: PostgresDatabase) async throws(PostgresError) -> PostgresMigration? {
         var attempt = 1
         while true {
@@ -89,13 +87,6 @@ package struct PostgresMigrations: Sendable {
     /// One transaction: takes the lock, reads the version, applies the next migration.
     private func step(_ session: PostgresSession) throws(PostgresError) -> PostgresMigration? {
         try session.execute("SELECT pg_advisory_xact_lock($1)", lockKey)
-        if let schema {
-            // CREATE SCHEMA asks for a right even if the schema is there.
-            if try session.query("SELECT to_regnamespace($1) IS NULL", quoted(schema))[0].bool(0) {
-                try session.executeScript("CREATE SCHEMA \(quoted(schema))")
-            }
-            try session.executeScript("SET LOCAL search_path TO \(quoted(schema)), public")
-        }
         if try session.query("SELECT to_regclass($1) IS NULL", table)[0].bool(0) {
             try session.executeScript(
                 """

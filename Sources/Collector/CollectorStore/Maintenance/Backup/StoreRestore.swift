@@ -67,34 +67,17 @@ package struct StoreRestore {
             endedCommands: ended)
     }
 
-    /// A new incarnation. What was asked for and not done by then is not done any more: it may have been done since, or
-    /// been withdrawn.
+    /// - Returns: the number of commands that ended with it.
     private func beginAnew(_ path: String, as incarnation: IncarnationID) throws(StoreError) -> Int {
         var options = Connection.Options(mode: .readWrite, applicationID: CollectorDatabase.applicationID)
         options.maximumUserVersion = CollectorDatabase.version
-        let (connection, version) = try StoreError.mapping { () throws(SQLiteError) in
-            let connection = try Connection(path: path, options: options)
-            return (connection, try connection.userVersion)
+        let connection = try StoreError.mapping { () throws(SQLiteError) in
+            try Connection(path: path, options: options)
         }
         let session = SQLiteRegistrySession(connection)
+        let anew = try Incarnation(session, because: "the collector was restored from a backup")
         let ended = try session.transaction { () throws(StoreError) in
-            if version >= 6 {
-                let ledger = CredentialLedger(connection: session)
-                try ledger.endIncarnation(at: clock.now())
-                if hasNewCredentialKey { try ledger.renewKey() }
-            }
-            try session.run("UPDATE meta SET value = ? WHERE name = 'incarnation_id'", incarnation.data)
-            try RetentionState(connection: session).withdraw(because: "restored", at: clock.now())
-            if version >= 11 { try session.withholdWipes(of: nil, at: clock.now()) }
-            // Some may have been ended since.
-            if version >= 12 { try session.run("DELETE FROM session") }
-            if version >= 13 { try DeviceJobRow.endAll(in: session, at: clock.now()) }
-            guard version >= 2 else { return 0 }
-            return try session.run(
-                """
-                UPDATE command SET state = \(WireCommandState.expired.rawValue), detail = ?, updated = ?
-                WHERE state NOT IN \(CommandStatus.finalStates)
-                """, "the collector was restored from a backup", clock.now())
+            try anew.begin(incarnation, hasNewCredentialKey: hasNewCredentialKey, at: clock.now())
         }
         try session.close()
         return ended

@@ -64,10 +64,12 @@ extension DeviceJobRow {
     }
 
     /// Ends all jobs that have not ended, because the collector was restored from a backup: they may have ended since.
-    static func endAll(in connection: any RegistrySession, at now: Int64) throws(StoreError) {
+    static func endAll(
+        in connection: any RegistrySession, because reason: String, at now: Int64
+    ) throws(StoreError) {
         try connection.run(
             "UPDATE device_job SET state = ?, ended = ?, ended_because = ? WHERE ended IS NULL AND state <> ?",
-            State.cancelled.rawValue, now, "the collector was restored from a backup", State.removed.rawValue)
+            State.cancelled.rawValue, now, reason, State.removed.rawValue)
     }
 
     private init(_ job: RegistryRow, path: String) throws(StoreError) {
