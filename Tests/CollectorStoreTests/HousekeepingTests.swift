@@ -42,7 +42,8 @@ import WireModel
         try await send()
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: service, clock: clock,
+            store: store, registry: SQLiteRegistry(directory: directory.path), limits: RetentionLimits(),
+            notices: service, clock: clock,
             bootClock: ManualBootClock(clock),
             logger: quietLogger)
         let free = Mutex<UInt64>(1000)

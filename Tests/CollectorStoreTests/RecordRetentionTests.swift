@@ -39,7 +39,8 @@ import WireModel
         -> RecordRetention
     {
         try RecordRetention(
-            store: store, directory: directory.path, limits: limits, notices: service(), clock: clock,
+            store: store, registry: SQLiteRegistry(directory: directory.path), limits: limits, notices: service(),
+            clock: clock,
             bootClock: boot ?? bootClock,
             logger: quietLogger)
     }
@@ -62,7 +63,7 @@ import WireModel
     }
 
     private func release() throws -> RetentionState.Waiting? {
-        let connection = try SQLiteRegistry(directory: DataDirectory(path: directory.path)).openWriting()
+        let connection = try SQLiteRegistry(directory: directory.path).openWriting()
         return try connection.transaction { () throws(StoreError) in
             try RetentionState(connection: connection).release(by: .commandLine, at: clock.now())
         }
@@ -104,17 +105,16 @@ import WireModel
     @Test func aPurgeThatWasCutShortIsDoneByWhoeverComesNext() async throws {
         let (store, devices) = try await filled()
         await store.shutDown()
-        let purge = try RecordPurge(directory: directory.path, clock: clock)
+        let purge = try RecordPurge(SQLiteRegistry(directory: directory.path), clock: clock)
         let reading = try SQLiteRecordStore.openReading(directory: directory.path)
         let events = try await purge.plan(of: reading, olderThanDays: 1, streams: [.event])
         let samples = try await purge.plan(of: reading, olderThanDays: 1, streams: [.sample])
         let (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(try await metadata.purge(events, by: AuditActor(name: "ann")) != nil)
         #expect(try await metadata.purge(samples, by: AuditActor(name: "ann")) == nil, "one at a time")
-        let outcome = try await purge.remove(samples, by: .commandLine) { () throws(StoreError) in
-            try SQLiteRecordStore.open(directory: directory.path, clock: clock, logger: quietLogger)
-        }
-        #expect(outcome == .removed(files: 4))
+        let writing = try SQLiteRecordStore.open(directory, clock: clock)
+        #expect(try await purge.remove(samples, by: .commandLine, in: writing) == 4)
+        await writing.shutDown()
         #expect(days(.event) == ["2026-03-05"] && days(.sample) == ["2026-03-05"] && days(.status).count == 5)
         let rows = try await metadata.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 10).rows.reversed()
         #expect(rows.map(\.entry.actor.name) == ["ann", "ann", "command line", "command line"])
@@ -208,7 +208,8 @@ import WireModel
         clock.advance(days: 1000)
         let boot = ManualBootClock(clock, bootID: "next")
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock,
+            store: store, registry: SQLiteRegistry(directory: directory.path), limits: RetentionLimits(),
+            notices: service(), clock: clock,
             bootClock: boot,
             deviceClocks: metadata.deviceClocks, logger: quietLogger)
         #expect(await retention.pass().isEmpty, "devices are heard first")
@@ -218,12 +219,12 @@ import WireModel
         clock.advance(seconds: 900)
         await retention.watchClock()
         #expect(try await service().counts()[.retentionWaiting].lasting == 1)
-        let purge = try RecordPurge(directory: directory.path, clock: clock)
+        let purge = try RecordPurge(SQLiteRegistry(directory: directory.path), clock: clock)
         await #expect { try await purge.plan(of: store, olderThanDays: 1, streams: [.event]) } throws: {
             ($0 as? StoreError)?.code == .conflict
         }
         #expect {
-            try LogPurge(directory: directory.path, quotas: LogQuotas(), clock: clock, logger: quietLogger)
+            try LogPurge(metadata, quotas: LogQuotas(), clock: clock)
         } throws: {
             ($0 as? StoreError)?.code == .conflict
         }
@@ -240,7 +241,8 @@ import WireModel
         clock.advance(days: 200)
         let clocks = DeviceClocks()
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock,
+            store: store, registry: SQLiteRegistry(directory: directory.path), limits: RetentionLimits(),
+            notices: service(), clock: clock,
             bootClock: bootClock,
             deviceClocks: clocks, logger: quietLogger)
         let fleet = (0..<20).map { _ in DeviceID.random() }
@@ -264,7 +266,8 @@ import WireModel
         _ = try await metadata.silentDevices()
         clock.advance(days: 1000)
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock,
+            store: store, registry: SQLiteRegistry(directory: directory.path), limits: RetentionLimits(),
+            notices: service(), clock: clock,
             bootClock: ManualBootClock(clock, bootID: "next"), deviceClocks: metadata.deviceClocks, logger: quietLogger)
         #expect(await retention.pass().isEmpty)
         clock.advance(seconds: 3600)

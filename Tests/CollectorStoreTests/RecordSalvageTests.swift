@@ -227,7 +227,7 @@ import WireModel
         try Damage.middlePageFlipped.apply(to: directory.recordFile(Self.firstDay))
         let store = try open()
         let retention = try RecordRetention(
-            store: store, directory: directory.path,
+            store: store, registry: SQLiteRegistry(directory: directory.path),
             limits: RetentionLimits(status: .init(days: 1), event: .init(days: 1), sample: .init(days: 1)),
             notices: try NoticeService(directory: directory.path, clock: clock, logger: quietLogger), clock: clock,
             bootClock: ManualBootClock(clock), logger: quietLogger)

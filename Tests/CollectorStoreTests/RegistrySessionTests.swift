@@ -134,7 +134,7 @@ import Testing
     }
 
     private static func count(_ times: Int, in directory: String, _ registry: (any Registry)?) throws {
-        let session = try (registry ?? SQLiteRegistry(directory: DataDirectory(path: directory))).openWriting()
+        let session = try (registry ?? SQLiteRegistry(directory: directory)).openWriting()
         for _ in 0..<times {
             try session.transaction { () throws(StoreError) in
                 let number = try session.first("SELECT created FROM organization") { $0.int64(0) } ?? 0
@@ -160,7 +160,7 @@ import Testing
     @Test func aSessionThatReadsRefusesChanges() throws {
         try insert("a", nil)
         let registry =
-            TestRegistry.postgreSQL ?? SQLiteRegistry(directory: DataDirectory(path: directory.path)) as any Registry
+            TestRegistry.postgreSQL ?? SQLiteRegistry(directory: directory.path) as any Registry
         let reader = try registry.openReading()
         #expect(throws: StoreError.self) { try reader.run("DELETE FROM organization") }
         #expect(try names(reader) == ["a"])

@@ -62,7 +62,7 @@ enum TestRegistry {
 
     /// A session that may write, beside those of the service.
     static func session(directory: String) throws(StoreError) -> any RegistrySession {
-        try (postgreSQL ?? SQLiteRegistry(directory: DataDirectory(path: directory)) as any Registry).openWriting()
+        try (postgreSQL ?? SQLiteRegistry(directory: directory) as any Registry).openWriting()
     }
 
     static func makePostgreSQL() async throws -> (PostgresRegistry, drop: @Sendable () async throws -> Void) {

@@ -33,6 +33,10 @@ import WireModel
             try check()
             return try base.read(path, range)
         }
+        func digest(_ path: String) throws(StoreError) -> FileDigest? {
+            try check()
+            return try base.digest(path)
+        }
         func delete(_ path: String) -> Bool { !isAway.isOn && base.delete(path) }
         func list(_ body: (ChunkStoreEntry) throws(StoreError) -> Void) throws(StoreError) {
             try check()

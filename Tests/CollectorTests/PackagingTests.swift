@@ -37,7 +37,9 @@ struct PackagingTests {
                     "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
                     "device-ca-key",
                     "maximum-connections-per-address", "notice-webhook", "assets", "log-organization-bytes",
-                    "log-device-bytes",
+                    "log-device-bytes", "clickhouse-urls", "clickhouse-password", "clickhouse-ca", "postgresql",
+                    "postgresql-password-file", "bucket-endpoint", "bucket", "bucket-prefix", "bucket-ca",
+                    "bucket-credentials",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
             }, "defaults")

@@ -169,6 +169,7 @@ struct PeopleLoadTests {
         }
 
         func put(_ bytes: Data, at path: ChunkPath) throws(StoreError) { try base.put(bytes, at: path) }
+        func digest(_ path: String) throws(StoreError) -> FileDigest? { try base.digest(path) }
         func delete(_ path: String) -> Bool { base.delete(path) }
         func list(_ body: (ChunkStoreEntry) throws(StoreError) -> Void) throws(StoreError) { try base.list(body) }
         var freeBytes: UInt64? { base.freeBytes }

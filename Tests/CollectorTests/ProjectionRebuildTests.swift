@@ -45,7 +45,7 @@ import WireModel
         func rebuild() async throws -> ProjectionRebuild.Report {
             let (metadata, _) = try MetadataService.open(directory: directory, clock: clock, logger: KeptData.logger)
             let report = try await ProjectionRebuild(
-                of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, metadata: metadata
+                of: try SQLiteRecordStore.openReading(directory: directory), metadata: metadata
             ).run()
             await metadata.close()
             return report
@@ -186,8 +186,7 @@ import WireModel
             let (metadata, _) = try MetadataService.open(
                 directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
             _ = try await ProjectionRebuild(
-                of: try SQLiteRecordStore.openReading(directory: scene.directory), directory: scene.directory,
-                metadata: metadata
+                of: try SQLiteRecordStore.openReading(directory: scene.directory), metadata: metadata
             ).catchUp()
             scene.clock.advance(seconds: seconds)
             let devices = try await metadata.devices(organization: nil, after: nil, limit: 10).devices
@@ -235,8 +234,7 @@ import WireModel
         let (metadata, _) = try MetadataService.open(
             directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
         let report = try await ProjectionRebuild(
-            of: try SQLiteRecordStore.openReading(directory: scene.directory), directory: scene.directory,
-            metadata: metadata
+            of: try SQLiteRecordStore.openReading(directory: scene.directory), metadata: metadata
         ).catchUp()
         await metadata.close()
         #expect(report.devices == 1 && report.records < 20)

@@ -56,8 +56,8 @@ struct PurgeCommandTests {
         let store = try data.openStore()
         let notices = try data.notices()
         let retention = try RecordRetention(
-            store: store, directory: data.path, limits: RetentionLimits(), notices: notices, clock: data.clock,
-            logger: KeptData.logger)
+            store: store, registry: SQLiteRegistry(directory: data.path), limits: RetentionLimits(), notices: notices,
+            clock: data.clock, logger: KeptData.logger)
         let purged = try await withThrowingTaskGroup(of: ProgramRun?.self) { group in
             group.addTask {
                 try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "status", "--yes")

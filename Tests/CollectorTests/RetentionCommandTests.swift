@@ -21,7 +21,7 @@ struct RetentionCommandTests {
         }
         try await data.expectBalance()
         let store = try SQLiteRecordStore.openReading(directory: data.path)
-        let status = try await RetentionService(directory: data.path).status(of: store)
+        let status = try await RetentionService(SQLiteRegistry(directory: data.path)).status(of: store)
         #expect(status.streams.map(\.removedFiles) == [20, 20, 20])
         let shown = try await data.ws1collector("retention", "status", "--json")
         #expect(shown.status == 0 && shown.text.contains(#""removedFiles" : 20"#))

@@ -42,10 +42,8 @@ struct RetentionRoutesTests {
 
     private static func retention(_ data: KeptData, _ store: SQLiteRecordStore) throws -> RecordRetention {
         try RecordRetention(
-            store: store, directory: data.path, limits: RetentionLimits(),
-            notices: try data.notices(),
-            clock: data.clock,
-            logger: KeptData.logger)
+            store: store, registry: SQLiteRegistry(directory: data.path), limits: RetentionLimits(),
+            notices: try data.notices(), clock: data.clock, logger: KeptData.logger)
     }
 
     private static func trail(_ client: any TestClientProtocol, _ administrator: String) async throws -> [JSONObject] {

@@ -47,6 +47,15 @@ struct RetrySlotsTests {
         #expect(rate.admit(quiet, at: -86_400_000_000).map { $0 <= 200_000 } ?? true)
     }
 
+    /// One collector of two admits half of what both may.
+    @Test func collectorsShareTheRateOfADevice() {
+        let rate = RequestRate<DeviceID>(perSecond: 10, sharers: { 2 })
+        let device = DeviceID.random()
+        var admitted = 0
+        while rate.admit(device, at: 0) == nil { admitted += 1 }
+        #expect(admitted == 11 && rate.admit(device, at: 0) == 200_000)
+    }
+
     @Test(arguments: [70, 3600, 86_400] as [Int64]) func timeThatGoesBackHoldsADeviceOffForTwoSecondsAndNoLonger(
         seconds: Int64
     ) {

@@ -123,6 +123,7 @@ struct SettingsTests {
         let settings = try settings(flags: [:], environment: [:], file: file)
         let unset: Set = [
             "config", "tls-certificate", "tls-key", "client-ca", "device-ca-certificate", "device-ca-key",
+            "clickhouse-urls", "postgresql", "bucket-endpoint", "bucket",
         ]
         for setting in Settings.declarations.map(\.name) {
             #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)")
@@ -130,6 +131,10 @@ struct SettingsTests {
         #expect(settings.shown("retention-sample-bytes") == "7000000000")
         #expect(settings.shown("log-quota-bytes") == "200000000" && settings.shown("device-certificates") == "off")
         #expect(settings.shown("notice-webhook") == "at hooks.example")
+        let secret = try self.settings(
+            flags: ["clickhouse-password": "s3cret", "postgresql": "host=db password=s3cret"], environment: [:],
+            file: file)
+        #expect(secret.shown("clickhouse-password") == "given" && secret.shown("postgresql") == "given")
         let other = try ConfigurationFile(
             text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/other\n",
             path: "c.yaml")

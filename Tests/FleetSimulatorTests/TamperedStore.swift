@@ -18,6 +18,8 @@ final class TamperedStore: RecordStore {
         self.tampering = tampering
     }
 
+    var durability: String { "fsync" }
+
     func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer] {
         await store.append(parts, from: device, receivedAt: receivedAt)
     }

@@ -321,6 +321,7 @@ private struct InterruptedChunkStore: ChunkStore {
         try base.put(bytes, at: path)
     }
     func read(_ path: String, _ range: Range<Int>) throws(StoreError) -> Data? { try base.read(path, range) }
+    func digest(_ path: String) throws(StoreError) -> FileDigest? { try base.digest(path) }
     func delete(_ path: String) -> Bool { base.delete(path) }
     func list(_ body: (ChunkStoreEntry) throws(StoreError) -> Void) throws(StoreError) {
         interrupt()

@@ -26,9 +26,15 @@ struct BackupCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    /// PostgreSQL comes first: what it counts is in ClickHouse by then, and what it names is in the bucket.
+    private static let backupOfCluster = """
+        a cluster is backed up with the tools of its servers, in this order: first PostgreSQL, then ClickHouse, then the bucket. After a \
+        restore of PostgreSQL run `ws1collector cluster recover`. Documentation/scale.md says more
+        """
+
     func run() async throws {
         let logger = Logger.ofCommand
-        let directory = try data.directory()
+        let directory = try data.directory(otherwise: Self.backupOfCluster)
         let backup = try StoreBackup(
             of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, output: output,
             clock: SystemStoreClock(), logger: logger)
@@ -88,7 +94,8 @@ struct RestoreCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let directory = try data.directory()
+        let directory = try data.directory(
+            otherwise: "restore makes a data directory. A cluster is restored with the tools of its servers.")
         let report = try StoreRestore(
             from: from, to: directory, newCredentialKey: newCredentialKey, clock: SystemStoreClock()
         ).restore()

@@ -39,7 +39,7 @@ struct BalanceCommand: AsyncParsableCommand {
                 throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).")
             }
         }
-        let balances = try await SQLiteRecordStore.openReading(directory: try data.directory()).balances()
+        let balances = try await data.withData { try await $0.records().balances() }
         var devices = balances.devices
         if let only {
             devices.removeAll { $0.device != only }

@@ -12,6 +12,7 @@ package struct CollectorCommand: AsyncParsableCommand {
               ws1collector serve --data /var/lib/ws1collector --listen 127.0.0.1:8420
               ws1collector serve --config /etc/ws1collector.yaml
               ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
+              ws1collector cluster init --config /etc/ws1collector.yaml
 
             Every setting of `serve` can also be set in the environment (WS1_LISTEN) or in the file (listen:). A flag overrides the environment,
             and the environment overrides the file.
@@ -21,7 +22,7 @@ package struct CollectorCommand: AsyncParsableCommand {
         version: CollectorVersion.current,
         subcommands: [
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
-            OrganizationCommand.self, DeviceCACommand.self,
+            OrganizationCommand.self, DeviceCACommand.self, ClusterCommand.self,
             VerifyCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self, BackupCommand.self,
             RestoreCommand.self, ExportCommand.self, RebuildCommand.self, SimulateCommand.self,
         ])

@@ -35,16 +35,15 @@ struct DeviceCACommand: AsyncParsableCommand {
         var days = 3650
 
         func run() async throws {
-            let directory = try data.directory()
+            let settings = try data.dataSettings()
+            let directory = settings.data
             guard (1...36_500).contains(days) else {
                 throw CommandError(.usage, "--days is \(days); expected 1 to 36500.")
             }
             guard (1...64).contains(name.unicodeScalars.count) else {
                 throw CommandError(.usage, "--name has \(name.unicodeScalars.count) characters; expected 1 to 64.")
             }
-            guard FileManager.default.isReadableFile(atPath: "\(directory)/collector.sqlite") else {
-                throw StoreError.noCollector(directory)
-            }
+            try await settings.withData { try $0.registry.requireCollector() }
             let (certificate, key) = ("\(directory)/device-ca.pem", "\(directory)/device-ca.key")
             for path in [certificate, key] where FileManager.default.fileExists(atPath: path) {
                 throw CommandError(

@@ -66,9 +66,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
     var name: String?
 
     func run() async throws {
-        let layers = try SettingLayers<Settings>(flags: options.given)
-        try layers.require(\.data)
-        let settings = try layers.read()
+        let settings = try options.dataSettings()
         guard (1...36_500).contains(expiresDays) else {
             throw CommandError(.usage, "--expires-days is \(expiresDays); expected 1 to 36500.")
         }
@@ -79,14 +77,12 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         if let output, FileManager.default.fileExists(atPath: output) {
             throw CommandError(.failed, "\(output) exists. Name another file, or move it away.")
         }
-        guard FileManager.default.isReadableFile(atPath: "\(settings.data)/collector.sqlite") else {
-            throw StoreError.noCollector(settings.data)
-        }
+        try await settings.withData { try $0.registry.requireCollector() }
         let pins = try pins(settings)
         let seconds = Int64(expiresDays) * 86_400
         // Not later than the token's own end.
         let expires = SystemStoreClock().now() + seconds * 1_000_000
-        let made = try await TokenCommand.withMetadata(in: settings.data) { metadata in
+        let made = try await settings.withMetadata { metadata in
             try await metadata.createEnrollmentToken(
                 organization: organization, expiresInSeconds: seconds, maximumUses: uses,
                 note: name ?? output.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "enrollment URL")
@@ -100,7 +96,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             }
         } catch {
             // Nobody has the token, so it must not stay valid.
-            try await TokenCommand.withMetadata(in: settings.data) { try await $0.revokeToken(made.id) }
+            try await settings.withMetadata { try await $0.revokeToken(made.id) }
             throw error
         }
         let summary =

@@ -49,13 +49,16 @@ struct ExportCommand: AsyncParsableCommand {
     private static let pieceBytes = 256 << 10
 
     func run() async throws {
-        let directory = try data.directory()
         let queries = try queries()
-        let metadata = MetadataSnapshot(directory: directory)
         let only = try id()
+        try await data.withData { try await export(queries, only, from: $0) }
+    }
+
+    private func export(_ queries: [RecordQuery], _ only: DeviceID?, from data: any CollectorData) async throws {
+        let metadata = MetadataSnapshot(data.registry)
         try metadata.require(organization: organization, device: only)
         let owners = try metadata.owners(organization: organization)
-        let store = try SQLiteRecordStore.openReading(directory: directory)
+        let store = try await data.records()
         let descriptor = try target()
         let encoder = JSONEncoder.stable()
         var piece = Data()

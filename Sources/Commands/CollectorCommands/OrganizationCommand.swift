@@ -31,7 +31,7 @@ struct OrganizationCommand: AsyncParsableCommand {
         var name: String
 
         func run() async throws {
-            try await TokenCommand.withMetadata(data) { try await $0.createOrganization(name) }
+            try await data.dataSettings().withMetadata { try await $0.createOrganization(name) }
         }
     }
 
@@ -44,7 +44,8 @@ struct OrganizationCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let rows = try MetadataSnapshot(directory: try data.directory()).organizations().map(OrganizationView.init)
+            let rows = try await data.withData { try MetadataSnapshot($0.registry).organizations() }
+                .map(OrganizationView.init)
             if json { return try Output.json(rows) }
             try Output.table(
                 [["NAME", "DEVICES", "PROFILE", "CREATED"]]

@@ -24,7 +24,7 @@ struct PurgeCommand: AsyncParsableCommand {
     /// The time to wait for a running collector, which looks for requests every ten seconds.
     private static let waitSeconds = 120
 
-    @OptionGroup var options: SettingFlags<DirectoryFlags>
+    @OptionGroup var options: DataOptions
 
     @Flag(help: "Remove records.")
     var records = false
@@ -48,14 +48,12 @@ struct PurgeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let days = try checkedDays()
-        let layers = try SettingLayers<Settings>(flags: options.given)
-        try layers.require(\.data)
-        let settings = try layers.read()
-        let directory = settings.data
-        try MetadataSnapshot(directory: directory).require(organization: organization)
-        let logger = Logger.ofCommand
-        if records { try await purgeRecords(directory, days: days, logger: logger) }
-        if logs { try await purgeLogs(directory, days: days, quotas: settings.logQuotas, logger: logger) }
+        let settings = try options.dataSettings()
+        try await settings.withData { data in
+            try MetadataSnapshot(data.registry).require(organization: organization)
+            if records { try await purgeRecords(data, days: days) }
+            if logs { try await purgeLogs(data, days: days, quotas: settings.logQuotas) }
+        }
     }
 
     private func checkedDays() throws(CommandError) -> Int {
@@ -85,25 +83,19 @@ struct PurgeCommand: AsyncParsableCommand {
         return (1...36_500).contains(days) ? days : nil
     }
 
-    private func purgeRecords(_ directory: String, days: Int, logger: Logger) async throws {
-        let streams = try named.streams()
-        let clock = SystemStoreClock()
-        let purge = try RecordPurge(directory: directory, clock: clock)
+    private func purgeRecords(_ data: any CollectorData, days: Int) async throws {
+        let purge = try RecordPurge(data.registry, clock: SystemStoreClock())
         let plan = try await purge.plan(
-            of: try SQLiteRecordStore.openReading(directory: directory), olderThanDays: days, streams: streams)
+            of: try await data.records(), olderThanDays: days, streams: try named.streams())
         guard !plan.files.isEmpty else { return try Output.line("No whole day of records is older than \(days) days.") }
         for stream in plan.streams {
             try Output.line(
                 "\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
         }
         try confirmation.confirm("These records of all organizations will be removed for good")
-        let outcome = try await purge.remove(plan, by: .commandLine) { () throws(StoreError) in
-            try SQLiteRecordStore.open(directory: directory, clock: clock, logger: logger)
-        }
-        switch outcome {
-        case .removed(let count): try Output.line("\(count) files removed.")
-        case .asked(let ticket): try await wait(for: ticket, of: purge)
-        }
+        let count = try await data.removing { try await purge.remove(plan, by: .commandLine, in: $0) }
+        if let count { return try Output.line("\(count) files removed.") }
+        try await wait(for: try purge.ask(plan, by: .commandLine), of: purge)
     }
 
     private func wait(for ticket: PurgeTicket, of purge: RecordPurge) async throws {
@@ -117,12 +109,12 @@ struct PurgeCommand: AsyncParsableCommand {
             .tryAgain, "The collector did not answer within \(Self.waitSeconds) s; the request is withdrawn.")
     }
 
-    private func purgeLogs(_ directory: String, days: Int, quotas: LogQuotas, logger: Logger) async throws {
-        let purge = try LogPurge(directory: directory, quotas: quotas, clock: SystemStoreClock(), logger: logger)
-        let result: Result<Void, any Error>
-        do { result = .success(try await purgeLogs(purge, days: days)) } catch { result = .failure(error) }
-        await purge.close()
-        try result.get()
+    private func purgeLogs(_ data: any CollectorData, days: Int, quotas: LogQuotas) async throws {
+        try await data.withMetadata { metadata in
+            try await purgeLogs(
+                try LogPurge(metadata, quotas: quotas, chunks: try data.chunks(), clock: SystemStoreClock()), days: days
+            )
+        }
     }
 
     private func purgeLogs(_ purge: LogPurge, days: Int) async throws {

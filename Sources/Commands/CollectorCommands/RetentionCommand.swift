@@ -29,9 +29,9 @@ struct RetentionCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let directory = try data.directory()
-            let status = try await RetentionService(directory: directory).status(
-                of: try SQLiteRecordStore.openReading(directory: directory))
+            let status = try await data.withData { data in
+                try await RetentionService(data.registry).status(of: try await data.records())
+            }
             if json { return try Output.json(RetentionView(status)) }
             try Output.table(
                 [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]
@@ -60,8 +60,10 @@ struct RetentionCommand: AsyncParsableCommand {
         @OptionGroup var data: DataOptions
 
         func run() async throws {
-            let service = RetentionService(directory: try data.directory())
-            guard let waited = try service.release(by: .commandLine, at: SystemStoreClock().now()) else {
+            let waited = try await data.withData { data in
+                try RetentionService(data.registry).release(by: .commandLine, at: SystemStoreClock().now())
+            }
+            guard let waited else {
                 return try Output.line("Retention does not wait.")
             }
             try Output.line(

@@ -20,30 +20,6 @@ struct TokenCommand: AsyncParsableCommand {
             """,
         subcommands: [Create.self, List.self, Revoke.self])
 
-    /// Opens the metadata service for one command, and closes it afterwards.
-    /// - Parameter exclusive: whether to refuse to work while a collector runs.
-    static func withMetadata<Value>(
-        _ data: DataOptions, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value
-    ) async throws -> Value {
-        try await withMetadata(in: try data.directory(), exclusive: exclusive, work)
-    }
-
-    static func withMetadata<Value>(
-        in directory: String, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value
-    ) async throws -> Value {
-        guard FileManager.default.isReadableFile(atPath: "\(directory)/collector.sqlite") else {
-            throw StoreError.noCollector(directory)
-        }
-        let logger = Logger.ofCommand
-        let (metadata, _) = try MetadataService.open(
-            directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: exclusive,
-            deliver: { _ throws(StoreError) in throw .noCollector(directory) })
-        let result: Result<Value, any Error>
-        do { result = .success(try await work(metadata)) } catch { result = .failure(error) }
-        await metadata.close()
-        return try result.get()
-    }
-
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create a token and print it. It is shown only once.")
 
@@ -94,7 +70,8 @@ struct TokenCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let made = try await TokenCommand.withMetadata(data) { metadata in
+            let settings = try data.dataSettings()
+            let made = try await settings.withMetadata { metadata in
                 if enrollment {
                     guard role == nil else {
                         throw CommandError(
@@ -130,7 +107,7 @@ struct TokenCommand: AsyncParsableCommand {
                 }
             } catch {
                 // The token was never shown, so nobody can have it, and it must not stay valid.
-                try await TokenCommand.withMetadata(data) { try await $0.revokeToken(made.id) }
+                try await settings.withMetadata { try await $0.revokeToken(made.id) }
                 throw CommandError(.failed, "\(error.message) The new token \(made.id) is revoked.")
             }
         }
@@ -145,7 +122,7 @@ struct TokenCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let rows = try MetadataSnapshot(directory: try data.directory()).tokens().map(TokenView.init)
+            let rows = try await data.withData { try MetadataSnapshot($0.registry).tokens() }.map(TokenView.init)
             if json { return try Output.json(rows) }
             let table =
                 [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]]
@@ -163,7 +140,7 @@ struct TokenCommand: AsyncParsableCommand {
         var id: String
 
         func run() async throws {
-            try await TokenCommand.withMetadata(data) { try await $0.revokeToken(id) }
+            try await data.dataSettings().withMetadata { try await $0.revokeToken(id) }
         }
     }
 }

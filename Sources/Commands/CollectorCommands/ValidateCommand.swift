@@ -14,7 +14,8 @@ struct ValidateCommand: AsyncParsableCommand {
         abstract: "Check all settings as `serve` does, and print those in force.",
         discussion: """
             Reads flags, environment, configuration file and certificates, checks whether the data directory can be used, and binds the
-            listen address for a moment. Writes nothing. A port that a running collector uses is no error.
+            listen address for a moment. Writes nothing. A port that a running collector uses is no error. Of a cluster it also checks that
+            all servers answer, that PostgreSQL's settings lose no commits, and that all tables are up to date.
 
             Example:
               ws1collector validate --config /etc/ws1collector.yaml
@@ -26,6 +27,13 @@ struct ValidateCommand: AsyncParsableCommand {
         let settings = try options.settings()
         let (certificates, tls) = try settings.secrets(logger: Logger.ofCommand)
         try DataDirectory(path: settings.data).requireUsable()
+        if settings.store == .cluster {
+            let cluster = try ClusterData(settings)
+            let result: Result<Void, any Error>
+            do { result = .success(try await cluster.check()) } catch { result = .failure(error) }
+            await cluster.close()
+            try result.get()
+        }
         let isListening = try await settings.listen.isInUse()
         let authority = certificates.authority
         let names = Settings.declarations.map(\.name)

@@ -25,12 +25,17 @@ struct VerifyCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let (directory, clock) = (try data.directory(), SystemStoreClock())
-        let begun = clock.now()
-        let report = try await StoreVerifier(directory: directory).verify()
-        let summary = VerifySummary(report, begun: begun, ended: clock.now())
-        do throws(StoreError) { try summary.write(directory: directory) } catch {
-            StandardError.line("The result is not kept for the collector: \(error.message)")
+        let report = try await data.withData { data in
+            let clock = SystemStoreClock()
+            let begun = clock.now()
+            let report = try await StoreVerifier(
+                records: try await data.records(), chunks: try data.chunks(), registry: data.registry
+            ).verify()
+            let summary = VerifySummary(report, begun: begun, ended: clock.now())
+            do throws(StoreError) { try summary.keep(in: data.registry) } catch {
+                StandardError.line("The result is not kept for the collector: \(error.message)")
+            }
+            return report
         }
         if json {
             try Output.json(report)
@@ -64,11 +69,18 @@ struct RebuildCommand: AsyncParsableCommand {
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let directory = try data.directory()
-        let report = try await TokenCommand.withMetadata(data, exclusive: true) { metadata in
-            let store = try SQLiteRecordStore.openReading(directory: directory)
-            return try await ProjectionRebuild(of: store, directory: directory, metadata: metadata).run()
-        }
+        let data = DirectoryData(
+            directory: try data.directory(
+                otherwise:
+                    "rebuild is for a data directory. In a cluster each device's latest state comes with its next data."
+            ))
+        let metadata = try data.metadata(exclusive: true)
+        let result: Result<ProjectionRebuild.Report, any Error>
+        do {
+            result = .success(try await ProjectionRebuild(of: try data.records(), metadata: metadata).run())
+        } catch { result = .failure(error) }
+        await metadata.close()
+        let report = try result.get()
         try Output.line("\(report.devices) devices, from \(report.records) records.")
         if !report.unreadableFiles.isEmpty {
             throw CommandError(

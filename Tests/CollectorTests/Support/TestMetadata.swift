@@ -18,7 +18,7 @@ final class TestMetadata: Sendable {
         do {
             let clock = SteppedClock()
             service = try MetadataService.open(directory: directory, clock: clock, logger: Self.logger).0
-            let connection = try SQLiteRegistry(directory: DataDirectory(path: directory)).openWriting()
+            let connection = try SQLiteRegistry(directory: directory).openWriting()
             try connection.transaction { () throws(StoreError) in
                 _ = try MetadataService.insertOrganization("other", at: Harness.now, into: connection)
                 for token in Self.tokens {

@@ -39,7 +39,8 @@ final class FaultyProxy: Sendable {
         var watchers: [AsyncStream<Void>.Continuation] = []
     }
 
-    private let upstream: String
+    private let upstreams: [String]
+    private let requests = Atomic(0)
     private let state = Mutex(State())
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let client: HTTPClient
@@ -47,7 +48,12 @@ final class FaultyProxy: Sendable {
 
     /// Serves while `body` runs, and ends however that ends.
     static func run(upstreamPort: Int, _ body: (FaultyProxy) async throws -> Void) async throws {
-        let proxy = FaultyProxy(upstreamPort: upstreamPort)
+        try await run(upstreamPorts: [upstreamPort], body)
+    }
+
+    /// - Parameter upstreamPorts: of several collectors. Each request goes to the next one, whether it answers or not.
+    static func run(upstreamPorts: [Int], _ body: (FaultyProxy) async throws -> Void) async throws {
+        let proxy = FaultyProxy(upstreamPorts: upstreamPorts)
         let result: Result<Void, any Error>
         do {
             try await proxy.start()
@@ -57,9 +63,13 @@ final class FaultyProxy: Sendable {
         try result.get()
     }
 
-    private init(upstreamPort: Int) {
-        upstream = "http://127.0.0.1:\(upstreamPort)"
+    private init(upstreamPorts: [Int]) {
+        upstreams = upstreamPorts.map { "http://127.0.0.1:\($0)" }
         client = HTTPClient(eventLoopGroup: group)
+    }
+
+    private var nextUpstream: String {
+        upstreams[requests.wrappingAdd(1, ordering: .relaxed).oldValue % upstreams.count]
     }
 
     /// Not as asynchronous channels: one that is accepted while the server closes, and handed to nobody, ends the whole
@@ -177,7 +187,7 @@ final class FaultyProxy: Sendable {
     }
 
     private func forward(_ head: HTTPRequestHead, _ body: ByteBuffer) async -> Answer? {
-        var request = HTTPClientRequest(url: upstream + head.uri)
+        var request = HTTPClientRequest(url: nextUpstream + head.uri)
         request.method = head.method
         request.headers = head.headers
         for name in ["host", "content-length", "transfer-encoding", "connection"] { request.headers.remove(name: name) }

@@ -150,6 +150,8 @@ package final class InMemoryRecordStore: RecordStore {
 
     // MARK: What devices send
 
+    package var durability: String { "fsync" }
+
     package func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer] {
         state.withLock { state in
             state.appends += 1

@@ -26,25 +26,32 @@ final class RequestRate<Key: Hashable & Sendable>: Sendable {
     private let spacing: Int64
     /// How far a key may be ahead of its pace, in microseconds.
     private let tolerance: Int64
+    /// How many keep this limit together, each for what reaches it.
+    private let sharers: @Sendable () -> Int
     /// When a key's next request is due by its pace.
     private let due = Mutex<[Key: Int64]>([:])
 
-    /// - Parameter burstSeconds: a burst may be as large as what this many seconds allow.
-    init(perSecond: Int, burstSeconds: Int64 = 2) {
+    /// - Parameters:
+    ///   - burstSeconds: a burst may be as large as what this many seconds allow.
+    ///   - sharers: how many collectors keep this limit together. Each admits its share, as requests are spread evenly.
+    init(perSecond: Int, burstSeconds: Int64 = 2, sharers: @escaping @Sendable () -> Int = { 1 }) {
         spacing = max(1, 1_000_000 / Int64(perSecond))
         tolerance = burstSeconds * 1_000_000
+        self.sharers = sharers
     }
 
     /// Without bursts: one request every `secondsBetween` seconds.
     init(secondsBetween: Int64) {
         spacing = secondsBetween * 1_000_000
         tolerance = 0
+        sharers = { 1 }
     }
 
     /// Counts a request. - Parameter now: `Uptime`.
     /// - Returns: `nil` if admitted. Otherwise how long it must wait, in microseconds; then it is not counted.
     func admit(_ key: Key, at now: Int64) -> Int64? {
-        due.withLock { due in
+        let spacing = spacing * Int64(sharers())
+        return due.withLock { due in
             if due[key] == nil, due.count >= remembered {
                 due = due.filter { $0.value > now }
                 // All keys are busy. A new key is admitted and not remembered.

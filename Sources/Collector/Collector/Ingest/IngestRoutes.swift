@@ -65,7 +65,7 @@ struct IngestRoutes: Sendable {
             answer.profileRevision = await newestProfileRevision(of: device)
             answer.commands = metadata.openCommands(of: device, at: context.now)
             answer.serverTime = context.now
-            answer.durability = "fsync"
+            answer.durability = store.durability
             answer.doNotDisturb = device.doNotDisturb.wire
             return answer.response()
         }

@@ -1,7 +1,7 @@
 import CollectorStore
 import WireModel
 
-/// Derives again from stored records what `collector.sqlite` says of each device's latest state: when it was last seen,
+/// Derives again from stored records what the registry says of each device's latest state: when it was last seen,
 /// its beacon, verdicts, identity, push token and schedule.
 ///
 /// Incidents neither begin nor end with it, and no command is issued: earlier verdicts are only read once more.
@@ -18,7 +18,6 @@ package struct ProjectionRebuild {
 
     private let store: any RecordStore
     private let metadata: MetadataService
-    private let directory: String
 
     /// Devices whose state is collected before it is written.
     private static let gatheredDevices = 4096
@@ -27,9 +26,8 @@ package struct ProjectionRebuild {
 
     /// - Parameter metadata: opened exclusively, so that older states cannot overwrite those that a running collector
     ///   receives.
-    package init(of store: any RecordStore, directory: String, metadata: MetadataService) {
+    package init(of store: any RecordStore, metadata: MetadataService) {
         self.store = store
-        self.directory = directory
         self.metadata = metadata
     }
 
@@ -46,7 +44,7 @@ package struct ProjectionRebuild {
         var report = Report()
         var sights: [DeviceID: DeviceObservation] = [:]
         var known: Set<DeviceID> = []
-        let devices = Set(try MetadataSnapshot(directory: directory).owners().keys)
+        let devices = Set(try MetadataSnapshot(metadata.registry).owners().keys)
         for stream in StreamName.allCases {
             let query = RecordQuery(.among(devices), stream: stream, receivedSince: since)
             try await store.forEachPage(of: query) { records in

@@ -58,9 +58,11 @@ package struct CollectorServer: Sendable {
     private let metrics: CollectorMetrics
     private let logger: Logger
 
+    /// - Parameter collectors: how many serve the same devices now, behind a balancer.
     package init(
         store: any RecordStore, metadata: MetadataService, archive: LogArchive, notices: NoticeService,
-        settings: Settings = Settings(), certificates: DeviceCertificates = .off,
+        settings: Settings = Settings(), collectors: @escaping @Sendable () -> Int = { 1 },
+        certificates: DeviceCertificates = .off,
         telemetry: CollectorTelemetry = CollectorTelemetry(), console: Console? = nil,
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
         ownPin: @escaping @Sendable () -> Data? = { nil }, backupPin: @escaping @Sendable () -> Data? = { nil },
@@ -80,7 +82,7 @@ package struct CollectorServer: Sendable {
         let scans = RequestShares(settings.fleetScans)
         let router = CollectorRouter(
             metadata: metadata, certificates: certificates, identity: identity, metrics: telemetry.metrics,
-            rate: RequestRate(perSecond: settings.deviceRequestsPerSecond),
+            rate: RequestRate(perSecond: settings.deviceRequestsPerSecond, sharers: collectors),
             shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken),
             people: .shared, clock: clock)
         EnrollmentRoutes(metadata: metadata, certificates: certificates, reader: reader, logger: logger).add(to: router)

@@ -43,6 +43,11 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_store_files", "Record files of a stream."),
         PrometheusFamily("ws1_store_file_bytes", "Bytes of a stream's record files."),
         PrometheusFamily("ws1_store_ready", "1 while the collector can store records."),
+        PrometheusFamily(
+            "ws1_people_tables_lag_seconds",
+            "Age of the oldest records that are not in the tables for people, in a cluster."),
+        PrometheusFamily(
+            "ws1_people_tables_waiting_slices", "Slices of records that are not in the tables for people."),
         PrometheusFamily("ws1_disk_free_bytes", "Free bytes for the data directory."),
         PrometheusFamily("ws1_disk_size_bytes", "Size of the data directory's file system."),
         PrometheusFamily("ws1_devices", "Devices without test devices, by reporting state."),

@@ -46,6 +46,10 @@ struct MetricsRoutes: Sendable {
             add("ws1_disk_free_bytes", [], Double(disk.freeBytes))
             add("ws1_disk_size_bytes", [], Double(disk.sizeBytes))
         }
+        if let tables = figures.peopleTables {
+            add("ws1_people_tables_lag_seconds", [], tables.lagSeconds)
+            add("ws1_people_tables_waiting_slices", [], Double(tables.waitingSlices))
+        }
         for state in ReportingState.allCases {
             var query = DeviceQuery()
             query.states = [state]

@@ -35,9 +35,12 @@ package struct DataDirectory: Sendable {
     func dayPath(_ day: UTCDay) -> String { "\(recordsPath)/\(day)" }
     func path(of partition: Partition) -> String { "\(path)/\(partition.name)" }
 
-    /// Makes what is missing and syncs it, up to the directory that contains `<data>`.
+    /// Makes the directory itself if it is missing, and syncs it, up to the directory that contains it.
+    package func make() throws(StoreError) { try Files<StoreError>.makeDirectory(path, syncing: true) }
+
+    /// Makes what is missing for records and logs, and syncs it.
     func prepare() throws(StoreError) {
-        try Files<StoreError>.makeDirectory(path, syncing: true)
+        try make()
         try Files<StoreError>.makeDirectory(recordsPath, syncing: true)
         try Files<StoreError>.makeDirectory(chunksPath, syncing: true)
     }

@@ -4,9 +4,19 @@ import Glibc
 import TelemetryBasics
 
 /// A file's length and SHA-256.
-struct FileDigest: Equatable, Sendable {
-    var bytes: Int64
-    var sha256: Data
+package struct FileDigest: Equatable, Sendable {
+    package var bytes: Int64
+    package var sha256: Data
+
+    /// Of a file that is in memory.
+    package init(of content: Data) {
+        self.init(bytes: Int64(content.count), sha256: Data(SHA256.hash(data: content)))
+    }
+
+    init(bytes: Int64, sha256: Data) {
+        self.bytes = bytes
+        self.sha256 = sha256
+    }
 
     /// - Returns: `nil` if there is no such file.
     /// - Throws: errors of the disk.

@@ -26,6 +26,10 @@ package protocol ChunkStore: Sendable {
     /// - Throws: `.corrupt` if the chunk ends before the range does.
     func read(_ path: String, _ range: Range<Int>) throws(StoreError) -> Data?
 
+    /// Length and digest of a whole chunk, from its store and not from memory.
+    /// - Returns: `nil` if there is no such chunk.
+    func digest(_ path: String) throws(StoreError) -> FileDigest?
+
     /// - Parameter path: as `ChunkPath.text`, or as `list` tells it.
     /// - Returns: whether there is nothing any more under that path.
     @discardableResult

@@ -40,6 +40,8 @@ package struct DirectoryChunkStore: ChunkStore {
         return Data(bytes)
     }
 
+    package func digest(_ path: String) throws(StoreError) -> FileDigest? { try FileDigest.of(file(path)) }
+
     package func delete(_ path: String) -> Bool { unlink(file(path)) == 0 || errno == ENOENT }
 
     /// Looks only into directories that are directories; what else lies there is a stranger.

@@ -58,6 +58,7 @@ package final class LogArchive: Sendable {
         if let chunks, chunks.isShared {
             return LogArchive(metadata: metadata, chunks: chunks, configuration: configuration)
         }
+        try metadata.directory.prepare()
         let lock = try DataDirectory.lock(metadata.directory.chunksLockPath)
         let archive = LogArchive(metadata: metadata, chunks: chunks, configuration: configuration, lock: lock)
         try archive.removeLeftovers(leastAge: .zero).log(to: logger)

@@ -1,6 +1,4 @@
 import FoundationEssentials
-import Logging
-import TelemetryBasics
 import WireModel
 
 /// Deletes logs older than an administrator says; works beside a running collector, as transactions order the two.
@@ -9,21 +7,17 @@ package struct LogPurge: Sendable {
     private let clock: any StoreClock
 
     /// - Parameters:
+    ///   - metadata: the caller closes it.
     ///   - quotas: the collector's quotas: their notices end when logs are deleted.
     ///   - chunks: where the collector keeps chunks; `nil`: in the data directory.
-    /// - Throws: `.notFound` if there is no collector's data; `.conflict` while the clock is in doubt; errors of
-    ///   opening `collector.sqlite`.
+    /// - Throws: `.conflict` while the clock is in doubt; errors of the registry.
     package init(
-        directory path: String, quotas: LogQuotas, chunks: (any ChunkStore)? = nil, clock: any StoreClock,
-        logger: Logger
+        _ metadata: MetadataService, quotas: LogQuotas, chunks: (any ChunkStore)? = nil, clock: any StoreClock
     ) throws(StoreError) {
-        let directory = DataDirectory(path: path)
-        guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
-        try RetentionService(directory: path).requireTrustedClock()
+        try RetentionService(metadata.registry).requireTrustedClock()
         self.clock = clock
         var configuration = LogArchive.Configuration()
         configuration.quotas = quotas
-        let metadata = try MetadataService.open(directory: path, clock: clock, logger: logger, exclusive: false).0
         archive = LogArchive(metadata: metadata, chunks: chunks, configuration: configuration)
     }
 
@@ -45,6 +39,4 @@ package struct LogPurge: Sendable {
     package func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? {
         try await archive.delete(query, confirmation: confirmation, by: .commandLine)
     }
-
-    package func close() async { await archive.metadata.close() }
 }

@@ -58,16 +58,16 @@ private actor MetadataReader {
     func close() { try? connection.close() }
 }
 
-/// Reads `collector.sqlite` without a service: for commands beside a running collector, and for a data directory that
+/// Reads the registry without a service: for commands beside a running collector, and for a data directory that
 /// cannot be written, such as a mounted backup.
 ///
 /// Each call reads at one moment.
 package struct MetadataSnapshot {
     private let registry: any Registry
 
-    package init(directory: String) { self.init(SQLiteRegistry(directory: DataDirectory(path: directory))) }
+    package init(directory: String) { self.init(SQLiteRegistry(directory: directory)) }
 
-    init(_ registry: any Registry) { self.registry = registry }
+    package init(_ registry: any Registry) { self.registry = registry }
 
     /// Sorted by name.
     /// - Throws: `.notFound` if there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.

@@ -6,7 +6,7 @@ extension MetadataService {
     /// Which records are kept, whether retention waits, and the state of the last purge.
     package nonisolated func retention(of store: any RecordStore) async throws(StoreError) -> RetentionService.Status {
         try await requireInPlace()
-        return try await RetentionService(directory: directory.path).status(of: store)
+        return try await RetentionService(registry).status(of: store)
     }
 
     /// An administrator states that the clock is right. Retention continues with its next pass, within the hour.
@@ -23,7 +23,7 @@ extension MetadataService {
     package nonisolated func purgePlan(
         of store: any RecordStore, olderThanDays days: Int, streams: Set<StreamName>
     ) async throws(StoreError) -> PurgePlan {
-        try await RecordPurge(directory: directory.path, clock: clock)
+        try await RecordPurge(registry, clock: clock)
             .plan(of: store, olderThanDays: days, streams: streams)
     }
 
@@ -32,7 +32,7 @@ extension MetadataService {
     /// - Returns: the purge's id in `retention` and the audit trail; `nil`, with nothing requested, while an earlier
     ///   purge is not complete.
     package func purge(_ plan: PurgePlan, by actor: AuditActor) throws(StoreError) -> String? {
-        let request = PurgeRequest(files: plan.files.map { PurgeRequest.File($0.partition) }, actor: actor)
+        let request = PurgeRequest(plan, actor: actor)
         let now = clock.now()
         let isAsked = try transaction { () throws(StoreError) in
             try RetentionState(connection: connection).ask(request, at: now)

@@ -38,7 +38,7 @@ package actor MetadataService {
     let notices: NoticeTable
     let ledger: CredentialLedger
     nonisolated let directory: DataDirectory
-    nonisolated let registry: any Registry
+    package nonisolated let registry: any Registry
     nonisolated let readers: MetadataReaders
     nonisolated let search: DeviceSearch
     nonisolated let clock: any StoreClock
@@ -91,7 +91,7 @@ package actor MetadataService {
         let created = try FirstStart.create(in: session, at: clock.now(), deliver: deliver)
         return (
             try MetadataService(
-                session, of: SQLiteRegistry(directory: directory), in: directory, lock: lock, clock: clock,
+                session, of: SQLiteRegistry(directory), in: directory, lock: lock, clock: clock,
                 logger: logger), created
         )
     }
@@ -100,7 +100,7 @@ package actor MetadataService {
     /// blocks until the registry has answered.
     /// - Parameters:
     ///   - registry: with its tables up to date.
-    ///   - directory: the collector's own, for the bytes of logs.
+    ///   - directory: the collector's own, for the bytes of logs where they are kept in one.
     ///   - deliver: as for a file. A second collector that starts at the same time waits for it and makes nothing.
     /// - Throws: errors of the registry.
     package static func open(
@@ -108,7 +108,6 @@ package actor MetadataService {
         deliver: @Sendable (FirstStart) throws(StoreError) -> Void = { _ in }
     ) throws(StoreError) -> (MetadataService, created: FirstStart?) {
         let directory = DataDirectory(path: directory)
-        try directory.prepare()
         let session = try registry.openWriting()
         let created = try FirstStart.create(in: session, at: clock.now(), deliver: deliver)
         return (

@@ -28,6 +28,9 @@ import WireModel
 package protocol RecordStore: Sendable {
     // MARK: What devices send
 
+    /// How safe a stored record is, as answers tell devices: `fsync`, on synced disk; `replicated`, on several servers.
+    var durability: String { get }
+
     /// Decides every part against its chain's mark, in order, and stores what lies above it.
     ///
     /// Never throws. A part that cannot be decided now (disk full, I/O error, shutting down, too many requests waiting)
@@ -288,13 +291,29 @@ package struct StoreFigures: Equatable, Sendable {
         package var sizeBytes: UInt64
     }
 
+    /// The tables for people, which are filled after the answer to a device.
+    package struct PeopleTables: Equatable, Sendable {
+        /// The age of the oldest records that are not in the tables, in seconds; 0 if none are missing.
+        package var lagSeconds: Double
+        /// Slices of records that are not in the tables.
+        package var waitingSlices: Int
+
+        package init(lagSeconds: Double, waitingSlices: Int) {
+            self.lagSeconds = lagSeconds
+            self.waitingSlices = waitingSlices
+        }
+    }
+
     package var streams: [Stream]
     /// `nil` if the system does not tell.
     package var disk: Disk?
+    /// `nil` for a store without them, or if their server does not answer.
+    package var peopleTables: PeopleTables?
 
-    package init(streams: [Stream] = [], disk: Disk? = nil) {
+    package init(streams: [Stream] = [], disk: Disk? = nil, peopleTables: PeopleTables? = nil) {
         self.streams = streams
         self.disk = disk
+        self.peopleTables = peopleTables
     }
 }
 

@@ -130,6 +130,8 @@ package final class SQLiteRecordStore: RecordStore {
         }
     }
 
+    package var durability: String { "fsync" }
+
     package func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer] {
         await WriterJob.append(parts, from: device, receivedAt: receivedAt) { [self] in
             await held?.writers[$1]?.perform($0)

@@ -58,6 +58,11 @@ package struct BucketChunkStore: ChunkStore {
         }
     }
 
+    package func digest(_ path: String) throws(StoreError) -> FileDigest? {
+        try call { storage async throws(ObjectStorageError) in try await storage.get(path) }
+            .map { FileDigest(of: $0.bytes) }
+    }
+
     package func delete(_ path: String) -> Bool {
         cache.remove(path)
         do throws(StoreError) {

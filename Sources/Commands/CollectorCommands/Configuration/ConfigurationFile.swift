@@ -13,6 +13,12 @@ import Yams
 struct ConfigurationFile: Equatable, Sendable {
     let values: [String: GivenSetting.Value]
 
+    /// The settings that may be a list.
+    private static let lists = Set(
+        Settings.declarations.compactMap { declaration in
+            if case .names = declaration.form { declaration.key(Settings.keyStyle) } else { nil }
+        })
+
     /// - Throws: `CommandError` `.usage` with key and line if the text is anything else.
     init(text: String, path: String) throws(CommandError) {
         let root: Node?
@@ -39,6 +45,10 @@ struct ConfigurationFile: Equatable, Sendable {
             }
             guard values[name] == nil else {
                 throw CommandError(.usage, "\(path): `\(name)`\(line) is given twice.")
+            }
+            if let list = value.sequence, Self.lists.contains(name) {
+                values[name] = .list(list.compactMap { $0.scalar?.string })
+                continue
             }
             guard let scalar = value.scalar, value.null == nil else {
                 throw CommandError(.usage, "\(path): `\(name)`\(line) has no single value.")

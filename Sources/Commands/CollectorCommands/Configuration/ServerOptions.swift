@@ -1,4 +1,5 @@
 import ArgumentParser
+import CollectorStore
 import CommandKit
 import Foundation
 import WireModel
@@ -8,13 +9,8 @@ enum ServerFlags: FlagSet {
     static let flags = Settings.declarations
 }
 
-/// The data directory, for commands that work on it directly.
+/// The data directory, and the configuration file of `serve`, which may name a cluster instead.
 enum DataFlags: FlagSet {
-    static let flags = Settings.declarations.filter { $0.name == "data" }
-}
-
-/// The data directory and the configuration file, for commands that need the settings of `serve`.
-enum DirectoryFlags: FlagSet {
     static let flags = Settings.declarations.filter { ["data", "config"].contains($0.name) }
 }
 
@@ -30,11 +26,51 @@ extension ServerOptions {
     func settings() throws(CommandError) -> Settings { try Settings(SettingLayers(flags: given)) }
 }
 
-extension DataOptions {
-    func directory() throws(CommandError) -> String {
-        let layers = SettingLayers<Settings>(flags: given, environment: ProcessInfo.processInfo.environment)
-        try layers.require(\.data)
-        return try layers[\.data]?.text() ?? ""
+extension SettingFlags {
+    /// The settings, without those checks that are for `serve` alone.
+    func dataSettings() throws(CommandError) -> Settings {
+        let layers = try SettingLayers<Settings>(flags: given)
+        let settings = try layers.read()
+        switch settings.store {
+        case .directory: try layers.require(\.data)
+        case .cluster: try settings.cluster.check(layers)
+        }
+        return settings
+    }
+
+    /// The data directory, for what is not in a cluster.
+    /// - Throws: `.usage` with the remedy, if the data is in a cluster.
+    func directory(otherwise remedy: String) throws(CommandError) -> String {
+        let settings = try dataSettings()
+        guard settings.store == .directory else { throw CommandError(.usage, remedy) }
+        return settings.data
+    }
+
+    /// Opens the data for one command, and closes it afterwards.
+    func withData<Value>(_ work: (any CollectorData) async throws -> Value) async throws -> Value {
+        try await dataSettings().withData(work)
+    }
+}
+
+extension Settings {
+    /// Opens the data for one command, and closes it afterwards.
+    func withData<Value>(_ work: (any CollectorData) async throws -> Value) async throws -> Value {
+        let data: any CollectorData
+        switch store {
+        case .directory: data = DirectoryData(directory: self.data)
+        case .cluster: data = try ClusterData(self)
+        }
+        let result: Result<Value, any Error>
+        do {
+            try await data.requireUsable()
+            result = .success(try await work(data))
+        } catch { result = .failure(error) }
+        await data.close()
+        return try result.get()
+    }
+
+    func withMetadata<Value>(_ work: (MetadataService) async throws -> Value) async throws -> Value {
+        try await withData { try await $0.withMetadata(work) }
     }
 }
 

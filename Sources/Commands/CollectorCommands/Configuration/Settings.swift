@@ -13,6 +13,8 @@ struct Settings: ProgramSettings, Equatable {
     }
 
     var data = ""
+    var store = StoreKind.directory
+    var cluster = ClusterSettings()
     var configurationFile: String?
     var listen = ListenAddress(host: "127.0.0.1", port: 8420)
     var tlsCertificate: String?
@@ -45,120 +47,129 @@ struct Settings: ProgramSettings, Equatable {
     private static let retentionDays = 1...36_500
     private static let retentionBytes = 1 << 20...Int64(manyBytes)
 
-    static let table: [Setting<Settings>] = [
-        Setting(
-            "data", \.data, .text, "Directory for everything the collector keeps; created if missing",
-            value: "dir", example: "/var/lib/ws1collector"),
-        Setting(
-            "config", \.configurationFile, .text, "YAML file with settings of these names", value: "file",
-            in: [.flag, .variable]),
-        Setting(
-            "listen", \.listen, .address,
-            """
-            The address to listen on; port 0 lets the system choose. An address that other machines can reach needs \
-            a certificate, or allow-plaintext behind a proxy that ends TLS
-            """,
-            value: "host:port"),
-        Setting(
-            "tls-certificate", \.tlsCertificate, .text, "PEM file with the server's certificate chain", value: "file",
-            example: "/etc/ws1collector/certificate.pem", reload: .content),
-        Setting(
-            "tls-key", \.tlsKey, .text, "PEM file with the private key", value: "file",
-            example: "/etc/ws1collector/key.pem", reload: .content),
-        Setting(
-            "client-ca", \.clientCA, .text, "PEM file with the authorities whose client certificates are required",
-            value: "file", example: "/etc/ws1collector/clients.pem"),
-        Setting(
-            "device-certificates", \.deviceCertificates, .choice(),
-            "Whether the collector issues client certificates to devices, and requires them", value: "mode",
-            fallback: "optional with an authority, else off", example: "optional"),
-        Setting(
-            "device-ca-certificate", \.deviceCACertificate, .text,
-            "PEM file with the authority that issues devices' certificates, and its parents; `device-ca create` makes one",
-            value: "file", example: "/var/lib/ws1collector/device-ca.pem"),
-        Setting(
-            "device-ca-key", \.deviceCAKey, .text, "PEM file with that authority's private key", value: "file",
-            example: "/var/lib/ws1collector/device-ca.key"),
-        Setting(
-            "device-certificate-days", \.deviceCertificateDays, .integer(DeviceAuthority.validDays),
-            "Days for which a device's certificate is valid", value: "days"),
-        Setting(
-            "allow-plaintext", \.allowPlaintext, .flag,
-            "Allow http to and from other machines: listening without TLS behind a proxy that ends it, and --notice-webhook"
-        ),
-        Setting("log-level", \.logLevel, .choice(), "Least severe level of the log", value: "level", reload: .atOnce),
-        Setting(
-            "maximum-body-bytes", \.maximumBodyBytes, .integer(bodyBytes),
-            "Largest request body as sent, bytes", value: "bytes"),
-        Setting(
-            "maximum-inflated-bytes", \.maximumInflatedBytes, .integer(inflatedBytes),
-            "Largest request body after decompression, bytes", value: "bytes"),
-        Setting("maximum-connections", \.maximumConnections, .integer(counts), "Most open connections", value: "count"),
-        Setting(
-            "maximum-connections-per-address", \.maximumConnectionsPerAddress, .integer(counts),
-            """
-            The most open connections of one address (or IPv6 /64); more are closed at once. Behind a proxy \
-            on another machine, set it to the value of --maximum-connections
-            """,
-            value: "count", fallback: "half, and no limit for addresses of this machine", example: "1024"),
-        Setting(
-            "device-requests-per-second", \.deviceRequestsPerSecond, .integer(counts),
-            "Requests per second of one device on average, bursts twice as many; more are answered 429", value: "count"),
-        Setting(
-            "log-quota-bytes", \.logQuotas.applicationBytes, .integer(quotaBytes),
-            "Bytes of log text kept per organization and application; more is refused", value: "bytes", reload: .atOnce),
-        Setting(
-            "log-organization-bytes", \.logQuotas.organizationBytes, .integer(quotaBytes),
-            "Bytes of log text kept per organization, all applications together", value: "bytes",
-            fallback: "50 times --log-quota-bytes", example: "10000000000", reload: .atOnce),
-        Setting(
-            "log-device-bytes", \.logQuotas.deviceBytes, .integer(quotaBytes),
-            "Bytes of log text kept per device, all applications together", value: "bytes",
-            fallback: "twice --log-quota-bytes", example: "400000000", reload: .atOnce),
-        Setting(
-            "log-device-applications", \.logQuotas.applicationsPerDevice, .integer(counts),
-            "The most applications whose logs one device may send; uploads of others are refused", value: "count",
-            reload: .atOnce),
-        Setting(
-            "log-applications", \.logQuotas.applicationsPerOrganization, .integer(counts),
-            "The most applications whose logs an organization's devices may send", value: "count", reload: .atOnce),
-        Setting(
-            "retention-status-days", \.retention.status.days, .integer(retentionDays),
-            "Days for which beacons and command results are kept", value: "days", reload: .atOnce),
-        Setting(
-            "retention-event-days", \.retention.event.days, .integer(retentionDays), "Days for which events are kept",
-            value: "days", reload: .atOnce),
-        Setting(
-            "retention-sample-days", \.retention.sample.days, .integer(retentionDays),
-            "Days for which samples are kept", value: "days", reload: .atOnce),
-        Setting(
-            "retention-status-bytes", \.retention.status.bytes, .integer(retentionBytes),
-            "The most bytes of the status stream; the oldest days are removed first", value: "bytes",
-            fallback: "no limit", example: "50000000000", reload: .atOnce),
-        Setting(
-            "retention-event-bytes", \.retention.event.bytes, .integer(retentionBytes),
-            "The most bytes of the event stream", value: "bytes", fallback: "no limit", example: "50000000000",
-            reload: .atOnce),
-        Setting(
-            "retention-sample-bytes", \.retention.sample.bytes, .integer(retentionBytes),
-            "The most bytes of the sample stream", value: "bytes", fallback: "no limit", example: "200000000000",
-            reload: .atOnce),
-        Setting(
-            "disk-notice-bytes", \.diskNoticeBytes, .integer(0...manyBytes),
-            "Free disk space in bytes below which a notice is raised; 0: never", value: "bytes"),
-        Setting(
-            "notice-webhook", \.noticeWebhook, .webhook,
-            "Address to which notices are posted as JSON; it may contain a secret, so prefer the environment or the file",
-            value: "url", example: "https://hooks.example/notices", isSecret: true),
-        Setting(
-            "assets", \.assets, .text, "Directory with the files of the web console", value: "dir",
-            fallback: "share/ws1collector beside the directory of the program", example: "/usr/share/ws1collector"),
-    ]
+    static let table: [Setting<Settings>] =
+        [
+            Setting(
+                "data", \.data, .text,
+                "Directory for everything the collector keeps, in a cluster only its own tokens and keys; created if missing",
+                value: "dir", example: "/var/lib/ws1collector"),
+            Setting(
+                "config", \.configurationFile, .text, "YAML file with settings of these names", value: "file",
+                in: [.flag, .variable]),
+            Setting(
+                "listen", \.listen, .address,
+                """
+                The address to listen on; port 0 lets the system choose. An address that other machines can reach needs \
+                a certificate, or allow-plaintext behind a proxy that ends TLS
+                """,
+                value: "host:port"),
+            Setting(
+                "tls-certificate", \.tlsCertificate, .text, "PEM file with the server's certificate chain",
+                value: "file",
+                example: "/etc/ws1collector/certificate.pem", reload: .content),
+            Setting(
+                "tls-key", \.tlsKey, .text, "PEM file with the private key", value: "file",
+                example: "/etc/ws1collector/key.pem", reload: .content),
+            Setting(
+                "client-ca", \.clientCA, .text, "PEM file with the authorities whose client certificates are required",
+                value: "file", example: "/etc/ws1collector/clients.pem"),
+            Setting(
+                "device-certificates", \.deviceCertificates, .choice(),
+                "Whether the collector issues client certificates to devices, and requires them", value: "mode",
+                fallback: "optional with an authority, else off", example: "optional"),
+            Setting(
+                "device-ca-certificate", \.deviceCACertificate, .text,
+                "PEM file with the authority that issues devices' certificates, and its parents; `device-ca create` makes one",
+                value: "file", example: "/var/lib/ws1collector/device-ca.pem"),
+            Setting(
+                "device-ca-key", \.deviceCAKey, .text, "PEM file with that authority's private key", value: "file",
+                example: "/var/lib/ws1collector/device-ca.key"),
+            Setting(
+                "device-certificate-days", \.deviceCertificateDays, .integer(DeviceAuthority.validDays),
+                "Days for which a device's certificate is valid", value: "days"),
+            Setting(
+                "allow-plaintext", \.allowPlaintext, .flag,
+                "Allow http to and from other machines: listening without TLS behind a proxy that ends it, and --notice-webhook"
+            ),
+            Setting(
+                "log-level", \.logLevel, .choice(), "Least severe level of the log", value: "level", reload: .atOnce),
+            Setting(
+                "maximum-body-bytes", \.maximumBodyBytes, .integer(bodyBytes),
+                "Largest request body as sent, bytes", value: "bytes"),
+            Setting(
+                "maximum-inflated-bytes", \.maximumInflatedBytes, .integer(inflatedBytes),
+                "Largest request body after decompression, bytes", value: "bytes"),
+            Setting(
+                "maximum-connections", \.maximumConnections, .integer(counts), "Most open connections", value: "count"),
+            Setting(
+                "maximum-connections-per-address", \.maximumConnectionsPerAddress, .integer(counts),
+                """
+                The most open connections of one address (or IPv6 /64); more are closed at once. Behind a proxy \
+                on another machine, set it to the value of --maximum-connections
+                """,
+                value: "count", fallback: "half, and no limit for addresses of this machine", example: "1024"),
+            Setting(
+                "device-requests-per-second", \.deviceRequestsPerSecond, .integer(counts),
+                "Requests per second of one device on average, bursts twice as many; more are answered 429. Collectors of a cluster share it",
+                value: "count"),
+            Setting(
+                "log-quota-bytes", \.logQuotas.applicationBytes, .integer(quotaBytes),
+                "Bytes of log text kept per organization and application; more is refused", value: "bytes",
+                reload: .atOnce),
+            Setting(
+                "log-organization-bytes", \.logQuotas.organizationBytes, .integer(quotaBytes),
+                "Bytes of log text kept per organization, all applications together", value: "bytes",
+                fallback: "50 times --log-quota-bytes", example: "10000000000", reload: .atOnce),
+            Setting(
+                "log-device-bytes", \.logQuotas.deviceBytes, .integer(quotaBytes),
+                "Bytes of log text kept per device, all applications together", value: "bytes",
+                fallback: "twice --log-quota-bytes", example: "400000000", reload: .atOnce),
+            Setting(
+                "log-device-applications", \.logQuotas.applicationsPerDevice, .integer(counts),
+                "The most applications whose logs one device may send; uploads of others are refused", value: "count",
+                reload: .atOnce),
+            Setting(
+                "log-applications", \.logQuotas.applicationsPerOrganization, .integer(counts),
+                "The most applications whose logs an organization's devices may send", value: "count", reload: .atOnce),
+            Setting(
+                "retention-status-days", \.retention.status.days, .integer(retentionDays),
+                "Days for which beacons and command results are kept", value: "days", reload: .atOnce),
+            Setting(
+                "retention-event-days", \.retention.event.days, .integer(retentionDays),
+                "Days for which events are kept",
+                value: "days", reload: .atOnce),
+            Setting(
+                "retention-sample-days", \.retention.sample.days, .integer(retentionDays),
+                "Days for which samples are kept", value: "days", reload: .atOnce),
+            Setting(
+                "retention-status-bytes", \.retention.status.bytes, .integer(retentionBytes),
+                "The most bytes of the status stream; the oldest days are removed first", value: "bytes",
+                fallback: "no limit", example: "50000000000", reload: .atOnce),
+            Setting(
+                "retention-event-bytes", \.retention.event.bytes, .integer(retentionBytes),
+                "The most bytes of the event stream", value: "bytes", fallback: "no limit", example: "50000000000",
+                reload: .atOnce),
+            Setting(
+                "retention-sample-bytes", \.retention.sample.bytes, .integer(retentionBytes),
+                "The most bytes of the sample stream", value: "bytes", fallback: "no limit", example: "200000000000",
+                reload: .atOnce),
+            Setting(
+                "disk-notice-bytes", \.diskNoticeBytes, .integer(0...manyBytes),
+                "Free disk space in bytes below which a notice is raised; 0: never", value: "bytes"),
+            Setting(
+                "notice-webhook", \.noticeWebhook, .webhook,
+                "Address to which notices are posted as JSON; it may contain a secret, so prefer the environment or the file",
+                value: "url", example: "https://hooks.example/notices", isSecret: true),
+            Setting(
+                "assets", \.assets, .text, "Directory with the files of the web console", value: "dir",
+                fallback: "share/ws1collector beside the directory of the program", example: "/usr/share/ws1collector"),
+        ] + ClusterSettings.table
 
     /// Reads the settings and checks them together, as `serve` needs them.
     init(_ layers: SettingLayers<Settings>) throws(CommandError) {
         try layers.require(\.data)
         self = try layers.read()
+        if store == .cluster { try cluster.check(layers) }
         try checkTLS(layers)
         try checkDeviceCertificates(layers)
         if deviceCertificates == nil { deviceCertificates = deviceCACertificate == nil ? .off : .optional }

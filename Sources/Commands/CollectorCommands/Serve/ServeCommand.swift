@@ -21,6 +21,7 @@ struct ServeCommand: ServiceCommand {
             Examples:
               ws1collector serve --data /var/lib/ws1collector
               ws1collector serve --data /var/lib/ws1collector --listen 0.0.0.0:8420 --tls-certificate cert.pem --tls-key key.pem
+              ws1collector serve --store cluster --config /etc/ws1collector.yaml
             """)
 
     /// The time in which requests under way must end after a signal.
@@ -43,63 +44,35 @@ struct ServeCommand: ServiceCommand {
             logger.warning("\(exposure.message(settings.data))")
         }
         let (certificates, tls) = try settings.secrets(logger: logger)
-        let clock = SystemStoreClock()
-        let (metadata, created) = try MetadataService.open(
-            directory: settings.data, clock: clock, logger: logger,
-            deliver: FirstStartFiles(directory: settings.data).write)
-        let notices = NoticeService(metadata: metadata)
         let telemetry = CollectorTelemetry()
-        let store = try SQLiteRecordStore.open(
-            directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
-            observer: telemetry.metrics)
-        await Self.catchUp(store, settings.data, metadata, logger: logger)
-        var logs = LogArchive.Configuration()
-        logs.quotas = settings.logQuotas
-        let archive = try LogArchive.open(metadata: metadata, configuration: logs, logger: logger)
+        let served = try await Self.open(settings, telemetry: telemetry, logger: logger)
         let console = ConsoleAssets(settings.assets).console(logger: logger)
-        let retention = try RecordRetention(
-            store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
-            deviceClocks: metadata.deviceClocks, logger: logger)
         let collector = CollectorServer(
-            store: store, metadata: metadata, archive: archive, notices: notices, settings: server,
-            certificates: certificates, telemetry: telemetry, console: console, certificateExpiry: { tls?.expiry },
-            ownPin: { tls?.pin },
+            store: served.store, metadata: served.metadata, archive: served.archive, notices: served.notices,
+            settings: server, collectors: served.collectors, certificates: certificates, telemetry: telemetry,
+            console: console,
+            certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
             backupPin: { try? KeyPin.of(file: KeyPin.backupKeyPath(in: settings.data), flag: "the backup key") },
-            serverCertificates: { tls?.certificates }, retentionLimits: { await retention.limits },
-            logger: logger, clock: { clock.now() })
+            serverCertificates: { tls?.certificates }, retentionLimits: { served.retention.limits },
+            logger: logger, clock: { SystemStoreClock().now() })
         let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
             logLevel.level = new.logLevel
-            archive.setQuotas(new.logQuotas)
-            await retention.setLimits(new.retention)
+            served.archive.setQuotas(new.logQuotas)
+            await served.retention.setLimits(new.retention)
         }
         let application = try collector.application(tls: tls?.configuration) { port in
-            Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
+            Self.announce(settings, port: port, isFirstStart: served.created != nil, logger: logger)
         }
-        let webhook = settings.noticeWebhook.map { WebhookSender($0, collector: metadata.collectorID) }
-        let housekeeping = HousekeepingService(
-            Housekeeping(
-                retention: retention,
-                disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
-                files: RecordFileWatch(store: store, notices: notices, logger: logger),
-                certificates: CertificateWatch(notices: notices, clock: clock) {
-                    (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
-                },
-                tokens: TokenWatch(directory: settings.data, notices: notices, clock: clock, logger: logger) {
-                    try await metadata.tokens()
-                },
-                notices: notices,
-                silence: SilenceWatch(metadata: metadata, notices: notices, clock: clock, logger: logger) {
-                    await store.isTakingRecords()
-                },
-                salvage: { await store.salvageDamaged(again: $0) }),
-            courier: webhook.map { webhook in
-                NoticeCourier(service: notices, logger: logger) { await webhook.post($0) }
-            })
+        let webhook = settings.noticeWebhook.map { WebhookSender($0, collector: served.metadata.collectorID) }
+        let watched = WatchedFiles(settings: settings) {
+            (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
+        }
         let outcome = await Self.serve(
             application,
-            beside: [
-                housekeeping,
-                BackgroundService { await DeviceJobWorker(metadata: metadata, logger: logger).run(on: .continuous) },
+            beside: try served.services(watched, webhook) + [
+                BackgroundService {
+                    await DeviceJobWorker(metadata: served.metadata, logger: logger).run(on: .continuous)
+                },
                 BackgroundService { await collector.fleetBalance.run(on: .continuous) },
                 ReloadService(hangups: hangups) {
                     tls?.reload()
@@ -109,28 +82,17 @@ struct ServeCommand: ServiceCommand {
                 + (tls.map { [$0] } ?? []),
             logger: logger)
         await webhook?.shutDown()
-        await store.shutDown()
-        archive.shutDown()
-        await metadata.close()
+        await served.close()
         if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
         logger.info("stopped")
     }
 
-    /// Brings the devices' latest states up to date. An unreadable record file is no reason not to serve.
-    private static func catchUp(
-        _ store: any RecordStore, _ directory: String, _ metadata: MetadataService, logger: Logger
-    ) async {
-        do {
-            let report = try await ProjectionRebuild(of: store, directory: directory, metadata: metadata).catchUp()
-            logger.debug("device states caught up", metadata: ["records": "\(report.records)"])
-            if !report.unreadableFiles.isEmpty {
-                logger.warning(
-                    "device states caught up, except from damaged record files",
-                    metadata: ["store.files": "\(report.unreadableFiles.joined(separator: ", "))"])
-            }
-        } catch {
-            logger.warning(
-                "device states could not be caught up; they may be a minute old", metadata: ["error": "\(error)"])
+    private static func open(
+        _ settings: Settings, telemetry: CollectorTelemetry, logger: Logger
+    ) async throws -> any ServedData {
+        switch settings.store {
+        case .directory: try await ServedDirectory(settings, telemetry: telemetry, logger: logger)
+        case .cluster: try await ServedCluster(settings, telemetry: telemetry, logger: logger)
         }
     }
 
@@ -201,37 +163,6 @@ struct ServeCommand: ServiceCommand {
                     "administrator.token.file": "\(files.administratorTokenPath)",
                 ])
         }
-    }
-}
-
-/// Runs housekeeping beside the server until the process is told to stop.
-struct HousekeepingService: Service {
-    private let housekeeping: Housekeeping
-    private let courier: NoticeCourier?
-
-    /// - Parameter courier: sends notices on; `nil` if there is no webhook.
-    init(_ housekeeping: Housekeeping, courier: NoticeCourier? = nil) {
-        self.housekeeping = housekeeping
-        self.courier = courier
-    }
-
-    func run() async {
-        await cancelWhenGracefulShutdown {
-            await withTaskGroup { group in
-                group.addTask { await housekeeping.run(on: .continuous) }
-                // A separate task, so that a slow receiver does not delay the housekeeping.
-                if let courier { group.addTask { await courier.run(on: .continuous) } }
-            }
-        }
-    }
-}
-
-/// Works beside the server until the process is told to stop. The task is cancelled then.
-struct BackgroundService: Service {
-    let work: @Sendable () async -> Void
-
-    func run() async {
-        await cancelWhenGracefulShutdown { await work() }
     }
 }
 

@@ -40,7 +40,7 @@ struct FleetBalanceRoutes: Sendable {
 
     /// - Returns: `nil` if the stored data were never verified here.
     private func verification(for person: Person) async throws -> FleetBalanceView.Verification? {
-        guard let summary = try metadata.lastVerification() else { return nil }
+        guard let summary = try await metadata.lastVerification() else { return nil }
         guard let organization = person.organization else { return .init(summary) }
         // What concerns the person: the organization's devices, and record files as a whole.
         var own: [VerifyReport.Finding] = []

@@ -1,7 +1,7 @@
 /// Periodic tasks of a serving collector: it checks clock and disk, writes notices, and removes what exceeds limits.
 package struct Housekeeping: Sendable {
     private let retention: RecordRetention
-    private let disk: DiskWatch
+    private let disk: DiskWatch?
     private let files: RecordFileWatch?
     private let certificates: CertificateWatch?
     private let tokens: TokenWatch?
@@ -18,11 +18,12 @@ package struct Housekeeping: Sendable {
     package static let looksPerSilence = 6
 
     /// - Parameters:
+    ///   - disk: `nil` where records are not on this machine.
     ///   - silence: `nil` reports no silent devices.
     ///   - salvage: replaces record files that were found damaged. With `again`, also those that could not be repaired
     ///     before. Returns their number.
     package init(
-        retention: RecordRetention, disk: DiskWatch, files: RecordFileWatch? = nil,
+        retention: RecordRetention, disk: DiskWatch? = nil, files: RecordFileWatch? = nil,
         certificates: CertificateWatch? = nil, tokens: TokenWatch? = nil, notices: NoticeService,
         silence: SilenceWatch? = nil, salvage: @escaping @Sendable (_ again: Bool) async -> Int = { _ in 0 }
     ) {
@@ -40,7 +41,7 @@ package struct Housekeeping: Sendable {
     package func run(on clock: some Clock<Duration>) async {
         var looks = 0
         while !Task.isCancelled {
-            await disk.look()
+            await disk?.look()
             await certificates?.look()
             let isPass = looks % Self.looksPerPass == 0
             if isPass { await files?.look() }

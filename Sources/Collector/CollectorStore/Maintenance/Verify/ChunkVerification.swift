@@ -1,12 +1,11 @@
 import FoundationEssentials
-import SQLite
 import WireModel
 
-/// Checks that every stored chunk has its file with the received bytes, and that the quotas' counts match the stored
+/// Checks that every stored chunk has the received bytes in its store, and that the quotas' counts match the stored
 /// chunks.
 struct ChunkVerification {
-    let directory: DataDirectory
-    let connection: Connection
+    let chunks: any ChunkStore
+    let session: any RegistrySession
 
     private struct Entry {
         var row: Int64
@@ -16,8 +15,12 @@ struct ChunkVerification {
         var device: String
     }
 
+    /// Versions of the registry that an older collector has left know fewer tables.
+    private static let firstWithChunks = 3
+    private static let firstWithUsageOfDevices = 10
+
     func check(_ report: inout VerifyReport) throws(StoreError) {
-        guard try StoreError.mapping(connection.userVersion) >= 3 else { return }
+        guard try session.version >= Self.firstWithChunks else { return }
         try checkUsage(&report)
         var last: Int64 = 0
         while true {
@@ -29,25 +32,23 @@ struct ChunkVerification {
     }
 
     private func entries(after row: Int64) throws(StoreError) -> [Entry] {
-        try StoreError.mapping(
-            connection.rows(
-                """
-                SELECT row, path, stored_bytes, stored_digest, device FROM chunk WHERE fate = 2 AND row > ? ORDER BY row LIMIT 256
-                """, row
-            ) { chunk in
-                Entry(
-                    row: chunk.int64(0), path: chunk.string(1), bytes: chunk.int64(2), digest: chunk.data(3),
-                    device: DeviceID(chunk.data(4))?.description ?? "")
-            })
+        try session.rows(
+            """
+            SELECT row, path, stored_bytes, stored_digest, device FROM chunk WHERE fate = 2 AND row > ? ORDER BY row LIMIT 256
+            """, row
+        ) { chunk in
+            Entry(
+                row: chunk.int64(0), path: chunk.string(1), bytes: chunk.int64(2), digest: chunk.data(3),
+                device: DeviceID(chunk.data(4))?.description ?? "")
+        }
     }
 
     private func check(_ entry: Entry, _ report: inout VerifyReport) throws(StoreError) {
-        let file = "chunks/\(entry.path)"
         func finding(_ code: VerifyReport.Finding.Code, _ message: String) {
-            report.add(.init(code: code, file: file, device: entry.device, message: message))
+            report.add(.init(code: code, file: "chunks/\(entry.path)", device: entry.device, message: message))
         }
         let digest: FileDigest?
-        do throws(StoreError) { digest = try FileDigest.of("\(directory.chunksPath)/\(entry.path)") } catch {
+        do throws(StoreError) { digest = try chunks.digest(entry.path) } catch {
             return finding(.unreadable, error.message)
         }
         guard let found = digest else {
@@ -65,39 +66,39 @@ struct ChunkVerification {
     }
 
     private func isKept(_ row: Int64) throws(StoreError) -> Bool {
-        try StoreError.mapping(connection.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = 2", row))
+        try session.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = 2", row)
     }
 
     private func checkUsage(_ report: inout VerifyReport) throws(StoreError) {
-        let wrong = try StoreError.mapping(
-            connection.rows(
-                """
-                SELECT u.organization, u.application, u.chunks, u.raw_bytes, count(c.row), coalesce(sum(c.raw_bytes), 0) FROM log_usage AS u
-                LEFT JOIN chunk AS c ON c.fate = 2 AND c.organization = u.organization AND c.application = u.application AND c.test = u.test
-                GROUP BY u.organization, u.application, u.test HAVING u.chunks <> count(c.row) OR u.raw_bytes <> coalesce(sum(c.raw_bytes), 0)
-                """
-            ) { usage in
-                "logs of \(usage.string(1)) in \(usage.string(0)): \(usage.int(2)) chunks and \(usage.int(3)) bytes are "
-                    + "counted, but \(usage.int(4)) and \(usage.int(5)) are stored."
-            })
+        let wrong = try session.rows(
+            """
+            SELECT u.organization, u.application, u.chunks, u.raw_bytes, count(c.row), CAST(coalesce(sum(c.raw_bytes), 0) AS bigint)
+            FROM log_usage AS u
+            LEFT JOIN chunk AS c ON c.fate = 2 AND c.organization = u.organization AND c.application = u.application AND c.test = u.test
+            GROUP BY u.organization, u.application, u.test, u.chunks, u.raw_bytes
+            HAVING u.chunks <> count(c.row) OR u.raw_bytes <> coalesce(sum(c.raw_bytes), 0)
+            """
+        ) { usage in
+            "logs of \(usage.string(1)) in \(usage.string(0)): \(usage.int(2)) chunks and \(usage.int(3)) bytes are "
+                + "counted, but \(usage.int(4)) and \(usage.int(5)) are stored."
+        }
         for message in try wrong + wrongOfDevices() {
             report.add(.init(code: .miscounted, file: "collector.sqlite", message: message))
         }
     }
 
     private func wrongOfDevices() throws(StoreError) -> [String] {
-        guard try StoreError.mapping(connection.userVersion) >= 10 else { return [] }
-        return try StoreError.mapping(
-            connection.rows(
-                """
-                SELECT device, sum(counted), sum(stored) FROM (
-                    SELECT device, raw_bytes AS counted, 0 AS stored FROM device_log_usage
-                    UNION ALL SELECT device, 0, raw_bytes FROM chunk WHERE fate = 2)
-                GROUP BY device HAVING sum(counted) <> sum(stored)
-                """
-            ) { usage in
-                "logs of device \(DeviceID(usage.data(0))?.description ?? "?"): \(usage.int(1)) bytes are counted, but "
-                    + "\(usage.int(2)) are stored."
-            })
+        guard try session.version >= Self.firstWithUsageOfDevices else { return [] }
+        return try session.rows(
+            """
+            SELECT device, CAST(sum(counted) AS bigint), CAST(sum(stored) AS bigint) FROM (
+                SELECT device, raw_bytes AS counted, 0 AS stored FROM device_log_usage
+                UNION ALL SELECT device, 0, raw_bytes FROM chunk WHERE fate = 2) AS usage
+            GROUP BY device HAVING sum(counted) <> sum(stored)
+            """
+        ) { usage in
+            "logs of device \(DeviceID(usage.data(0))?.description ?? "?"): \(usage.int(1)) bytes are counted, but "
+                + "\(usage.int(2)) are stored."
+        }
     }
 }

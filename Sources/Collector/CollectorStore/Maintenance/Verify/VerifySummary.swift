@@ -1,14 +1,12 @@
 import FoundationEssentials
-import Glibc
 import TelemetryBasics
 import WireModel
 
-/// The result of the last `ws1collector verify`, for the collector that serves the same data directory:
-/// `<data>/verify.json`.
+/// The result of the last `ws1collector verify`, for the collectors that serve the same data. It is in
+/// `<data>/verify.json`, or in the registry of a cluster.
 package struct VerifySummary: Equatable, Sendable, Codable {
     /// The most findings that are kept one by one.
     static let maximumFindings = 20
-    private static let maximumBytes = 1 << 20
 
     /// Microseconds since 1970.
     package var begun: Int64
@@ -41,35 +39,30 @@ package struct VerifySummary: Equatable, Sendable, Codable {
         findings = Array(report.findings.prefix(Self.maximumFindings))
     }
 
-    /// Replaces the former result in one step. The file belongs to the directory's owner, whoever runs `verify`.
-    package func write(directory: String) throws(StoreError) {
-        let path = DataDirectory(path: directory).verificationPath
+    /// Takes the place of the former result.
+    package func keep(in registry: any Registry) throws(StoreError) {
         let bytes: Data
         do { bytes = try JSONEncoder.stable(.prettyPrinted).encode(self) } catch {
             throw StoreError(.io, "the result cannot be written as JSON: \(error)")
         }
-        let new = "\(path).new"
-        try Files<StoreError>.write(bytes.bytes, to: new, sync: .content)
-        var owner = stat()
-        if geteuid() == 0, stat(directory, &owner) == 0 { _ = lchown(new, owner.st_uid, owner.st_gid) }
-        try Files<StoreError>.rename(new, to: path)
-        try Files<StoreError>.syncDirectory(of: path)
+        try registry.keepVerification(bytes)
     }
 
-    /// `nil` if `verify` has never ended here.
-    /// - Throws: `.corrupt` for a file that is none of this version or of a later one.
-    package static func read(directory: String) throws(StoreError) -> VerifySummary? {
-        let path = DataDirectory(path: directory).verificationPath
-        guard let bytes = try Files<StoreError>.read(path, maximumBytes: maximumBytes) else { return nil }
-        do { return try JSONDecoder().decode(VerifySummary.self, from: Data(bytes)) } catch {
-            throw StoreError(.corrupt, "\(path) cannot be read. `ws1collector verify` writes it anew.")
+    /// `nil` if `verify` has never ended.
+    /// - Throws: `.corrupt` for a result that is none of this version or of a later one.
+    static func last(in registry: any Registry) throws(StoreError) -> VerifySummary? {
+        guard let bytes = try registry.verification() else { return nil }
+        do { return try JSONDecoder().decode(VerifySummary.self, from: bytes) } catch {
+            throw StoreError(
+                .corrupt, "the result of the last verification cannot be read. `ws1collector verify` writes it anew.")
         }
     }
 }
 
 extension MetadataService {
-    /// The result of the last `ws1collector verify` of this data directory; `nil` if there is none.
-    package nonisolated func lastVerification() throws(StoreError) -> VerifySummary? {
-        try VerifySummary.read(directory: directory.path)
+    /// The result of the last `ws1collector verify` of this data; `nil` if there is none.
+    package nonisolated func lastVerification() async throws(StoreError) -> VerifySummary? {
+        // Off Swift's threads, as a disk or a server may block.
+        try await readers.read { [registry] _ throws(StoreError) in try VerifySummary.last(in: registry) }
     }
 }

@@ -203,6 +203,12 @@ extension MetadataService {
 
     /// Includes deleted devices.
     func organization(ofDevice id: DeviceID) throws(StoreError) -> String? {
+        try Self.organization(ofDevice: id, in: connection)
+    }
+
+    static func organization(
+        ofDevice id: DeviceID, in connection: any RegistrySession
+    ) throws(StoreError) -> String? {
         try connection.first(
             "SELECT organization FROM device WHERE id = ?1 UNION ALL SELECT organization FROM deleted_device WHERE id = ?1",
             id.data

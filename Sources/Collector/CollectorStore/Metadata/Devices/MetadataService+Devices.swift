@@ -152,6 +152,15 @@ extension MetadataService {
         }
     }
 
+    /// The organizations of these devices, also of deleted ones. Devices that never were are not in the answer.
+    package nonisolated func owners(of devices: Set<DeviceID>) async throws(StoreError) -> [DeviceID: String] {
+        try await readers.read { connection throws(StoreError) in
+            var owners: [DeviceID: String] = [:]
+            for device in devices { owners[device] = try Self.organization(ofDevice: device, in: connection) }
+            return owners
+        }
+    }
+
     /// The ids of all devices, ascending, including unenrolled ones.
     /// - Parameters:
     ///   - organization: `nil` for all.

@@ -29,6 +29,9 @@ package protocol RegistrySession: AnyObject {
 
     var dialect: RegistryDialect { get }
 
+    /// The version of the tables. Older ones are found only in a data directory that is read without being served.
+    var version: Int { get throws(StoreError) }
+
     /// Runs a statement to its end. Rows are ignored.
     /// - Returns: the number of rows that the statement inserted, updated or deleted.
     func execute(_ sql: String, _ values: [any RegistryBindable]) throws(StoreError) -> Int
@@ -127,6 +130,15 @@ extension RegistrySession {
 
 /// Opens sessions with one registry.
 package protocol Registry: Sendable {
+    /// - Throws: `.notFound` if no collector has made it yet.
+    func requireCollector() throws(StoreError)
+
+    /// What `keepVerification` was last given; `nil` for nothing.
+    func verification() throws(StoreError) -> Data?
+
+    /// Keeps the result of `verify`, in place of the former one.
+    func keepVerification(_ result: Data) throws(StoreError)
+
     /// How long one service may use what it has in memory. A new one for each service.
     func makeLease() -> RegistryLease
 

@@ -1,4 +1,7 @@
+import FoundationEssentials
+import Glibc
 import SQLite
+import TelemetryBasics
 
 /// A session with the registry in `collector.sqlite`.
 ///
@@ -15,6 +18,9 @@ package final class SQLiteRegistrySession: RegistrySession {
 
     package var name: String { connection.path }
     package var dialect: RegistryDialect { .sqlite }
+    package var version: Int {
+        get throws(StoreError) { Int(try StoreError.mapping(connection.userVersion)) }
+    }
 
     package func execute(_ sql: String, _ values: [any RegistryBindable]) throws(StoreError) -> Int {
         let statement = try StoreError.mapping(connection.cached(sql))
@@ -81,16 +87,43 @@ package final class SQLiteRegistrySession: RegistrySession {
 }
 
 /// The registry in `collector.sqlite` of a data directory.
-struct SQLiteRegistry: Registry {
+package struct SQLiteRegistry: Registry {
     let directory: DataDirectory
 
-    func makeLease() -> RegistryLease { RegistryLease(clock: nil) }
+    package init(directory path: String) { self.init(DataDirectory(path: path)) }
 
-    func openWriting() throws(StoreError) -> any RegistrySession {
+    init(_ directory: DataDirectory) { self.directory = directory }
+
+    package func requireCollector() throws(StoreError) {
+        guard Paths.exists(directory.databasePath) else { throw .noCollector(directory.path) }
+    }
+
+    package func makeLease() -> RegistryLease { RegistryLease(clock: nil) }
+
+    private static let maximumVerificationBytes = 1 << 20
+
+    package func verification() throws(StoreError) -> Data? {
+        try Files<StoreError>.read(directory.verificationPath, maximumBytes: Self.maximumVerificationBytes).map {
+            Data($0)
+        }
+    }
+
+    /// Replaces `<data>/verify.json` in one step. The file belongs to the directory's owner, whoever runs `verify`.
+    package func keepVerification(_ result: Data) throws(StoreError) {
+        let path = directory.verificationPath
+        let new = "\(path).new"
+        try Files<StoreError>.write(result.bytes, to: new, sync: .content)
+        var owner = stat()
+        if geteuid() == 0, stat(directory.path, &owner) == 0 { _ = lchown(new, owner.st_uid, owner.st_gid) }
+        try Files<StoreError>.rename(new, to: path)
+        try Files<StoreError>.syncDirectory(of: path)
+    }
+
+    package func openWriting() throws(StoreError) -> any RegistrySession {
         SQLiteRegistrySession(try CollectorDatabase.open(directory))
     }
 
-    func openReading() throws(StoreError) -> any RegistrySession {
+    package func openReading() throws(StoreError) -> any RegistrySession {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         return SQLiteRegistrySession(connection)
     }

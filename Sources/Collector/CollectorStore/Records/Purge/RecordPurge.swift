@@ -1,24 +1,17 @@
 import Crypto
 import FoundationEssentials
-import TelemetryBasics
 import WireModel
 
 /// Removes records older than an administrator says, with or without a collector that runs.
 package struct RecordPurge: Sendable {
-    package enum Outcome: Equatable, Sendable {
-        case removed(files: Int)
-        /// A running collector has been asked, and has not answered yet.
-        case asked(PurgeTicket)
-    }
-
-    private let directory: DataDirectory
+    private let registry: any Registry
     private let clock: any StoreClock
 
-    /// - Throws: `.notFound` if the directory has no collector's data.
-    package init(directory path: String, clock: any StoreClock) throws(StoreError) {
-        directory = DataDirectory(path: path)
+    /// - Throws: `.notFound` if there is no collector's data.
+    package init(_ registry: any Registry, clock: any StoreClock) throws(StoreError) {
+        self.registry = registry
         self.clock = clock
-        guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
+        try registry.requireCollector()
     }
 
     /// Whole days whose newest record is older; never the present day.
@@ -27,7 +20,7 @@ package struct RecordPurge: Sendable {
     package func plan(
         of store: any RecordStore, olderThanDays days: Int, streams: Set<StreamName>
     ) async throws(StoreError) -> PurgePlan {
-        try RetentionService(directory: directory.path).requireTrustedClock()
+        try RetentionService(registry).requireTrustedClock()
         var plan = PurgePlan(files: [])
         for stream in streams.sorted() {
             for removal in try await store.removals(
@@ -41,29 +34,25 @@ package struct RecordPurge: Sendable {
         return plan
     }
 
-    /// Removes these files, or asks the collector that holds the directory to remove them. Writes to the audit trail
-    /// before and after.
-    /// - Parameter open: opens the store; throws `.inUse` if a collector holds it.
-    /// - Throws: `.inUse` if an earlier request still waits.
+    /// Removes these files, while no collector removes any. Writes to the audit trail before and after.
+    /// - Returns: the number of removed files.
+    /// - Throws: `.conflict` if it could not remove all of them.
     package func remove(
-        _ plan: PurgePlan, by actor: AuditActor, opening open: () throws(StoreError) -> any RecordStore
-    ) async throws(StoreError) -> Outcome {
-        let request = PurgeRequest(files: plan.files.map { PurgeRequest.File($0.partition) }, actor: actor)
-        let store: any RecordStore
-        do throws(StoreError) { store = try open() } catch {
-            guard error.code == .inUse else { throw error }
-            try ask(request)
-            return .asked(PurgeTicket(id: request.id))
-        }
-        let result: Result<PurgeRequest.Answer, StoreError>
-        do throws(StoreError) {
-            // An unfinished purge of another process was confirmed, too.
-            if let left = try pending() { _ = try await carryOut(left, store) }
-            try ask(request)
-            result = .success(try await carryOut(request, store))
-        } catch { result = .failure(error) }
-        await store.shutDown()
-        return .removed(files: try Self.count(try result.get()))
+        _ plan: PurgePlan, by actor: AuditActor, in store: any RecordStore
+    ) async throws(StoreError) -> Int {
+        // An unfinished purge of another process was confirmed, too.
+        if let left = try pending() { _ = try await carryOut(left, store) }
+        let request = PurgeRequest(plan, actor: actor)
+        try ask(request)
+        return try Self.count(try await carryOut(request, store))
+    }
+
+    /// Asks the collector that removes records to remove these files.
+    /// - Throws: `.inUse` if an earlier request still waits.
+    package func ask(_ plan: PurgePlan, by actor: AuditActor) throws(StoreError) -> PurgeTicket {
+        let request = PurgeRequest(plan, actor: actor)
+        try ask(request)
+        return PurgeTicket(id: request.id)
     }
 
     private func pending() throws(StoreError) -> PurgeRequest? {
@@ -84,7 +73,7 @@ package struct RecordPurge: Sendable {
     }
 
     private func withState<Value>(_ body: (RetentionState) throws(StoreError) -> Value) throws(StoreError) -> Value {
-        let connection = try SQLiteRegistry(directory: directory).openWriting()
+        let connection = try registry.openWriting()
         return try connection.transaction { () throws(StoreError) in
             try body(RetentionState(connection: connection))
         }
@@ -94,7 +83,7 @@ package struct RecordPurge: Sendable {
     /// - Returns: the number of removed files; `nil` while the request waits.
     /// - Throws: `.conflict` if it could not remove all of them.
     package func answer(to ticket: PurgeTicket) throws(StoreError) -> Int? {
-        let connection = try SQLiteRegistry(directory: directory).openReading()
+        let connection = try registry.openReading()
         let answer = try RetentionState(connection: connection).answer()
         guard let answer, answer.id == ticket.id else { return nil }
         return try Self.count(answer)
@@ -161,8 +150,8 @@ package struct PurgePlan: Equatable, Sendable {
     }
 }
 
-/// The names of the record files that an administrator confirmed for removal. The request stays in `collector.sqlite`
-/// until it is done. So a command can ask a running collector, which holds the files, and a killed collector continues
+/// The names of the record files that an administrator confirmed for removal. The request stays in the registry until
+/// it is done. So a command can ask a running collector, which holds the files, and a killed collector continues
 /// at its next start.
 struct PurgeRequest: Equatable, Codable {
     struct File: Equatable, Codable {
@@ -189,6 +178,11 @@ struct PurgeRequest: Equatable, Codable {
     var files: [File]
     /// Who asks.
     var actor: AuditActor
+
+    init(_ plan: PurgePlan, actor: AuditActor) {
+        files = plan.files.map { File($0.partition) }
+        self.actor = actor
+    }
 
     /// Removes the files, oldest first in each stream; those that are gone already count as removed.
     /// - Throws: `.shuttingDown` alone: it is asked again by the next process. What else fails is in the answer.

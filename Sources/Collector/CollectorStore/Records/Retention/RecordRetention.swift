@@ -43,11 +43,11 @@ package actor RecordRetention {
 
     /// - Parameter deviceClocks: what devices report about the clock; `nil` for none.
     package init(
-        store: any RecordStore, directory: String, limits: RetentionLimits, notices: NoticeService,
+        store: any RecordStore, registry: any Registry, limits: RetentionLimits, notices: NoticeService,
         clock: any StoreClock,
         bootClock: any BootClock = SystemBootClock(), deviceClocks: DeviceClocks? = nil, logger: Logger
     ) throws(StoreError) {
-        connection = try SQLiteRegistry(directory: DataDirectory(path: directory)).openWriting()
+        connection = try registry.openWriting()
         state = RetentionState(connection: connection)
         self.store = store
         self.limits = limits

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import TelemetryBasics
 import WireModel
 
 /// Retention for an administrator, with or without a running collector: which records are kept, whether retention
@@ -37,16 +36,14 @@ package struct RetentionService {
         package var purge: Purge?
     }
 
-    private let directory: DataDirectory
+    private let registry: any Registry
 
-    package init(directory: String) {
-        self.directory = DataDirectory(path: directory)
-    }
+    package init(_ registry: any Registry) { self.registry = registry }
 
     /// Reads only, takes no lock.
     /// - Throws: `.notFound` if there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
     package func status(of store: any RecordStore) async throws(StoreError) -> Status {
-        let state = RetentionState(connection: try SQLiteRegistry(directory: directory).openReading())
+        let state = RetentionState(connection: try registry.openReading())
         let (waiting, purge) = (try state.waiting(), try state.purge())
         let partitions = try await store.partitions()
         let streams = StreamName.allCases.map { stream in
@@ -62,8 +59,7 @@ package struct RetentionService {
     /// The clock decides which records are old enough. While it is in doubt, only a release is accepted.
     /// - Throws: `.conflict` while retention waits.
     func requireTrustedClock() throws(StoreError) {
-        let connection = try SQLiteRegistry(directory: directory).openReading()
-        guard let waiting = try RetentionState(connection: connection).waiting() else { return }
+        guard let waiting = try RetentionState(connection: try registry.openReading()).waiting() else { return }
         throw StoreError(.conflict, "the age of records is in doubt. \(waiting.message)")
     }
 
@@ -73,8 +69,8 @@ package struct RetentionService {
     ///   - now: microseconds since 1970.
     /// - Returns: what it waited for; `nil` if it did not wait.
     package func release(by actor: AuditActor, at now: Int64) throws(StoreError) -> String? {
-        guard Paths.exists(directory.databasePath) else { throw .noCollector(directory.path) }
-        let connection = try SQLiteRegistry(directory: directory).openWriting()
+        try registry.requireCollector()
+        let connection = try registry.openWriting()
         return try connection.transaction { () throws(StoreError) in
             try RetentionState(connection: connection).release(by: actor, at: now)?.message
         }

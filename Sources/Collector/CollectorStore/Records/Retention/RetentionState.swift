@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What retention stores in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an administrator,
+/// What retention stores in the registry (`meta`): the last clock reading, whether it waits for an administrator,
 /// and what one requested to remove.
 ///
 /// Not `Sendable`: the owner of its connection uses it inside its transactions.

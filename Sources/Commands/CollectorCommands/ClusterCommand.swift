@@ -1,0 +1,98 @@
+import ArgumentParser
+import ClusterRegistry
+import ClusterStore
+import CollectorStore
+import CommandKit
+import Logging
+import ObjectStorage
+
+struct ClusterCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cluster",
+        abstract: "Make the tables of several collectors' servers, and recover after a failover.",
+        discussion: """
+            Several collectors share ClickHouse, PostgreSQL and a bucket if their settings say `store: cluster` and name those servers.
+            Documentation/scale.md says what the servers need.
+
+            Examples:
+              ws1collector cluster init --config /etc/ws1collector.yaml --dry-run
+              ws1collector cluster init --config /etc/ws1collector.yaml
+              ws1collector cluster recover --config /etc/ws1collector.yaml
+            """,
+        subcommands: [Init.self, Recover.self])
+
+    struct Init: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make all tables, or bring them up to date. May be repeated.",
+            discussion: """
+                Run it once before the first collector starts, and with each new version of the program before any collector of that version.
+                It also checks that the bucket can be reached.
+                """)
+
+        @OptionGroup var options: DataOptions
+
+        @Flag(help: "Only print what would be done.")
+        var dryRun = false
+
+        func run() async throws {
+            try await options.withCluster { cluster in
+                var steps = try await ClusterSetup(cluster.settings.cluster.records, logger: .ofCommand)
+                    .run(isDryRun: dryRun)
+                steps += try await cluster.postgresRegistry.prepare(isDryRun: dryRun, logger: .ofCommand)
+                try await cluster.checkBucket()
+                for step in steps { try Output.line(step) }
+                if steps.isEmpty {
+                    try Output.line("All tables are up to date.")
+                } else if dryRun {
+                    try Output.line("Nothing was done.")
+                }
+            }
+        }
+    }
+
+    struct Recover: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Open the cluster again after PostgreSQL has failed over.",
+            discussion: """
+                After a failover PostgreSQL may have lost its last commits, so collectors answer 503 until this command has run. It finds every
+                record that ClickHouse has stored since, and counts it again. Make sure first that the former primary of PostgreSQL cannot come
+                back. A new incarnation begins: open commands and jobs end, people sign in again, and running collectors end with exit code 75,
+                so that their supervisor starts them anew. The command may be repeated.
+                """)
+
+        @OptionGroup var options: DataOptions
+
+        func run() async throws {
+            try await options.withCluster { cluster in
+                let registry = cluster.postgresRegistry
+                let recovery = ClusterRecovery(cluster.settings.cluster.records, logger: .ofCommand) {
+                    session throws(StoreError) in
+                    try registry.beginIncarnation(in: session, at: SystemStoreClock().now())
+                }
+                let report = try await recovery.run()
+                guard report.generation > 0 else { return try Output.line("There is nothing to recover.") }
+                try Output.line(
+                    "generation \(report.generation): \(report.movedChains) of \(report.chains) chains moved over "
+                        + "\(report.slices) slices with \(report.records) records that PostgreSQL had lost.")
+                try Output.line("The cluster is open. Collectors that ran have ended and must be started again.")
+            }
+        }
+    }
+}
+
+extension SettingFlags {
+    /// Opens the cluster that the settings name, for one command.
+    fileprivate func withCluster(_ work: (ClusterData) async throws -> Void) async throws {
+        let settings = try dataSettings()
+        guard settings.store == .cluster else {
+            throw CommandError(
+                .usage, "the settings name no cluster. Give `store: cluster` and its servers in the configuration file."
+            )
+        }
+        let cluster = try ClusterData(settings)
+        let result: Result<Void, any Error>
+        do { result = .success(try await work(cluster)) } catch { result = .failure(error) }
+        await cluster.close()
+        try result.get()
+    }
+}

@@ -1,0 +1,151 @@
+import ClusterRegistry
+import ClusterStore
+import Collector
+import CollectorStore
+import Foundation
+import Logging
+import ServiceLifecycle
+import Synchronization
+import WireModel
+
+/// The servers of a cluster, which this collector shares with others.
+///
+/// Beside the server runs what each collector does for itself: it learns what others change (`RegistryFollower`), and
+/// writes what its own devices caused. The rest is done by one collector at a time: housekeeping in turns
+/// (`HousekeepingTurn`), and the tables for people under a lock (`PeopleTables`).
+struct ServedCluster: ServedData {
+    let metadata: MetadataService
+    let notices: NoticeService
+    let archive: LogArchive
+    let created: FirstStart?
+    let retention: LiveRetention
+    private let data: ClusterData
+    private let records: ClusterRecordStore
+    private let follower: RegistryFollower
+    private let presence: CollectorPresence
+    private let logger: Logger
+
+    var store: any RecordStore { records }
+    var collectors: @Sendable () -> Int { { [presence] in presence.count } }
+
+    /// How often what devices caused becomes notices.
+    private static let flushInterval = Housekeeping.interval
+    /// How often logs that nobody refers to are looked for in the bucket.
+    private static let cleanUpInterval = Duration.seconds(86_400)
+
+    /// - Throws: `.unavailable` if a server does not answer; `.notFound` before `cluster init`.
+    init(_ settings: Settings, telemetry: CollectorTelemetry, logger: Logger) async throws {
+        self.logger = logger
+        data = try ClusterData(settings, logger: logger)
+        do {
+            // The tokens of the first start are written there.
+            try DataDirectory(path: settings.data).make()
+            try await data.requireUsable()
+            let incidents = IncidentNotes()
+            records = try await data.open(incidents: incidents.note, observer: telemetry.metrics)
+            (metadata, created) = try data.metadata(deliver: FirstStartFiles(directory: settings.data).write)
+            let notices = NoticeService(metadata: metadata)
+            self.notices = notices
+            incidents.notices.withLock { $0 = notices }
+            var logs = LogArchive.Configuration()
+            logs.quotas = settings.logQuotas
+            archive = try LogArchive.open(
+                metadata: metadata, chunks: try data.chunks(), configuration: logs, logger: logger)
+            presence = CollectorPresence(data.postgresRegistry, name: Self.name(settings), logger: logger)
+            follower = try RegistryFollower(data.postgresRegistry, of: metadata, logger: logger)
+        } catch {
+            await data.close()
+            throw error
+        }
+        retention = LiveRetention(settings.retention)
+    }
+
+    /// Of this collector, for people.
+    private static func name(_ settings: Settings) -> String {
+        "\(ProcessInfo.processInfo.hostName) \(settings.listen)"
+    }
+
+    func services(_ watched: WatchedFiles, _ webhook: WebhookSender?) throws -> [any Service] {
+        let turn = try HousekeepingTurn(
+            data.postgresRegistry, name: Self.name(watched.settings), logger: logger)
+        let tables = records.peopleTables { [metadata, logger] devices in
+            do throws(StoreError) { return try await metadata.owners(of: devices) } catch {
+                logger.debug("organizations of devices are not known now", metadata: ["store.error": "\(error)"])
+                return [:]
+            }
+        }
+        return [
+            FollowerService(follower: follower),
+            BackgroundService { [notices] in
+                while !Task.isCancelled {
+                    await notices.flush()
+                    try? await Task.sleep(for: Self.flushInterval)
+                }
+                await notices.flush()
+            },
+            BackgroundService { await tables.run() },
+            BackgroundService { [presence] in await presence.run() },
+            BackgroundService { await turn.run { await keepHouse(watched, webhook) } },
+        ]
+    }
+
+    /// One turn. Whatever it remembers begins with it, because another collector had the last one.
+    private func keepHouse(_ watched: WatchedFiles, _ webhook: WebhookSender?) async {
+        let clock = SystemStoreClock()
+        // Its own, so that a turn that is over loses no notice of this collector's devices.
+        let notices = NoticeService(metadata: metadata)
+        let recordRetention: RecordRetention
+        do throws(StoreError) {
+            recordRetention = try RecordRetention(
+                store: records, registry: metadata.registry, limits: retention.limits, notices: notices, clock: clock,
+                deviceClocks: metadata.deviceClocks, logger: logger)
+        } catch { return logger.error("housekeeping could not begin", metadata: ["store.error": "\(error)"]) }
+        await retention.use(recordRetention)
+        let housekeeping = Housekeeping(
+            retention: recordRetention, files: RecordFileWatch(store: records, notices: notices, logger: logger),
+            certificates: CertificateWatch(notices: notices, clock: clock, certificates: watched.certificates),
+            tokens: TokenWatch(metadata, notices, watched.settings, logger: logger), notices: notices,
+            silence: SilenceWatch(metadata: metadata, notices: notices, clock: clock, logger: logger) { [records] in
+                await records.readiness() == .ready
+            })
+        let courier = NoticeCourier(notices, webhook, logger: logger)
+        await withTaskGroup { group in
+            group.addTask { await housekeeping.run(beside: courier) }
+            group.addTask { await cleanUpBucket() }
+        }
+    }
+
+    private func cleanUpBucket() async {
+        while !Task.isCancelled {
+            do throws(StoreError) { try await archive.cleanUp(logger: logger) } catch {
+                logger.warning("leftovers in the bucket were not looked for", metadata: ["store.error": "\(error)"])
+            }
+            do { try await Task.sleep(for: Self.cleanUpInterval) } catch { return }
+        }
+    }
+
+    func close() async {
+        await records.shutDown()
+        archive.shutDown()
+        await metadata.close()
+        await data.close()
+    }
+}
+
+/// Ends the collector once the cluster has begun a new incarnation.
+private struct FollowerService: Service {
+    let follower: RegistryFollower
+
+    func run() async throws {
+        try await cancelWhenGracefulShutdown { try await follower.run() }
+    }
+}
+
+/// Incidents of the record store, which opens before the service that notes them.
+private final class IncidentNotes: Sendable {
+    let notices = Mutex<NoticeService?>(nil)
+
+    var note: @Sendable (DeviceIncident, UInt64) -> Void {
+        { incident, count in self.notices.withLock { $0 }?.note(incident, count: count) }
+    }
+}

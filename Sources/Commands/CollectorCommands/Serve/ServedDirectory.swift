@@ -1,0 +1,83 @@
+import Collector
+import CollectorStore
+import Foundation
+import Logging
+import ServiceLifecycle
+
+/// A data directory that this collector holds alone.
+struct ServedDirectory: ServedData {
+    let metadata: MetadataService
+    let notices: NoticeService
+    let archive: LogArchive
+    let created: FirstStart?
+    let retention: LiveRetention
+    private let records: SQLiteRecordStore
+    private let logger: Logger
+
+    var store: any RecordStore { records }
+    var collectors: @Sendable () -> Int { { 1 } }
+
+    init(_ settings: Settings, telemetry: CollectorTelemetry, logger: Logger) async throws {
+        self.logger = logger
+        let clock = SystemStoreClock()
+        (metadata, created) = try MetadataService.open(
+            directory: settings.data, clock: clock, logger: logger,
+            deliver: FirstStartFiles(directory: settings.data).write)
+        let notices = NoticeService(metadata: metadata)
+        self.notices = notices
+        records = try SQLiteRecordStore.open(
+            directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
+            observer: telemetry.metrics)
+        await Self.catchUp(records, metadata, logger: logger)
+        var logs = LogArchive.Configuration()
+        logs.quotas = settings.logQuotas
+        archive = try LogArchive.open(metadata: metadata, configuration: logs, logger: logger)
+        retention = LiveRetention(settings.retention)
+    }
+
+    func services(_ watched: WatchedFiles, _ webhook: WebhookSender?) throws -> [any Service] {
+        let (settings, clock) = (watched.settings, SystemStoreClock())
+        let recordRetention = try RecordRetention(
+            store: records, registry: metadata.registry, limits: retention.limits, notices: notices, clock: clock,
+            deviceClocks: metadata.deviceClocks, logger: logger)
+        let housekeeping = Housekeeping(
+            retention: recordRetention,
+            disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
+            files: RecordFileWatch(store: records, notices: notices, logger: logger),
+            certificates: CertificateWatch(notices: notices, clock: clock, certificates: watched.certificates),
+            tokens: TokenWatch(metadata, notices, settings, logger: logger), notices: notices,
+            silence: SilenceWatch(metadata: metadata, notices: notices, clock: clock, logger: logger) { [records] in
+                await records.isTakingRecords()
+            },
+            salvage: { [records] in await records.salvageDamaged(again: $0) })
+        let courier = NoticeCourier(notices, webhook, logger: logger)
+        return [
+            BackgroundService { [retention] in
+                await retention.use(recordRetention)
+                await housekeeping.run(beside: courier)
+            }
+        ]
+    }
+
+    /// Brings the devices' latest states up to date. An unreadable record file is no reason not to serve.
+    private static func catchUp(_ store: any RecordStore, _ metadata: MetadataService, logger: Logger) async {
+        do {
+            let report = try await ProjectionRebuild(of: store, metadata: metadata).catchUp()
+            logger.debug("device states caught up", metadata: ["records": "\(report.records)"])
+            if !report.unreadableFiles.isEmpty {
+                logger.warning(
+                    "device states caught up, except from damaged record files",
+                    metadata: ["store.files": "\(report.unreadableFiles.joined(separator: ", "))"])
+            }
+        } catch {
+            logger.warning(
+                "device states could not be caught up; they may be a minute old", metadata: ["error": "\(error)"])
+        }
+    }
+
+    func close() async {
+        await records.shutDown()
+        archive.shutDown()
+        await metadata.close()
+    }
+}

@@ -1,0 +1,178 @@
+import AsyncHTTPClient
+import ClickHouse
+import ClickHouseTestKit
+import Foundation
+import Glibc
+import NIOCore
+import NIOHTTP1
+import PostgresTestKit
+import Synchronization
+import TelemetryTestKit
+import WireModel
+
+@testable import ObjectStorage
+
+/// Two collectors as processes over real servers, with databases and a bucket of their own.
+final class ClusterDeployment: Sendable {
+    let directory: String
+    let ports: [Int]
+    let postgreSQL: PostgresTestDatabase
+    private let clickHouse: ClickHouseServers
+    private let database: String
+    private let environment: [String: String]
+    private let collectors: Mutex<[ChildProcess?]>
+
+    var configuration: String { directory + "/collector.yaml" }
+    var enrollmentToken: String { directory + "/collector-0/enrollment-token" }
+
+    /// Runs `body` with all tables made and no collector started. Ends and removes all of it afterwards.
+    /// - Parameters:
+    ///   - server: of PostgreSQL, if the test breaks it.
+    ///   - connection: to its database, if not to the server alone.
+    ///   - isMade: whether `cluster init` has run.
+    static func run(
+        postgreSQL server: PostgresServer? = nil, connection: ((PostgresTestDatabase) -> String)? = nil,
+        isMade: Bool = true, _ body: (ClusterDeployment) async throws -> Void
+    ) async throws {
+        let deployment = try await ClusterDeployment(server, connection)
+        let result: Result<Void, any Error>
+        do {
+            if isMade { try await deployment.succeed(["cluster", "init"]) }
+            result = .success(try await body(deployment))
+        } catch { result = .failure(error) }
+        for place in deployment.ports.indices { await deployment.collector(place)?.killAndReap() }
+        if case .failure = result {
+            for place in deployment.ports.indices {
+                print("--- collector \(place)", deployment.log(place).suffix(3000))
+            }
+        }
+        for replica in deployment.clickHouse.client.replicas {
+            try? await deployment.clickHouse.client.execute(
+                "DROP DATABASE IF EXISTS \(deployment.database)", on: replica)
+        }
+        try? FileManager.default.removeItem(atPath: deployment.directory)
+        try result.get()
+    }
+
+    private init(_ server: PostgresServer?, _ connection: ((PostgresTestDatabase) -> String)?) async throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-cluster-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        ports = [try unusedPort(), try unusedPort()]
+        clickHouse = try await ClickHouseServers.shared()
+        let postgres = if let server { server } else { try await PostgresServer.shared() }
+        postgreSQL = try await postgres.makeDatabase()
+        database = postgreSQL.name
+        let moto = try await MotoServer.shared()
+        let bucket = "bucket-\(UUID().uuidString.lowercased())"
+        try await Self.makeBucket(bucket, moto)
+        environment = ["AWS_ACCESS_KEY_ID": moto.accessKeyID, "AWS_SECRET_ACCESS_KEY": moto.secretAccessKey]
+        collectors = Mutex(ports.map { _ in nil })
+        let yaml = """
+            store: cluster
+            data: \(directory)/collector-0
+            clickhouse-urls: [\(clickHouse.urls.joined(separator: ", "))]
+            clickhouse-database: \(database)
+            postgresql: "\(connection?(postgreSQL) ?? postgreSQL.connectionString)"
+            bucket-endpoint: \(moto.endpoint)
+            bucket: \(bucket)
+            """
+        try yaml.write(toFile: directory + "/collector.yaml", atomically: true, encoding: .utf8)
+    }
+
+    private static func makeBucket(_ name: String, _ server: MotoServer) async throws {
+        let storage = try ObjectStorage(
+            try ObjectStorageConfiguration(
+                endpoint: server.endpoint, region: "us-east-1", bucket: name,
+                credentials: .given(
+                    try ObjectStorageCredentials(
+                        accessKeyID: server.accessKeyID, secretAccessKey: server.secretAccessKey))))
+        do { _ = try await storage.requests.send(.init(.put, key: nil, subject: "creating a bucket")) } catch {
+            await storage.shutDown()
+            throw error
+        }
+        await storage.shutDown()
+    }
+
+    // MARK: - Processes
+
+    func collector(_ place: Int) -> ChildProcess? { collectors.withLock { $0[place] } }
+
+    func log(_ place: Int) -> String { Program.text("\(directory)/collector-\(place).log") }
+
+    /// - Parameter waits: returns when the collector is ready.
+    func start(_ place: Int, waits: Bool = true) async throws {
+        let path = "\(directory)/collector-\(place).log"
+        let child = try ChildProcess(
+            Program.collector.path,
+            [
+                "serve", "--config", configuration, "--data", "\(directory)/collector-\(place)", "--listen",
+                "127.0.0.1:\(ports[place])",
+            ], environment: Program.environment(environment), output: path, errors: path)
+        collectors.withLock { $0[place] = child }
+        if waits { try await until("collector \(place) is ready") { await self.isReady(place) } }
+    }
+
+    func kill(_ place: Int) async { await collector(place)?.killAndReap() }
+
+    /// Ends a collector in order.
+    func stop(_ place: Int) async throws {
+        guard let child = collectors.withLock({ $0[place].take() }) else { return }
+        child.send(signal: SIGTERM)
+        let ending = await child.ending(within: .seconds(60))
+        guard ending == .exited(0) else {
+            throw EndToEndError("collector \(place) ended with \(ending.debugDescription)")
+        }
+    }
+
+    /// A command of ws1collector with the cluster's configuration.
+    func run(_ arguments: [String]) async throws -> Program.Outcome {
+        try await Program.collector.run(arguments + ["--config", configuration], environment: environment)
+    }
+
+    @discardableResult
+    func succeed(_ arguments: [String]) async throws -> String {
+        let outcome = try await run(arguments)
+        guard outcome.succeeded else { throw EndToEndError("\(arguments): \(outcome)") }
+        return outcome.output
+    }
+
+    // MARK: - Requests
+
+    func isReady(_ place: Int) async -> Bool {
+        (try? await send(.GET, "/readyz", to: place).status) == .ok
+    }
+
+    struct Answer {
+        var status: HTTPResponseStatus
+        var headers: HTTPHeaders
+        var body: Data
+    }
+
+    /// - Parameter token: of the administrator, unless it is given.
+    func send(
+        _ method: HTTPMethod, _ path: String, to place: Int, token: String? = nil, body: String? = nil
+    ) async throws -> Answer {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(ports[place])\(path)")
+        request.method = method
+        let administrator = Program.text(directory + "/collector-0/administrator-token")
+        request.headers.add(
+            name: "authorization", value: "Bearer \((token ?? administrator).trimmingCharacters(in: .newlines))")
+        request.headers.add(name: "connection", value: "close")
+        if let body {
+            request.headers.add(name: "content-type", value: "application/json")
+            request.body = .bytes(ByteBuffer(string: body))
+        }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+        let bytes = try await response.body.collect(upTo: 16 << 20)
+        return Answer(status: response.status, headers: response.headers, body: Data(bytes.readableBytesView))
+    }
+
+    /// Looks again and again until `condition` holds.
+    func until(
+        _ what: String, within limit: Duration = .seconds(60), _ condition: () async throws -> Bool
+    ) async throws {
+        guard try await eventually(within: limit, condition) else {
+            throw EndToEndError("not within \(limit): \(what)")
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Glibc
+import NIOHTTP1
+import PostgresTestKit
+import Testing
+
+/// Collectors side by side, as an operator runs them.
+@Suite(.timeLimit(.minutes(5))) struct ClusterTests {
+    /// Each request of the agent reaches the other collector, if that one is not dead now.
+    @Test func aDeviceMayReachAnyCollectorAndKillsLoseNothing() async throws {
+        var dice = SeededGenerator.announced(for: "ClusterTests")
+        try await ClusterDeployment.run { cluster in
+            try await cluster.start(0)
+            try await cluster.start(1)
+            try await FaultyProxy.run(upstreamPorts: cluster.ports) { proxy in
+                let data = cluster.directory + "/agent"
+                let agent = try ChildProcess(
+                    Program.agent.path,
+                    [
+                        "run", "--data", data, "--collector", "http://127.0.0.1:\(proxy.port)",
+                        "--enrollment-token-file", cluster.enrollmentToken, "--sample-interval", "1",
+                        "--transmit-interval", "1", "--event-hold", "0",
+                    ], environment: Program.environment([:]), output: cluster.directory + "/agent.log",
+                    errors: cluster.directory + "/agent.log")
+                do {
+                    for round in 0..<6 {
+                        let name = "round.\(round)"
+                        try await cluster.until("the agent takes an event") {
+                            try await Program.agent.run(["event", name, "1", "--type", "integer", "--data", data])
+                                .succeeded
+                        }
+                        let life = Duration.milliseconds(Int.random(in: 0...800, using: &dice))
+                        #expect(await agent.ending(within: life) == nil)
+                        let victim = Int.random(in: 0...1, using: &dice)
+                        await cluster.kill(victim)
+                        try await cluster.start(victim)
+                    }
+                    agent.send(signal: SIGTERM)
+                    guard await agent.ending(within: .seconds(60)) == .exited(0) else {
+                        throw EndToEndError("the agent did not end: \(Program.text(cluster.directory + "/agent.log"))")
+                    }
+                } catch {
+                    await agent.killAndReap()
+                    throw error
+                }
+                #expect(proxy.counters.passed > 0)
+            }
+            let events = try await cluster.succeed(["export", "--stream", "event"])
+            let rounds = (0..<6).map { round in
+                events.components(separatedBy: "\"round.\(round)\"").count - 1
+            }
+            #expect(rounds == Array(repeating: 1, count: 6), "each event once")
+            let balance = try await cluster.run(["balance"])
+            #expect(balance.succeeded, "\(balance)")
+            try await cluster.succeed(["verify"])
+        }
+    }
+
+    @Test func whatOneCollectorChangesCountsOnTheOtherWithinTwoSeconds() async throws {
+        try await ClusterDeployment.run { cluster in
+            try await cluster.start(0)
+            try await cluster.start(1)
+            let viewer = try await cluster.succeed(["token", "create", "--role", "viewer", "--name", "dashboard"])
+            for place in [0, 1] {
+                #expect(try await cluster.send(.GET, "/api/v1/devices", to: place, token: viewer).status == .ok)
+            }
+            let profile = try await cluster.send(
+                .PUT, "/api/v1/profiles/default", to: 0, body: #"{"logging": {"enabled": true}}"#)
+            #expect(profile.status == .ok, "\(String(decoding: profile.body, as: UTF8.self))")
+            let changed = try await cluster.send(.GET, "/api/v1/profiles/default", to: 0).body
+            try await cluster.until("the other collector has the profile", within: .seconds(2)) {
+                try await cluster.send(.GET, "/api/v1/profiles/default", to: 1).body == changed
+            }
+            let list = try await cluster.succeed(["token", "list"])
+            let line = try #require(list.split(separator: "\n").first { $0.contains("dashboard") })
+            try await cluster.succeed(["token", "revoke", String(line.prefix { $0 != " " })])
+            for place in [0, 1] {
+                try await cluster.until("the token is refused", within: .seconds(2)) {
+                    try await cluster.send(.GET, "/api/v1/devices", to: place, token: viewer).status == .unauthorized
+                }
+            }
+        }
+    }
+
+    @Test func commandsSayWhatIsMissing() async throws {
+        try await ClusterDeployment.run(isMade: false) { cluster in
+            for command in [["serve"], ["validate"], ["token", "list"]] {
+                let outcome = try await cluster.run(command)
+                #expect(!outcome.succeeded && outcome.errors.contains("cluster init"), "\(command): \(outcome)")
+            }
+            let plan = try await cluster.succeed(["cluster", "init", "--dry-run"])
+            #expect(plan.hasSuffix("Nothing was done.\n"))
+            let made = try await cluster.succeed(["cluster", "init"])
+            #expect(made.split(separator: "\n").count == plan.split(separator: "\n").count)
+            #expect(try await cluster.succeed(["cluster", "init"]) == "All tables are up to date.\n")
+            let valid = try await cluster.succeed(["validate"])
+            #expect(valid.contains("The configuration is valid.") && !valid.contains("user=postgres"))
+            let backup = try await cluster.run(["backup", "--output", cluster.directory + "/backup"])
+            #expect(backup.ending == .exited(64) && backup.errors.contains("first PostgreSQL, then ClickHouse"))
+            // A second start makes no other tokens.
+            try await cluster.start(0)
+            let token = Program.text(cluster.enrollmentToken)
+            try await cluster.stop(0)
+            try await cluster.start(0)
+            #expect(Program.text(cluster.enrollmentToken) == token && !token.isEmpty)
+            try await cluster.start(1)
+            #expect(!FileManager.default.fileExists(atPath: cluster.directory + "/collector-1/enrollment-token"))
+            #expect(!FileManager.default.fileExists(atPath: cluster.directory + "/collector-0/records"))
+        }
+    }
+
+    /// The standby has all commits, but the collectors cannot know that.
+    @Test func afterAFailoverNothingIsTakenUntilRecovery() async throws {
+        let primary = try await PostgresServer.start()
+        let standby = try await primary.startStandby()
+        try await primary.change("synchronous_standby_names", to: "standby")
+        func both(_ database: PostgresTestDatabase) -> String {
+            "host=127.0.0.1,127.0.0.1 port=\(primary.port),\(standby.port) user=postgres dbname=\(database.name) "
+                + "sslmode=disable target_session_attrs=read-write"
+        }
+        try await ClusterDeployment.run(postgreSQL: primary, connection: both) { cluster in
+            try await cluster.start(0)
+            try await cluster.start(1)
+            let former = try await cluster.send(.GET, "/readyz", to: 0).headers["ws1-incarnation-id"]
+            await primary.kill()
+            try await standby.promote()
+            try await cluster.until("the collectors take nothing") {
+                let ready = (await cluster.isReady(0), await cluster.isReady(1))
+                return !ready.0 && !ready.1
+            }
+            let refusal = try await cluster.run(["token", "list"])
+            #expect(!refusal.succeeded && refusal.errors.contains("cluster recover"), "\(refusal)")
+            let recovered = try await cluster.succeed(["cluster", "recover"])
+            #expect(recovered.contains("generation 2"), "\(recovered)")
+            #expect(try await cluster.succeed(["cluster", "recover"]) == "There is nothing to recover.\n")
+            for place in [0, 1] {
+                let ending = await cluster.collector(place)?.ending(within: .seconds(60))
+                #expect(ending == .exited(75), "\(cluster.log(place).suffix(1000))")
+                try await cluster.start(place)
+            }
+            let incarnation = try await cluster.send(.GET, "/readyz", to: 0).headers["ws1-incarnation-id"]
+            #expect(!incarnation.isEmpty && incarnation != former)
+        }
+    }
+}
