@@ -53,6 +53,18 @@ final class ClusterTestBed: Sendable {
         }
     }
 
+    /// Runs the body with another store over the same databases.
+    func withStore(
+        _ configuration: ClusterRecordStore.Configuration, _ body: (ClusterRecordStore) async throws -> Void
+    ) async throws {
+        let store = try await ClusterRecordStore.open(configuration, clock: clock, logger: Self.logger)
+        do { try await body(store) } catch {
+            await store.shutDown()
+            throw error
+        }
+        await store.shutDown()
+    }
+
     /// Runs the body with a store.
     static func withStore(_ body: (ClusterTestBed, ClusterRecordStore) async throws -> Void) async throws {
         let bed = try await ClusterTestBed()

@@ -4,7 +4,7 @@ import PostgresTestKit
 struct Failover {
     private let bed: ClusterTestBed
 
-    private static let tables = ["store", "chain", "chain_day", "partition", "outbox"]
+    private static let tables = ["store", "chain", "chain_day", "partition", "receipt", "outbox"]
 
     init(_ bed: ClusterTestBed) { self.bed = bed }
 

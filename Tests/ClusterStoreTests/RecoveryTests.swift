@@ -141,7 +141,7 @@ import WireModel
         let client = try ClickHouseClient(bed.configuration.clickHouse, logger: ClusterTestBed.logger)
         let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
         let found = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try ChainTable.days(of: [id], from: day, to: day, .sample, in: session)
+            try ChainTable.days(of: [id], .sample, in: session).filter { $0.day == day }
         }
         let first = try #require(found.first)
         var state = ChainColumns.none

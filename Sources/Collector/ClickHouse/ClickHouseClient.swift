@@ -22,6 +22,8 @@ package final class ClickHouseClient: Sendable {
 
     package let replicas: [ClickHouseReplica]
     let configuration: ClickHouseConfiguration
+    /// The most bytes of an answer.
+    package var maximumAnswerBytes: Int { configuration.maximumAnswerBytes }
     private let exchanges: [ClickHouseExchange]
     private let client: HTTPClient
     private let logger: Logger

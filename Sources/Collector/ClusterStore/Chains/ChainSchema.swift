@@ -7,6 +7,7 @@ import PostgreSQL
 ///     chain_day   one row for each chain and day with slices: the mark at the day's begin and end, and the bounds of
 ///                 its records
 ///     partition   one row for each stream and day that ever had a slice: kept, being dropped or dropped
+///     receipt     one row for each day and position with slices that count: which they are, for lists over many devices
 ///     outbox      one row for each slice whose records are not in the tables for people yet
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
@@ -14,6 +15,7 @@ enum ChainSchema {
     static let migrations = [
         PostgresMigration(1, "chains of the record store", sql: first),
         PostgresMigration(2, "outbox of the tables for people", sql: second),
+        PostgresMigration(3, "slices in the order of their receipt", sql: third),
     ]
 
     private static let first = """
@@ -48,6 +50,12 @@ enum ChainSchema {
             PRIMARY KEY (stream, device, epoch, key));
         CREATE INDEX outbox_due ON outbox (stream, due);
         CREATE INDEX outbox_at ON outbox (at);
+        """
+
+    private static let third = """
+        CREATE TABLE receipt (
+            stream SMALLINT NOT NULL, day INTEGER NOT NULL, position BIGINT NOT NULL, slices BYTEA NOT NULL,
+            newest_receipt BIGINT NOT NULL, PRIMARY KEY (stream, day, position));
         """
 }
 

@@ -5,17 +5,14 @@ import WireModel
 
 /// What readers ask PostgreSQL first: the marks, which say what ClickHouse must have.
 extension ChainTable {
-    /// The chains of some devices; `nil` for all.
+    /// The chains of some devices.
     static func chains(
-        of devices: [DeviceID]?, _ stream: StreamName, in session: PostgresSession
+        of devices: [DeviceID], _ stream: StreamName, in session: PostgresSession
     ) throws(StoreError) -> [ChainRow] {
         let rows = try StoreError.mapping { () throws(PostgresError) in
-            if let devices {
-                return try session.query(
-                    "SELECT \(ChainRow.columns) FROM chain WHERE stream = $1 AND device = ANY($2)", stream.rawValue,
-                    devices.map(\.data))
-            }
-            return try session.query("SELECT \(ChainRow.columns) FROM chain WHERE stream = $1", stream.rawValue)
+            try session.query(
+                "SELECT \(ChainRow.columns) FROM chain WHERE stream = $1 AND device = ANY($2)", stream.rawValue,
+                devices.map(\.data))
         }
         var chains: [ChainRow] = []
         chains.reserveCapacity(rows.count)
@@ -40,20 +37,14 @@ extension ChainTable {
         return chains
     }
 
-    /// The days that some devices have slices on; `nil` for all devices.
-    /// - Parameters:
-    ///   - from: the first day.
-    ///   - to: the last day.
+    /// What each day has of the chains of some devices.
     static func days(
-        of devices: [DeviceID]?, from: UTCDay, to: UTCDay, _ stream: StreamName, in session: PostgresSession
+        of devices: [DeviceID], _ stream: StreamName, in session: PostgresSession
     ) throws(StoreError) -> [ChainDay] {
-        let condition = devices == nil ? "" : " AND device = ANY($4)"
-        let sql = "SELECT \(ChainDay.columns) FROM chain_day WHERE stream = $1 AND day BETWEEN $2 AND $3\(condition)"
         let rows = try StoreError.mapping { () throws(PostgresError) in
-            if let devices {
-                return try session.query(sql, stream.rawValue, from.number, to.number, devices.map(\.data))
-            }
-            return try session.query(sql, stream.rawValue, from.number, to.number)
+            try session.query(
+                "SELECT \(ChainDay.columns) FROM chain_day WHERE stream = $1 AND device = ANY($2)", stream.rawValue,
+                devices.map(\.data))
         }
         var days: [ChainDay] = []
         days.reserveCapacity(rows.count)
@@ -61,27 +52,88 @@ extension ChainTable {
         return days
     }
 
-    /// The chains that have slices on a day.
-    /// - Returns: also whether the chain has none on later days.
-    static func chains(
-        on day: UTCDay, _ stream: StreamName, in session: PostgresSession
-    ) throws(StoreError) -> [ChainKey: (row: ChainRow, endsOnDay: Bool)] {
+    /// What a day has of the chains that may have a matching record on it.
+    ///
+    /// The devices of more than `SliceReader.chainsPerQuery` are not looked at: the result has chains of any.
+    /// - Parameter limit: of chains.
+    static func matches(
+        _ query: RecordQuery, on day: UTCDay, limit: Int, in session: PostgresSession
+    ) throws(StoreError) -> [ChainDay] {
+        let named = query.devices.named
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.query(
                 """
-                SELECT \(ChainRow.columns), NOT EXISTS (
+                SELECT \(ChainDay.columns) FROM chain_day
+                WHERE stream = $1 AND day = $2\(named == nil ? "" : " AND device = ANY($7)") AND \(matching) LIMIT $6
+                """,
+                parameters: [query.stream.rawValue, day.number] + matching(query) + [limit]
+                    + (named.map { [$0.map(\.data)] } ?? []))
+        }
+        var days: [ChainDay] = []
+        for row in rows { days.append(try ChainDay(row)) }
+        return days
+    }
+
+    /// The days on which some devices may have a matching record.
+    static func daysWithMatches(
+        _ query: RecordQuery, of devices: [DeviceID], in session: PostgresSession
+    ) throws(StoreError) -> Set<UTCDay> {
+        let rows = try StoreError.mapping { () throws(PostgresError) in
+            try session.query(
+                "SELECT DISTINCT day FROM chain_day WHERE stream = $1 AND device = ANY($2) AND \(matching)",
+                parameters: [query.stream.rawValue, devices.map(\.data)] + matching(query))
+        }
+        var days: Set<UTCDay> = []
+        for row in rows { days.insert(UTCDay(number: try row.number(0))) }
+        return days
+    }
+
+    /// `RecordBounds.meet`, with the parameters 3 to 5.
+    private static let matching =
+        "earliest <= latest AND latest >= $3 AND ($4 IS NULL OR earliest < $4) AND kinds & $5 <> 0"
+
+    private static func matching(_ query: RecordQuery) -> [any PostgresEncodable] {
+        let kinds = query.kindBits.map { Int64(bitPattern: $0) } ?? -1
+        return [query.times.from ?? .min, query.times.to, kinds]
+    }
+
+    /// A chain with slices on a day, and the day's part of it.
+    struct OnDay: Sendable {
+        var row: ChainRow
+        /// The mark at the day's end.
+        var end: EncodedMark
+        var endNumber: UInt64
+        /// Whether the chain has no slices on later days.
+        var endsOnDay: Bool
+    }
+
+    /// The next chains that have slices on a day, in the order of their keys.
+    /// - Parameter last: from the first chain if `nil`.
+    static func chains(
+        on day: UTCDay, after last: ChainKey?, limit: Int, _ stream: StreamName, in session: PostgresSession
+    ) throws(StoreError) -> [OnDay] {
+        let rows = try StoreError.mapping { () throws(PostgresError) in
+            try session.query(
+                """
+                SELECT \(ChainRow.columns), end_mark, end_number, NOT EXISTS (
                     SELECT 1 FROM chain_day e WHERE e.stream = $1 AND e.device = c.device AND e.epoch = c.epoch
                         AND e.day > $2)
-                FROM chain c WHERE stream = $1 AND EXISTS (
-                    SELECT 1 FROM chain_day d WHERE d.stream = $1 AND d.device = c.device AND d.epoch = c.epoch
-                        AND d.day = $2)
-                """, stream.rawValue, day.number)
+                FROM chain c JOIN (
+                    SELECT device AS d_device, epoch AS d_epoch, end_mark, end_number FROM chain_day
+                    WHERE stream = $1 AND day = $2 AND (device, epoch) > ($3, $4)
+                    ORDER BY device, epoch LIMIT $5) d ON device = d_device AND epoch = d_epoch
+                WHERE stream = $1 ORDER BY device, epoch
+                """, stream.rawValue, day.number, last?.device.data ?? Data(), last?.epoch.data ?? Data(), limit)
         }
-        var chains: [ChainKey: (row: ChainRow, endsOnDay: Bool)] = [:]
+        var chains: [OnDay] = []
         for row in rows {
-            let chain = try ChainRow(row)
-            let endsOnDay = try StoreError.mapping { () throws(PostgresError) in try row.bool(ChainRow.columnCount) }
-            chains[chain.key] = (chain, endsOnDay)
+            let endsOnDay = try StoreError.mapping { () throws(PostgresError) in
+                try row.bool(ChainRow.columnCount + 2)
+            }
+            chains.append(
+                OnDay(
+                    row: try ChainRow(row), end: EncodedMark(bytes: try row.bytes(ChainRow.columnCount)),
+                    endNumber: try row.unsigned(ChainRow.columnCount + 1), endsOnDay: endsOnDay))
         }
         return chains
     }

@@ -86,6 +86,7 @@ struct ChainTable: Sendable {
             try StoreError.mapping { () throws(PostgresError) in
                 try Self.update(moving, stream, session)
                 try Self.updateDays(moving, stream, session)
+                try ReceiptTable.add(moving.compactMap(\.slice).compactMap { ReceivedSlice($0) }, stream, session)
                 try OutboxTable.add(moving.compactMap(\.slice).compactMap { OutboxEntry($0, stream) }, session)
             }
             return locked
@@ -219,6 +220,8 @@ struct ChainTable: Sendable {
             days.map(\.stretch.end.bytes), days.map(\.bounds.earliest), days.map(\.bounds.latest),
             days.map { Int64(bitPattern: $0.bounds.kinds) }, days.map(\.newestReceipt))
         let version = SliceVersion(generation: generation, attempt: SliceVersion.attemptOfRecovery)
+        try ReceiptTable.add(
+            chains.flatMap(\.new).compactMap { ReceivedSlice($0, writtenAgainAs: version) }, stream, session)
         try OutboxTable.add(
             chains.flatMap(\.new).compactMap { OutboxEntry($0, writtenAgainAs: version, stream) }, session)
     }

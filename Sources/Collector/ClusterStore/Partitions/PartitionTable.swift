@@ -51,7 +51,11 @@ struct PartitionTable: Sendable {
     func harmed() async throws(StoreError) -> [Partition: PartitionHarm] {
         let days = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             let rows = try StoreError.mapping { () throws(PostgresError) in
-                try session.query("SELECT DISTINCT stream, day FROM chain_day")
+                try session.query(
+                    """
+                    SELECT stream, day FROM partition p
+                    WHERE EXISTS (SELECT 1 FROM chain_day d WHERE d.stream = p.stream AND d.day = p.day)
+                    """)
             }
             return try rows.map { row throws(StoreError) in try Partition(row) }
         }
@@ -151,25 +155,30 @@ struct PartitionTable: Sendable {
         }
     }
 
-    /// Step 2.
-    func copyFloors(of partition: Partition, generation: UInt64) async throws(StoreError) {
-        let (days, chains) = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
-            (
-                try ChainTable.days(of: nil, from: partition.day, to: partition.day, partition.stream, in: session),
-                try ChainTable.chains(on: partition.day, partition.stream, in: session)
-            )
+    /// Step 2, a page of chains after the other. No mark moves over a slice of the day meanwhile.
+    /// - Parameter count: of floors in one insert.
+    func copyFloors(
+        of partition: Partition, generation: UInt64, together count: Int = 5000
+    ) async throws(StoreError) {
+        var last: ChainKey?
+        while true {
+            let after = last
+            let chains = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+                try ChainTable.chains(
+                    on: partition.day, after: after, limit: count, partition.stream, in: session)
+            }
+            guard let end = chains.last else { return }
+            last = end.row.key
+            let floors = chains.map { chain in
+                var state = ChainColumns(chain.row.state)
+                state.mark = chain.end.bytes
+                if !chain.endsOnDay { state = state.open }
+                return ChainRecovery.Floor(
+                    key: chain.row.key, day: partition.day, generation: generation, number: chain.endNumber,
+                    state: state)
+            }
+            try await FloorTable(slices: slices).write(floors, partition.stream)
         }
-        var floors: [ChainRecovery.Floor] = []
-        for day in days {
-            guard let (row, endsOnDay) = chains[day.key] else { continue }
-            var state = ChainColumns(row.state)
-            state.mark = day.stretch.end.bytes
-            if !endsOnDay { state = state.open }
-            floors.append(
-                .init(
-                    key: day.key, day: day.day, generation: generation, number: day.stretch.endNumber, state: state))
-        }
-        try await FloorTable(slices: slices).write(floors, partition.stream)
     }
 
     /// Step 3. After a recovery the day may have grown, and ClickHouse has other floors. So the drop begins anew then.
@@ -185,10 +194,11 @@ struct PartitionTable: Sendable {
                 // In the order of claims, so that none waits for the other in a circle.
                 try session.execute(
                     """
-                    SELECT 1 FROM chain c WHERE stream = $1 AND EXISTS (
-                        SELECT 1 FROM chain_day d WHERE d.stream = $1 AND d.day = $2 AND d.device = c.device
-                            AND d.epoch = c.epoch)
-                    ORDER BY device, epoch FOR UPDATE
+                    SELECT count(*) FROM (
+                        SELECT 1 FROM chain c WHERE stream = $1 AND EXISTS (
+                            SELECT 1 FROM chain_day d WHERE d.stream = $1 AND d.day = $2 AND d.device = c.device
+                                AND d.epoch = c.epoch)
+                        ORDER BY device, epoch FOR UPDATE) AS locked
                     """, partition.stream.rawValue, partition.day.number)
                 try session.execute(
                     """
@@ -196,9 +206,11 @@ struct PartitionTable: Sendable {
                     WHERE d.stream = $1 AND d.day = $2 AND c.stream = d.stream AND c.device = d.device
                         AND c.epoch = d.epoch AND c.floor_number < d.end_number
                     """, partition.stream.rawValue, partition.day.number)
-                try session.execute(
-                    "DELETE FROM chain_day WHERE stream = $1 AND day = $2", partition.stream.rawValue,
-                    partition.day.number)
+                for table in ["chain_day", "receipt"] {
+                    try session.execute(
+                        "DELETE FROM \(table) WHERE stream = $1 AND day = $2", partition.stream.rawValue,
+                        partition.day.number)
+                }
                 try session.execute(
                     "UPDATE partition SET state = $3 WHERE stream = $1 AND day = $2", partition.stream.rawValue,
                     partition.day.number, PartitionState.dropped.rawValue)

@@ -22,16 +22,16 @@ struct ChainProof: Sendable {
     func follow(_ position: Position?, _ findings: inout ChainFindings) async throws(StoreError) -> Position? {
         let position = position ?? Position(stream: StreamName.allCases[0])
         let stream = position.stream
-        let chains = try await chains(after: position.last, stream)
-        guard let end = chains.last else {
+        let walk = ChainWalk(reader: reader, stream: stream)
+        guard var page = try await walk.page(after: position.last), let end = page.chains.last else {
             guard let next = StreamName.allCases.drop(while: { $0 != stream }).dropFirst().first else { return nil }
             return Position(stream: next)
         }
         do throws(StoreError) {
-            _ = try await winners(of: chains, stream)
+            _ = try await walk.sums(of: &page) { UInt64($0.count) }
         } catch {
             // One of the chains has a hole on every replica, or ClickHouse is away: then this fails again.
-            for chain in chains { try await follow(chain, stream, &findings) }
+            for chain in page.chains { try await follow(chain, stream, &findings) }
         }
         return Position(stream: stream, last: end.key)
     }
@@ -101,13 +101,6 @@ struct ChainProof: Sendable {
         }
     }
 
-    private func winners(
-        of chains: [ChainRow], _ stream: StreamName
-    ) async throws(StoreError) -> SliceReader.Winners {
-        let stretches = Dictionary(uniqueKeysWithValues: chains.map { ($0.key, $0.stretch) })
-        return try await reader.winners(of: stretches, days: nil, stream: stream)
-    }
-
     // MARK: Proof
 
     /// Proves every chain: its slices continue each other, links recomputed over all bytes match, and rows and counts
@@ -152,7 +145,7 @@ struct ChainProof: Sendable {
         }
         var counted = try chain.floor.decoded()
         for head in heads {
-            let slices = try await reader.contents(of: [head], stream: stream, preferring: nil)
+            let slices = try await reader.contents(of: [head.summary], stream: stream, preferring: nil)
             guard let slice = slices[head.place] else { continue }
             report.slices += 1
             let hole = slice.first - 1 - counted.number
@@ -169,6 +162,14 @@ struct ChainProof: Sendable {
             report.recordBytes += UInt64(slice.records.count)
             report.rejected += UInt64(slice.rejected.count)
             report.lostAtCollector.addSaturating(counted.lostAtCollector.subtractingSaturating(former.lostAtCollector))
+        }
+        let received = heads.compactMap { ReceivedSlice($0) }
+        let unlisted = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try ReceiptTable.missing(received, stream, in: session)
+        }
+        // Those of a day that was dropped meanwhile are gone from there.
+        if !unlisted.isEmpty, try await again(chain.key, stream)?.floorNumber == chain.floorNumber {
+            add(.missing, nil, nil, "\(unlisted.count) slices are not in the table receipt, so lists do not show them.")
         }
         if counted != chain.state.mark {
             add(

@@ -5,15 +5,27 @@ import PostgreSQL
 import WireModel
 
 /// Lists records: pages backwards and forwards, and the newest of each device.
+///
+/// A list goes day by day, and on each day one of two ways:
+/// - **Along the chains**, if few chains have a matching record on the day. Their slices are read between the marks
+///   that PostgreSQL has for the day (`SliceReader`).
+/// - **Along the receipts**, a stretch at a time, if there are many (`ReceiptReader`). The first stretch is short, and
+///   the next ones grow while the page is not full. So a page costs what lies in its stretches, however many devices
+///   there are and however long the day was.
+///
+/// Both give the same slices in the same order, so a page may go either way on each of its days.
 struct RecordListing: Sendable {
     let reader: SliceReader
 
-    /// Days read together, at first and at most. Most pages end on the first day.
-    private static let firstDays = 1
-    private static let mostDays = 32
     /// Bytes of slices fetched together.
     private static let bytesPerFetch: UInt64 = 4 << 20
     private static let slicesPerFetch = 64
+    /// The most chains that are read along. All of their slices on a day are in memory, 9,000 of a device that sends
+    /// every ten seconds.
+    private static let chainsAlong = 8
+    /// Slices of a stretch, at first and at most.
+    private static let firstStretch = 64
+    private static let longestStretch = 8192
 
     // MARK: Pages
 
@@ -21,19 +33,14 @@ struct RecordListing: Sendable {
         _ query: RecordQuery, from cursor: SliceCursor?, limit: Int, isForward: Bool
     ) async throws(StoreError) -> RecordPage {
         var page = SlicePage(query: query, limit: limit, isForward: isForward)
-        var days = try await days(of: query, from: cursor, isForward: isForward)[...]
-        var count = Self.firstDays
-        while !days.isEmpty {
-            let some = days.prefix(count)
-            days = days.dropFirst(count)
-            count = min(count * 2, Self.mostDays)
-            let (heads, replica) = try await heads(of: query, days: Array(some))
-            let sorted = heads.filter { head in
-                if isForward, head.receivedAt < query.receivedSince ?? .min { return false }
-                guard let cursor else { return true }
-                return isForward ? head.place > cursor.place : head.place <= cursor.place
-            }.sorted { isForward ? $0.place < $1.place : $0.place > $1.place }
-            if try await add(sorted, replica, from: isForward ? nil : cursor, to: &page) { break }
+        for day in try await days(of: query, from: cursor, isForward: isForward) {
+            let isFull =
+                switch try await chains(of: query, on: day) {
+                case .none: false
+                case .few(let chains): try await addAlong(chains, from: cursor, to: &page)
+                case .many: try await addReceipts(of: day, from: cursor, to: &page)
+                }
+            if isFull { break }
         }
         return page.page
     }
@@ -47,7 +54,10 @@ struct RecordListing: Sendable {
         // more.
         let since = query.receivedSince.map { UTCDay(microseconds: $0 - 86_400_000_000) }
         let kept = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try ChainTable.keptDays(stream, in: session)
+            let kept = try ChainTable.keptDays(stream, in: session)
+            guard let devices = query.devices.few else { return kept }
+            let days = try ChainTable.daysWithMatches(query, of: devices, in: session)
+            return kept.filter(days.contains)
         }.filter { day in
             guard day >= since ?? day else { return false }
             guard let cursor else { return true }
@@ -56,69 +66,85 @@ struct RecordListing: Sendable {
         return isForward ? kept : kept.reversed()
     }
 
-    /// The slices of some days that may match, in any order.
-    private func heads(
-        of query: RecordQuery, days: [UTCDay]
-    ) async throws(StoreError) -> (heads: [SliceHead], replica: ClickHouseReplica?) {
-        let chainDays = try await chainDays(of: query, days: days)
-        // The stretches of one chain on several days follow each other.
-        var stretches: [ChainKey: SliceTiling.Stretch] = [:]
-        for day in chainDays.sorted(by: { $0.day < $1.day }) {
-            guard var stretch = stretches[day.key], stretch.end == day.stretch.begin else {
-                stretches[day.key] = day.stretch
-                continue
-            }
-            (stretch.end, stretch.endNumber) = (day.stretch.end, day.stretch.endNumber)
-            stretches[day.key] = stretch
-        }
-        guard let range = days.bounds else { return ([], nil) }
-        let winners = try await reader.winners(of: stretches, days: range, stream: query.stream)
-        let kinds = query.kindBits
-        return (
-            winners.heads.filter { $0.recordCount > 0 && $0.bounds.meet(query.times, kindBits: kinds) }, winners.replica
-        )
+    private enum Chains {
+        case none
+        case few([ChainDay])
+        case many
     }
 
-    /// What the days have of the chains that the query asks for. Chains without a matching record on any of the days
-    /// are left out.
-    private func chainDays(of query: RecordQuery, days: [UTCDay]) async throws(StoreError) -> [ChainDay] {
-        guard let range = days.bounds else { return [] }
-        let devices: [DeviceID]? =
-            switch query.devices {
-            case .one(let device): [device]
-            case .among(let devices) where devices.count <= SliceReader.chainsPerQuery: Array(devices)
-            case .among: nil
-            }
+    /// The chains that may have a matching record on a day.
+    private func chains(of query: RecordQuery, on day: UTCDay) async throws(StoreError) -> Chains {
         let found = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try ChainTable.days(
-                of: devices, from: range.lowerBound, to: range.upperBound, query.stream, in: session)
-        }.filter { query.admits($0.key.device) }
-        let kinds = query.kindBits
-        let matching = Set(found.filter { $0.bounds.meet(query.times, kindBits: kinds) }.map(\.key))
-        return found.filter { matching.contains($0.key) }
+            try ChainTable.matches(query, on: day, limit: Self.chainsAlong + 1, in: session)
+        }
+        if found.isEmpty { return .none }
+        // Without the devices' names, chains of other devices were found.
+        if found.count > Self.chainsAlong || query.devices.named == nil { return .many }
+        return .few(found)
     }
 
-    /// - Parameter cursor: where the page continues, in a slice that was read in part.
+    private func addAlong(
+        _ chains: [ChainDay], from cursor: SliceCursor?, to page: inout SlicePage
+    ) async throws(StoreError) -> Bool {
+        guard let days = chains.map(\.day).bounds else { return false }
+        let winners = try await reader.winners(
+            of: Dictionary(chains.map { ($0.key, $0.stretch) }) { first, _ in first }, days: days,
+            stream: page.query.stream)
+        return try await add(winners.heads.map(\.summary), winners.replica, from: cursor, to: &page)
+    }
+
+    private func addReceipts(
+        of day: UTCDay, from cursor: SliceCursor?, to page: inout SlicePage
+    ) async throws(StoreError) -> Bool {
+        var position = cursor?.place.day == day ? cursor?.place.position : nil
+        var count = Self.firstStretch
+        while true {
+            let stretch = try await ReceiptReader(reader: reader).next(
+                on: day, from: position, isForward: page.isForward, since: page.query.receivedSince, count: count,
+                page.query.stream)
+            if try await add(stretch.slices, stretch.replica, from: cursor, to: &page) { return true }
+            guard let end = stretch.end else { return false }
+            if page.passed(stretch.slices.count, upTo: end, on: day) { return true }
+            guard let next = page.isForward ? end.next : end.previous else { return false }
+            position = next
+            count = min(count * 4, Self.longestStretch)
+        }
+    }
+
+    /// Adds the slices that may match, in the page's direction.
+    /// - Parameters:
+    ///   - slices: in any order.
+    ///   - cursor: where the page continues.
     /// - Returns: whether the page is full.
     private func add(
-        _ heads: [SliceHead], _ replica: ClickHouseReplica?, from cursor: SliceCursor?, to page: inout SlicePage
+        _ slices: [SliceSummary], _ replica: ClickHouseReplica?, from cursor: SliceCursor?, to page: inout SlicePage
     ) async throws(StoreError) -> Bool {
-        var rest = heads[...]
+        let (query, isForward) = (page.query, page.isForward)
+        let kinds = query.kindBits
+        let matching = slices.filter { slice in
+            guard slice.recordCount > 0, query.admits(slice.id.chain.device),
+                slice.bounds.meet(query.times, kindBits: kinds)
+            else { return false }
+            if isForward, slice.receivedAt < query.receivedSince ?? .min { return false }
+            guard let cursor else { return true }
+            return isForward ? slice.place > cursor.place : slice.place <= cursor.place
+        }
+        var rest = matching.sorted { isForward ? $0.place < $1.place : $0.place > $1.place }[...]
         while !rest.isEmpty {
             let some = Self.fetch(&rest)
-            let contents = try await reader.contents(of: some, stream: page.query.stream, preferring: replica)
-            for head in some {
-                let below = head.place == cursor?.place ? cursor?.number ?? .max : .max
+            let contents = try await reader.contents(of: some, stream: query.stream, preferring: replica)
+            for slice in some {
+                let below = !isForward && slice.place == cursor?.place ? cursor?.number ?? .max : .max
                 if below == 0 { continue }
-                guard let slice = contents[head.place] else { continue }
-                if try page.add(slice, head, below: below) { return true }
+                guard let content = contents[slice.place] else { continue }
+                if try page.add(content, slice, below: below) { return true }
             }
         }
         return false
     }
 
     /// Takes the next slices that are fetched together.
-    private static func fetch(_ rest: inout ArraySlice<SliceHead>) -> ArraySlice<SliceHead> {
+    private static func fetch(_ rest: inout ArraySlice<SliceSummary>) -> ArraySlice<SliceSummary> {
         var bytes: UInt64 = 0
         var count = 0
         while count < rest.count, count < slicesPerFetch, bytes < bytesPerFetch {
@@ -133,8 +159,10 @@ struct RecordListing: Sendable {
 
     /// The most slices examined per device before it counts as having no match.
     private static let slicesPerDevice = 256
+    /// Devices looked up together.
     private static let devicesPerStep = 500
 
+    /// Looks each device up from the ends of its chains, a slice at a time, so that the rest of a day is not read.
     func newest(
         of devices: [DeviceID], _ query: RecordQuery
     ) async throws(StoreError) -> [DeviceID: StoredRecord] {
@@ -153,30 +181,63 @@ struct RecordListing: Sendable {
         var query = query
         var found: [DeviceID: StoredRecord] = [:]
         var left = Dictionary(uniqueKeysWithValues: devices.map { ($0, Self.slicesPerDevice) })
+        query.devices = .among(devices)
         for day in try await days(of: query, from: nil, isForward: false) where !left.isEmpty {
             query.devices = .among(Set(left.keys))
-            let (heads, replica) = try await heads(of: query, days: [day])
-            var candidates = Dictionary(grouping: heads, by: \.chain.device).mapValues {
-                $0.sorted { $0.place > $1.place }.prefix(Self.slicesPerDevice)
+            let (asked, limit) = (query, Int(Int32.max))
+            let chains = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+                try ChainTable.matches(asked, on: day, limit: limit, in: session)
             }
-            // One slice of each device at a time, until all have been looked at.
-            while !candidates.isEmpty {
-                let fronts = candidates.compactMapValues(\.first)
-                let contents = try await reader.contents(of: fronts.values, stream: query.stream, preferring: replica)
-                for (device, head) in fronts {
-                    candidates[device]?.removeFirst()
-                    left[device, default: 0] -= 1
-                    var page = SlicePage(query: query, limit: 1, isForward: false)
-                    if let slice = contents[head.place] { _ = try page.add(slice, head, below: .max) }
-                    if let record = page.page.records.first {
-                        found[device] = record
-                        left[device] = nil
+            var tails = ChainTails(reader: reader, stream: query.stream, chains: chains)
+            // The newest slice of each device at a time, until all have been looked at.
+            while !tails.isEmpty {
+                let fronts = try await tails.next()
+                let matching = fronts.slices.filter { left[$0.key] != nil && Self.mayMatch($0.value, query) }
+                let contents = try await reader.contents(
+                    of: matching.values, stream: query.stream, preferring: fronts.replica)
+                for device in fronts.slices.keys {
+                    if let slice = matching[device] {
+                        left[device, default: 0] -= 1
+                        var page = SlicePage(query: query, limit: 1, isForward: false)
+                        if let content = contents[slice.place] { _ = try page.add(content, slice, below: .max) }
+                        if let record = page.page.records.first {
+                            found[device] = record
+                            left[device] = nil
+                        }
                     }
-                    if left[device] ?? 0 <= 0 { left[device] = nil }
-                    if left[device] == nil || candidates[device]?.isEmpty == true { candidates[device] = nil }
+                    if left[device] ?? 0 <= 0 {
+                        left[device] = nil
+                        tails.leave(device)
+                    }
                 }
             }
         }
         return found
     }
+
+    private static func mayMatch(_ slice: SliceSummary, _ query: RecordQuery) -> Bool {
+        slice.recordCount > 0 && slice.bounds.meet(query.times, kindBits: query.kindBits)
+    }
+}
+
+extension RecordQuery.Devices {
+    /// As many as are named in a query to PostgreSQL; `nil` for more.
+    var named: [DeviceID]? {
+        switch self {
+        case .one(let device): [device]
+        case .among(let devices) where devices.count <= SliceReader.chainsPerQuery: Array(devices)
+        case .among: nil
+        }
+    }
+
+    /// So few that all of their days can be asked for at once; `nil` for more.
+    var few: [DeviceID]? {
+        guard let named, named.count <= 16 else { return nil }
+        return named
+    }
+}
+
+extension Int64 {
+    fileprivate var next: Int64? { self == .max ? nil : self + 1 }
+    fileprivate var previous: Int64? { self == .min ? nil : self - 1 }
 }

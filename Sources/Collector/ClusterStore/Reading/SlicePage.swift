@@ -17,7 +17,11 @@ struct SlicePage {
     private static let slicesLimit = 2000
     /// The most bytes of slices read for one page. The one that exceeds it is still read.
     private static let bytesLimit: UInt64 = 8 << 20
-    private static let recordsPerScan = 1000
+    private static let recordsPerScan = 10_000
+
+    /// The slices looked at for one page at most, those included that another list would show.
+    private static let seenLimit = 65_536
+    private var seen = 0
 
     init(query: RecordQuery, limit: Int, isForward: Bool) {
         self.query = query
@@ -30,16 +34,17 @@ struct SlicePage {
     /// Adds a slice's matching records in the page's direction.
     /// - Parameter below: only numbers below this.
     /// - Returns: whether the page is full.
-    mutating func add(_ slice: StoredSlice, _ head: SliceHead, below: UInt64) throws(StoreError) -> Bool {
+    mutating func add(_ slice: StoredSlice, _ head: SliceSummary, below: UInt64) throws(StoreError) -> Bool {
         guard let ranges = slice.records.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
             throw StoreError(
-                .corrupt, "the slice after number \(head.key) of \(head.chain.device) is not packed records.")
+                .corrupt, "the slice after number \(head.id.key) of \(head.id.chain.device) is not packed records.")
         }
         var last = below
         for range in isForward ? ranges : ranges.reversed() {
             let packed = slice.records.slice(range)
             guard let header = RecordHeader(scanning: packed) else {
-                throw StoreError(.corrupt, "a record after number \(head.key) of \(head.chain.device) has no envelope.")
+                throw StoreError(
+                    .corrupt, "a record after number \(head.id.key) of \(head.id.chain.device) has no envelope.")
             }
             guard header.number < below else { continue }
             if records.count == limit {
@@ -50,7 +55,7 @@ struct SlicePage {
             guard query.admits(header) else { continue }
             records.append(
                 StoredRecord(
-                    device: head.chain.device, epoch: head.chain.epoch, header: header, bytes: Data(packed),
+                    device: head.id.chain.device, epoch: head.id.chain.epoch, header: header, bytes: Data(packed),
                     receivedAt: slice.receivedAt))
         }
         return pass(head, bytes: UInt64(slice.records.count))
@@ -58,7 +63,7 @@ struct SlicePage {
 
     /// Notes that a slice was examined.
     /// - Returns: whether the page ends behind it.
-    mutating func pass(_ head: SliceHead, bytes more: UInt64 = 0) -> Bool {
+    mutating func pass(_ head: SliceSummary, bytes more: UInt64 = 0) -> Bool {
         bytes += more
         examined += 1
         guard
@@ -66,6 +71,17 @@ struct SlicePage {
                 || isForward && records.count >= Self.recordsPerScan
         else { return false }
         next = SliceCursor(place: head.place, number: 0)
+        return true
+    }
+
+    /// Notes that all slices up to a position were looked at.
+    /// - Returns: whether the page ends there.
+    mutating func passed(_ count: Int, upTo position: Int64, on day: UTCDay) -> Bool {
+        seen += count
+        guard seen >= Self.seenLimit else { return false }
+        let edge: UInt64 = isForward ? .max : 0
+        let chain = ChainKey(device: .init(high: edge, low: edge), epoch: .init(high: edge, low: edge))
+        next = SliceCursor(place: SlicePlace(day: day, position: position, chain: chain, key: edge), number: 0)
         return true
     }
 }

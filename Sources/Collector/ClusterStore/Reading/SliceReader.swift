@@ -64,16 +64,16 @@ struct SliceReader: Sendable {
 
     /// Whole slices, from the replica that has told of them or another.
     func contents(
-        of heads: some Collection<SliceHead>, stream: StreamName, preferring replica: ClickHouseReplica?
+        of summaries: some Collection<SliceSummary>, stream: StreamName, preferring replica: ClickHouseReplica?
     ) async throws(StoreError) -> [SlicePlace: StoredSlice] {
-        if heads.isEmpty { return [:] }
+        if summaries.isEmpty { return [:] }
         return try await onAnyReplica(preferring: replica) { replica throws(StoreError) in
-            try await slices.slices(heads, of: stream, on: replica)
+            try await slices.slices(summaries, of: stream, on: replica)
         }
     }
 
     /// Asks the first replica that answers, then each of the others, until the body succeeds.
-    private func onAnyReplica<T>(
+    func onAnyReplica<T>(
         preferring preferred: ClickHouseReplica? = nil,
         _ body: (ClickHouseReplica?) async throws(StoreError) -> T
     ) async throws(StoreError) -> T {
@@ -93,7 +93,7 @@ struct SliceReader: Sendable {
 }
 
 extension StoreError {
-    fileprivate static func lagging(
+    static func lagging(
         _ replica: ClickHouseReplica?, _ chain: ChainKey, after number: UInt64, mark: UInt64
     ) -> StoreError {
         StoreError(

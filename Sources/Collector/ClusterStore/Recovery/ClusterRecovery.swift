@@ -234,6 +234,8 @@ private struct RecoveryRun: Sendable {
                 try session.execute(
                     "UPDATE partition SET state = $3 WHERE stream = $1 AND day <= $2", stream.rawValue, day.number,
                     PartitionState.dropped.rawValue)
+                try session.execute(
+                    "DELETE FROM receipt WHERE stream = $1 AND day <= $2", stream.rawValue, day.number)
             }
             try session.execute(
                 "UPDATE store SET is_open = true, system_identifier = $1, timeline = $2", step.facts.systemIdentifier,

@@ -49,7 +49,7 @@ enum SliceSchema {
             day Date, device UUID, epoch UUID, key UInt64, generation UInt64, attempt UInt64, position Int64,
             mark_before String, \(state), first UInt64, last UInt64, lost_before UInt64,
             prior_link FixedString(16), last_link FixedString(16), received_at Int64, earliest Int64, latest Int64,
-            kinds UInt64, record_count UInt64, closing UInt8,
+            kinds UInt64, record_count UInt64, record_bytes UInt64, closing UInt8,
             gap_first Array(UInt64), gap_last Array(UInt64), gap_reason Array(UInt32), gap_link Array(FixedString(16)),
             rejected_number Array(UInt64), rejected_reason Array(UInt32), rejected_size Array(UInt64),
             rejected_link Array(FixedString(16)), rejected_kept Array(UInt8), rejected_bytes Array(String),

@@ -24,7 +24,8 @@ struct SliceTable: Sendable {
         "day", "device", "epoch", "key", "generation", "attempt", "position", "mark_before", "mark", "totals",
         "part_last", "above_part", "closed", "closed_last", "closed_reason", "closed_at", "first", "last",
         "lost_before", "prior_link", "last_link", "received_at", "earliest", "latest", "kinds", "record_count",
-        "closing", "gap_first", "gap_last", "gap_reason", "gap_link", "rejected_number", "rejected_reason",
+        "record_bytes", "closing", "gap_first", "gap_last", "gap_reason", "gap_link", "rejected_number",
+        "rejected_reason",
         "rejected_size", "rejected_link", "rejected_kept", "rejected_bytes", "records",
     ]
 
@@ -58,11 +59,13 @@ struct SliceTable: Sendable {
         rows.int64(slice.bounds.latest)
         rows.uint64(slice.bounds.kinds)
         let stored = content?.records.count { $0.rejection == nil } ?? 0
+        let packed = PackedRecords.pack(content?.records ?? [])
         rows.uint64(UInt64(stored))
+        rows.uint64(UInt64(packed.count))
         rows.uint8(content == nil ? 1 : 0)
         append(content?.gaps ?? [], to: &rows)
         append(content?.rejectedRecords ?? [], to: &rows)
-        rows.string(PackedRecords.pack(content?.records ?? []))
+        rows.string(packed)
         rows.rowEnded()
     }
 
@@ -158,10 +161,27 @@ struct SliceTable: Sendable {
         return Dictionary(rows, uniquingKeysWith: max)
     }
 
+    /// How many slices of some chains a replica has on a day, those included that do not count.
+    func counts(
+        of chains: some Collection<ChainKey>, on day: UTCDay, _ stream: StreamName
+    ) async throws(StoreError) -> [ChainKey: UInt64] {
+        if chains.isEmpty { return [:] }
+        let rows = try await rows(
+            """
+            SELECT device, epoch, count() FROM \(SliceSchema.table(of: stream))
+            WHERE day = '\(day)' AND (device, epoch) IN (\(chains.map(\.literal).joined(separator: ", ")))
+            GROUP BY device, epoch
+            """
+        ) { row throws(ClickHouseError) in
+            (ChainKey(device: try row.uuid(), epoch: try row.uuid()), try row.uint64())
+        }.rows
+        return Dictionary(rows, uniquingKeysWith: max)
+    }
+
     private static let headColumns = """
         device, epoch, key, generation, attempt, day, position, mark_before, mark, totals, part_last, above_part,
         closed, closed_last, closed_reason, closed_at, last, received_at, earliest, latest, kinds,
-        record_count, length(records), closing
+        record_count, record_bytes, closing
         """
 
     /// The heads of all slices on some days, those that never became part of their chain included.
@@ -173,12 +193,34 @@ struct SliceTable: Sendable {
         of chains: some Collection<ChainKey>, days: ClosedRange<UTCDay>?, stream: StreamName,
         on replica: ClickHouseReplica?
     ) async throws(StoreError) -> (heads: [SliceHead], replica: ClickHouseReplica?) {
+        try await heads(of: chains, where: days.map(Self.condition), stream, on: replica)
+    }
+
+    /// The heads of those slices of each chain that end at a number.
+    func heads(
+        endingAt ends: [(key: ChainKey, number: UInt64)], days: ClosedRange<UTCDay>, stream: StreamName,
+        on replica: ClickHouseReplica?
+    ) async throws(StoreError) -> (heads: [SliceHead], replica: ClickHouseReplica?) {
+        let literals = ends.map { "(toUUID('\($0.key.device)'), toUUID('\($0.key.epoch)'), \($0.number))" }
+        return try await heads(
+            of: ends.map(\.key),
+            where: "\(Self.condition(days)) AND (device, epoch, last) IN (\(literals.joined(separator: ", ")))", stream,
+            on: replica)
+    }
+
+    private static func condition(_ days: ClosedRange<UTCDay>) -> String {
+        "day BETWEEN '\(days.lowerBound)' AND '\(days.upperBound)'"
+    }
+
+    private func heads(
+        of chains: some Collection<ChainKey>, where condition: String?, _ stream: StreamName,
+        on replica: ClickHouseReplica?
+    ) async throws(StoreError) -> (heads: [SliceHead], replica: ClickHouseReplica?) {
         let literals = chains.map(\.literal).joined(separator: ", ")
-        let range = days.map { "day BETWEEN '\($0.lowerBound)' AND '\($0.upperBound)' AND " } ?? ""
         let (heads, answering) = try await rows(
             """
             SELECT \(Self.headColumns) FROM \(SliceSchema.table(of: stream))
-            WHERE \(range)(device, epoch) IN (\(literals))
+            WHERE \(condition.map { "\($0) AND " } ?? "")(device, epoch) IN (\(literals))
             """, on: replica
         ) { row throws(ClickHouseError) in
             SliceHead(
@@ -203,17 +245,17 @@ struct SliceTable: Sendable {
     /// Whole slices.
     /// - Throws: `.unavailable` if the replica does not have them all.
     func slices(
-        _ heads: some Collection<SliceHead>, of stream: StreamName, on replica: ClickHouseReplica?
+        _ summaries: some Collection<SliceSummary>, of stream: StreamName, on replica: ClickHouseReplica?
     ) async throws(StoreError) -> [SlicePlace: StoredSlice] {
-        guard let days = heads.map(\.day).bounds else { return [:] }
-        let (found, answering) = try await slices(heads.map(\.id), days: days, of: stream, on: replica)
+        guard let days = summaries.map(\.day).bounds else { return [:] }
+        let (found, answering) = try await slices(summaries.map(\.id), days: days, of: stream, on: replica)
         var slices: [SlicePlace: StoredSlice] = [:]
-        for head in heads {
-            guard let slice = found[head.id]?.slice else {
+        for summary in summaries {
+            guard let slice = found[summary.id]?.slice else {
                 let name = answering.map { " \($0)" } ?? ""
                 throw StoreError(.unavailable, "the replica\(name) of ClickHouse lacks a slice that it should have.")
             }
-            slices[head.place] = slice
+            slices[summary.place] = slice
         }
         return slices
     }

@@ -22,6 +22,8 @@ enum SliceTiling {
         var endNumber: UInt64
 
         var isEmpty: Bool { beginNumber == endNumber }
+
+        func covers(_ number: UInt64) -> Bool { number > beginNumber && number <= endNumber }
     }
 
     /// The slices that count, in the order of their keys.

@@ -1,4 +1,5 @@
 import CollectorStore
+import PostgreSQL
 import WireModel
 
 /// Finds points of a device's history in the collector's, for the close of an epoch.
@@ -19,15 +20,32 @@ struct PointSearch: Sendable {
     private func links(
         at numbers: Set<UInt64>, of chain: ChainRow, _ stream: StreamName
     ) async throws(StoreError) -> [UInt64: ChainLink] {
-        let winners = try await reader.winners(of: [chain.key: chain.stretch], days: nil, stream: stream)
+        let key = chain.key
+        let days = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try ChainTable.days(of: [key.device], stream, in: session).filter { $0.key == key }
+        }
+        let wanted = days.filter { day in numbers.contains(where: day.stretch.covers) }
+        guard numbers.allSatisfy({ number in wanted.contains { $0.stretch.covers(number) } }) else {
+            throw StoreError(.unavailable, "a day with records of the epoch was dropped just now. Try again.")
+        }
         var links: [UInt64: ChainLink] = [:]
+        for day in wanted {
+            let winners = try await reader.winners(of: [key: day.stretch], days: day.day...day.day, stream: stream)
+            try await add(winners, to: &links, at: numbers, stream)
+        }
+        return links
+    }
+
+    private func add(
+        _ winners: SliceReader.Winners, to links: inout [UInt64: ChainLink], at numbers: Set<UInt64>,
+        _ stream: StreamName
+    ) async throws(StoreError) {
         for head in winners.heads where numbers.contains(where: { $0 > head.key && $0 <= head.lastNumber }) {
-            let slices = try await reader.contents(of: [head], stream: stream, preferring: winners.replica)
+            let slices = try await reader.contents(of: [head.summary], stream: stream, preferring: winners.replica)
             guard let slice = slices[head.place] else { continue }
             do throws(StoredSlice.Fault) {
                 try slice.walk { number, link, _ in if numbers.contains(number) { links[number] = link } }
-            } catch { throw StoreError(.corrupt, "\(stream) of \(chain.key.device): \(error.message)") }
+            } catch { throw StoreError(.corrupt, "\(stream) of \(head.chain.device): \(error.message)") }
         }
-        return links
     }
 }
