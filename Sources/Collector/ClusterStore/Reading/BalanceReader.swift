@@ -11,10 +11,8 @@ struct BalanceReader: Sendable {
     func balances(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
         var balances: [EpochBalance] = []
         for stream in StreamName.allCases {
-            let chains = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-                try ChainTable.chains(of: [device], stream, in: session)
-            }
-            balances += try await counted(chains, stream).map(\.balance)
+            let walk = ChainWalk(reader: reader, stream: stream)
+            balances += try await counted(try await walk.page(of: device), walk).map(\.balance)
         }
         return balances.sorted()
     }
@@ -23,15 +21,11 @@ struct BalanceReader: Sendable {
     func balances() async throws(StoreError) -> FleetBalances {
         var balances: [(device: DeviceID, balance: EpochBalance)] = []
         for stream in StreamName.allCases {
+            let walk = ChainWalk(reader: reader, stream: stream)
             var last: ChainKey?
-            while true {
-                let after = last
-                let chains = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-                    try ChainTable.chains(after: after, limit: SliceReader.chainsPerQuery, stream, in: session)
-                }
-                guard let end = chains.last else { break }
-                last = end.key
-                balances += try await counted(chains, stream)
+            while let page = try await walk.page(after: last) {
+                last = page.chains.last?.key
+                balances += try await counted(page, walk)
             }
         }
         return FleetBalances(balances)
@@ -52,16 +46,17 @@ struct BalanceReader: Sendable {
     }
 
     private func counted(
-        _ chains: [ChainRow], _ stream: StreamName
+        _ page: ChainWalk.Page, _ walk: ChainWalk
     ) async throws(StoreError) -> [(device: DeviceID, balance: EpochBalance)] {
-        let known = chains.filter(\.isKnown)
-        let stretches = Dictionary(uniqueKeysWithValues: known.map { ($0.key, $0.stretch) })
-        let winners = try await reader.winners(of: stretches, days: nil, stream: stream)
+        var page = page
+        let sums = try await walk.sums(of: &page) { heads in
+            heads.reduce(into: 0) { $0.addSaturating($1.recordCount) }
+        }
         var balances: [(device: DeviceID, balance: EpochBalance)] = []
-        for chain in known {
+        for chain in page.chains where chain.isKnown {
             var rows = chain.floorNumber > 0 ? try chain.floor.decoded().stored : 0
-            for head in winners.chains[chain.key] ?? [] { rows.addSaturating(head.recordCount) }
-            balances.append((chain.key.device, chain.balance(of: stream, storedRows: rows)))
+            rows.addSaturating(sums[chain.key] ?? 0)
+            balances.append((chain.key.device, chain.balance(of: walk.stream, storedRows: rows)))
         }
         return balances
     }
