@@ -177,14 +177,17 @@ extension MetadataService {
     func writeResults() {
         let entries = results.take()
         guard !entries.isEmpty else { return }
-        do throws(StoreError) {
-            try transaction { () throws(StoreError) in
-                for entry in entries {
-                    for result in entry.results { try write(result, of: entry.device, at: entry.at) }
+        // As in `writeSeen`.
+        HousekeepingTerm.$current.withValue(nil) {
+            do throws(StoreError) {
+                try transaction { () throws(StoreError) in
+                    for entry in entries {
+                        for result in entry.results { try write(result, of: entry.device, at: entry.at) }
+                    }
                 }
+            } catch {
+                logger.warning("results of commands were not written", metadata: ["store.error": "\(error)"])
             }
-        } catch {
-            logger.warning("results of commands were not written", metadata: ["store.error": "\(error)"])
         }
     }
 

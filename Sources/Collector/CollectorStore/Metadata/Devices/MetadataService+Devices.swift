@@ -196,8 +196,11 @@ extension MetadataService {
     func writeSeen() {
         let entries = seen.take(at: clock.now())
         guard !entries.isEmpty else { return }
-        do throws(StoreError) { try derive(entries, resetting: []) } catch {
-            logger.warning("device state not written", metadata: ["store.error": "\(error)"])
+        // Also if it is called on the way of housekeeping whose turn is over.
+        HousekeepingTerm.$current.withValue(nil) {
+            do throws(StoreError) { try derive(entries, resetting: []) } catch {
+                logger.warning("device state not written", metadata: ["store.error": "\(error)"])
+            }
         }
     }
 
