@@ -22,6 +22,8 @@ package final class ClusterRecordStore: RecordStore {
         package var pipelineParts = 4096
         /// Bytes that share one insert at most.
         package var groupBytes = 8 << 20
+        /// Parts, likewise.
+        package var groupParts = 2048
 
         package init(postgreSQL: PostgresConfiguration, clickHouse: ClickHouseConfiguration) {
             self.postgreSQL = postgreSQL
@@ -98,6 +100,7 @@ package final class ClusterRecordStore: RecordStore {
         limits.bytes = configuration.pipelineBytes
         limits.parts = configuration.pipelineParts
         limits.transactionBytes = configuration.groupBytes
+        limits.transactionParts = configuration.groupParts
         writers = Dictionary(
             uniqueKeysWithValues: StreamName.allCases.map { [slices] stream in
                 let chains = ChainTable(database: database, stream: stream, clock: clock)

@@ -7,7 +7,7 @@ import PostgreSQL
 ///     chain_day   one row for each chain and day with slices: the mark at the day's begin and end, and the bounds of
 ///                 its records
 ///     partition   one row for each stream and day that ever had a slice: kept, being dropped or dropped
-///     receipt     one row for each day and position with slices that count: which they are, for lists over many devices
+///     receipt     one row for each day and position with slices that count: which they are, for lists
 ///     outbox      one row for each slice whose records are not in the tables for people yet
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.

@@ -119,8 +119,8 @@ struct ReceivedSlice: Sendable {
     }
 }
 
-/// 64 bits that stand for one insert's slice: the first of a SHA-256 of 16 zero bytes and the slice's name. A version is
-/// never used twice, so the name says which of several attempts is meant.
+/// 64 bits that stand for one insert's slice: the first of a SHA-256 of 16 zero bytes and the slice's name. A version
+/// is never used twice, so the name says which of several attempts is meant.
 enum SliceDigest {
     static func of(_ id: SliceID) -> UInt64 {
         var bytes = id.chain.device.data + id.chain.epoch.data

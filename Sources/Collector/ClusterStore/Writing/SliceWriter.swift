@@ -8,6 +8,7 @@ import WireModel
 
 /// One stream's writes by this collector. It handles waiting requests in groups: claim, write, move, answer.
 ///
+/// `GroupQueue` makes the groups: while one is inserted, the marks of the former one move and the next one is claimed.
 /// A group has one part at most of each chain. No lock is held while ClickHouse writes, so other collectors may claim
 /// the same chains meanwhile; the newest claim wins, and parts under older ones are answered `unavailable`.
 actor SliceWriter {
@@ -19,11 +20,21 @@ actor SliceWriter {
     private let incidents: @Sendable (DeviceIncident, UInt64) -> Void
     private let observer: (any StoreObserver)?
     private let logger: Logger
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-    private var isWriting = false
+    private var queue: GroupQueue
+    /// Groups that wait for their turn to insert.
+    private var turns: [Int: CheckedContinuation<Void, Never>] = [:]
+    /// Requests that wait for their outcome.
+    private var waiting: [ObjectIdentifier: CheckedContinuation<Void, Never>] = [:]
+    /// Who waits until nothing is on its way.
+    private var idle: [CheckedContinuation<Void, Never>] = []
     private var isShutDown = false
+    private var isGathering = false
+    /// How long the last insert took.
+    private var lastInsert = Duration.zero
     /// The error of the last group, until one succeeds.
     private(set) var trouble: StoreError?
+
+    private static let longestGathering = Duration.milliseconds(20)
 
     init(
         chains: ChainTable, slices: SliceTable, points: PointSearch, limits: WriterPipeline.Limits,
@@ -37,6 +48,7 @@ actor SliceWriter {
         self.observer = observer
         self.logger = logger
         pipeline = WriterPipeline(limits: limits)
+        queue = GroupQueue(limits: .init(bytes: limits.transactionBytes, parts: limits.transactionParts))
     }
 
     /// Puts the job into the pipeline and waits until it is settled. A job that is not admitted is settled at once.
@@ -49,34 +61,72 @@ actor SliceWriter {
                     .overloaded, "\(parts) parts, \(bytes) bytes of the \(stream) stream wait. Try again later."))
         case .shutDown: return job.refusal(StoreError(.shuttingDown, "the store is closed. Try again later."))
         }
-        while true {
-            if let outcome = job.outcome { return outcome }
-            if isWriting {
-                await withCheckedContinuation { waiting.append($0) }
-            } else {
-                await writeNextGroup()
+        // What was admitted counts until it is released.
+        for job in pipeline.take() { queue.arrived(job) }
+        // It begins after this function has suspended.
+        await withCheckedContinuation { continuation in
+            waiting[ObjectIdentifier(job)] = continuation
+            beginGroups()
+        }
+        return job.outcome ?? job.refusal(StoreError(.internalFault, "the request was not settled."))
+    }
+
+    /// Other requests depend on a group, so it goes on when the requests that began it are cancelled.
+    private func beginGroups(isGathered: Bool = false) {
+        var isGathered = isGathered
+        loop: while true {
+            switch queue.next(isGathered: isGathered) {
+            case .begin(let group): Task { await run(group) }
+            case .gather:
+                gather()
+                break loop
+            case .wait: break loop
             }
+            isGathered = false
+        }
+        guard queue.isEmpty else { return }
+        for continuation in idle { continuation.resume() }
+        idle = []
+    }
+
+    private func gather() {
+        if isGathering { return }
+        isGathering = true
+        Task {
+            try? await Task.sleep(for: min(lastInsert / 8, Self.longestGathering))
+            isGathering = false
+            beginGroups(isGathered: true)
         }
     }
 
-    /// Other requests depend on the group, so it goes on when the request that began it is cancelled.
-    private func writeNextGroup() async {
-        isWriting = true
-        let jobs = pipeline.take()
-        await Task { await write(jobs) }.value
-        pipeline.release(jobs)
-        isWriting = false
-        let resumed = waiting
-        waiting = []
-        for continuation in resumed { continuation.resume() }
+    private func run(_ group: GroupQueue.Group) async {
+        await write(group)
+        pipeline.release(group.jobs)
+        queue.ended(group)
+        for job in group.jobs { waiting.removeValue(forKey: ObjectIdentifier(job))?.resume() }
+        beginGroups()
     }
 
-    /// Writes the jobs' parts in rounds, each with one part at most of each chain.
-    private func write(_ jobs: [WriterJob]) async {
+    /// Waits until the group may insert.
+    private func takeTurn(_ group: Int) async {
+        if queue.claimed(group) { return }
+        await withCheckedContinuation { turns[group] = $0 }
+    }
+
+    private func giveTurn(_ group: Int) {
+        if let next = queue.inserted(group) { turns.removeValue(forKey: next)?.resume() }
+        beginGroups()
+    }
+
+    /// Writes the jobs' parts in rounds, each with one part at most of each chain. As a rule there is one: only a
+    /// request can have several parts of a chain.
+    private func write(_ group: GroupQueue.Group) async {
+        let jobs = group.jobs
         let start = ContinuousClock.now
         var results = jobs.map { GroupResult(of: $0) }
         var items = jobs.enumerated().flatMap { index, job in GroupItem.items(of: job, index: index) }
         var (counts, failure) = (StoreCounts(), StoreError.Code?.none)
+        var hasTurn = false
         while !items.isEmpty {
             var chains: Set<ChainKey> = []
             var round: [GroupItem] = []
@@ -84,7 +134,15 @@ actor SliceWriter {
             for item in items {
                 if chains.insert(item.chain).inserted { round.append(item) } else { rest.append(item) }
             }
-            let written = await write(round)
+            let claimed = await claim(round)
+            let moves = claimed.decisions.compactMap(\.move)
+            if !hasTurn, !rest.isEmpty || moves.contains(where: { $0.slice != nil }) {
+                await takeTurn(group.number)
+                hasTurn = true
+            }
+            let errors = await insert(moves)
+            if rest.isEmpty { giveTurn(group.number) }
+            let written = await move(claimed, errors)
             for (item, outcome) in zip(round, written.outcomes) { results[item.job].set(outcome, at: item.place) }
             counts.add(written.counts)
             if let error = written.failure { failure = error.code }
@@ -110,6 +168,26 @@ actor SliceWriter {
 
     // MARK: One round
 
+    private struct Claimed {
+        var generation: UInt64 = 0
+        /// In the order of the items.
+        var decisions: [GroupDecision] = []
+        /// Why nothing was claimed.
+        var failure: StoreError?
+    }
+
+    private func claim(_ items: [GroupItem]) async -> Claimed {
+        do throws(StoreError) {
+            if isShutDown { throw StoreError(.shuttingDown, "the store is closed. Try again later.") }
+            let claims = try await chains.claim(items.map(\.chain))
+            return Claimed(generation: claims.generation, decisions: await decide(items, claims))
+        } catch {
+            return Claimed(
+                decisions: items.map { GroupDecision(item: $0, outcome: $0.refusal(error, mark: .none)) },
+                failure: error)
+        }
+    }
+
     private struct Written {
         /// In the order of the items.
         var outcomes: [GroupItem.Outcome] = []
@@ -118,27 +196,20 @@ actor SliceWriter {
         var failure: StoreError?
     }
 
-    private func write(_ items: [GroupItem]) async -> Written {
-        let claims: ChainTable.Claims
-        do throws(StoreError) {
-            if isShutDown { throw StoreError(.shuttingDown, "the store is closed. Try again later.") }
-            claims = try await chains.claim(items.map(\.chain))
-        } catch {
-            return Written(outcomes: items.map { $0.refusal(error, mark: .none) }, failure: error)
-        }
-        let decisions = await decide(items, claims)
-        var written = Written()
-        var errors = await insert(decisions.compactMap(\.move))
-        var moves: [ChainTable.Move] = []
-        for move in decisions.compactMap(\.move) where errors[move.chain.row.key] == nil { moves.append(move) }
+    /// Moves the marks of the chains whose slices are written, and tells what became of each item.
+    /// - Parameter errors: of the chains whose slices do not count as written.
+    private func move(_ claimed: Claimed, _ errors: [ChainKey: StoreError]) async -> Written {
+        var errors = errors
+        var written = Written(failure: claimed.failure)
+        let moves = claimed.decisions.compactMap(\.move).filter { errors[$0.chain.row.key] == nil }
         var moved: Set<ChainKey> = []
         if !moves.isEmpty {
-            do throws(StoreError) { moved = try await chains.move(moves, generation: claims.generation) } catch {
+            do throws(StoreError) { moved = try await chains.move(moves, generation: claimed.generation) } catch {
                 written.failure = error
                 for move in moves { errors[move.chain.row.key] = error }
             }
         }
-        for decision in decisions {
+        for decision in claimed.decisions {
             let key = decision.item.chain
             guard let move = decision.move else {
                 written.outcomes.append(decision.outcome)
@@ -164,6 +235,8 @@ actor SliceWriter {
     /// - Returns: the chains whose slices do not count as written, with the reason.
     private func insert(_ moves: [ChainTable.Move]) async -> [ChainKey: StoreError] {
         var errors: [ChainKey: StoreError] = [:]
+        let start = ContinuousClock.now
+        defer { lastInsert = .now - start }
         let days = Dictionary(grouping: moves.compactMap(\.slice), by: \.day)
         for (_, slices) in days.sorted(by: { $0.key < $1.key }) {
             let outcome = await insert(slices)
@@ -215,9 +288,7 @@ actor SliceWriter {
     /// Ends after what was admitted is settled.
     func shutDown() async {
         pipeline.shutDown()
-        while pipeline.bytes > 0 {
-            if isWriting { await withCheckedContinuation { waiting.append($0) } } else { await writeNextGroup() }
-        }
+        if !queue.isEmpty { await withCheckedContinuation { idle.append($0) } }
         isShutDown = true
     }
 }
