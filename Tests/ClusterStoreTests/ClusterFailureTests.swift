@@ -161,31 +161,98 @@ import WireModel
     @Test(.timeLimit(.minutes(5))) func aReplicaThatLagsIsNotTakenForTheData() async throws {
         try await ClickHouseServers.running { servers in
             let bed = try await ClusterTestBed(clickHouse: servers)
-            let store = try await bed.open()
-            var device = ScriptedDevice()
-            device.produce(4)
-            try await drain(&device, to: store)
+            // More devices than a list follows one by one.
+            var devices = (0..<12).map { _ in ScriptedDevice() }
+            try await bed.withStore(bed.configuration) { store in
+                for place in devices.indices {
+                    devices[place].produce(4, module: "m\(place)")
+                    try await drain(&devices[place], to: store)
+                }
+            }
             // The first replica fetches nothing any more, and is asked first.
             let table = "\(bed.postgreSQL.name).slice_sample"
             try await servers.client.execute("SYSTEM STOP FETCHES", on: servers.replica(0))
             try await servers.client.execute("SYSTEM STOP REPLICATION QUEUES", on: servers.replica(0))
-            await store.shutDown()
+            let there = try await servers.number("SELECT count() FROM \(table)", on: 0)
             var configuration = bed.configuration
             configuration.clickHouse.urls = Array(servers.urls.dropFirst())
-            let writer = try await ClusterRecordStore.open(
-                configuration, clock: bed.clock, logger: ClusterTestBed.logger)
-            device.produce(4)
-            try await drain(&device, to: writer)
-            #expect(try await servers.number("SELECT count() FROM \(table)", on: 0) == 1)
-            let reader = try await bed.open()
-            try await expectWhole(device, in: reader)
-            configuration.clickHouse.urls = [servers.urls[0]]
-            let lonely = try await ClusterRecordStore.open(
-                configuration, clock: bed.clock, logger: ClusterTestBed.logger)
-            await #expect { _ = try await lonely.allRecords(of: device.device, stream: .sample) } throws: {
-                ($0 as? StoreError)?.code == .unavailable
+            try await bed.withStore(configuration) { writer in
+                for place in devices.indices {
+                    devices[place].produce(4, module: "m\(place)")
+                    try await drain(&devices[place], to: writer)
+                }
             }
-            for store in [writer, reader, lonely] { await store.shutDown() }
+            #expect(try await servers.number("SELECT count() FROM \(table)", on: 0) == there)
+            let all = RecordQuery(.among(Set(devices.map(\.device))), stream: .sample)
+            try await bed.withStore(bed.configuration) { reader in
+                for device in devices { try await expectWhole(device, in: reader) }
+                #expect(try await reader.scan(all, after: nil).records.count == 96)
+                #expect(try await reader.records(all, before: nil, limit: 100).records.count == 96)
+                let newest = try await reader.newestRecords(of: devices.map(\.device), all)
+                #expect(devices.allSatisfy { newest[$0.device]?.bytes == $0.made[8] })
+                #expect(try await reader.balances().devices.count == 12)
+            }
+            configuration.clickHouse.urls = [servers.urls[0]]
+            try await bed.withStore(configuration) { lonely in
+                let (ids, one) = (devices.map(\.device), devices[0].device)
+                let reads: [@Sendable () async throws -> Void] = [
+                    { _ = try await lonely.allRecords(of: one, stream: .sample) },
+                    { _ = try await lonely.scan(all, after: nil) },
+                    { _ = try await lonely.records(all, before: nil, limit: 5) },
+                    { _ = try await lonely.newestRecords(of: ids, all) },
+                    { _ = try await lonely.balance(of: one) },
+                    { _ = try await lonely.balances() },
+                ]
+                for (place, read) in reads.enumerated() {
+                    await #expect("read \(place)") { try await read() } throws: {
+                        ($0 as? StoreError)?.code == .unavailable
+                    }
+                }
+            }
+        }
+    }
+
+    /// The replica has another attempt at the part that ends at the same number, with a gap in place of a record.
+    @Test(.timeLimit(.minutes(5))) func anotherAttemptOnAReplicaThatLagsIsNotTheNewestRecord() async throws {
+        try await ClickHouseServers.running { servers in
+            let bed = try await ClusterTestBed(clickHouse: servers)
+            var device = ScriptedDevice()
+            device.produce(4)
+            var other = device
+            other.dropOldest(2)
+            let part = try #require(other.part())
+            let key = ChainKey(device: device.device, epoch: device.epoch)
+            let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
+            let client = try ClickHouseClient(bed.configuration.clickHouse, logger: ClusterTestBed.logger)
+            let claims = try await ChainTable(database: database, stream: .sample, clock: bed.clock).claim([key])
+            let chain = try #require(claims.chains[key])
+            let decision = GroupDecision(
+                GroupItem(job: 0, place: 0, chain: key, receivedAt: 1, work: .append(part)), part, chain,
+                SliceVersion(generation: claims.generation, attempt: chain.attempt), .sample)
+            let slices = SliceTable(client: client, quorum: 2, engine: try await client.engineVersion())
+            guard case .stored = await slices.insert([try #require(decision.move?.slice)], of: .sample) else {
+                throw StoreError(.io, "not stored")
+            }
+            await database.shutDown()
+            await client.shutDown()
+            let count = "SELECT count() FROM \(bed.postgreSQL.name).slice_sample"
+            try await servers.wait("the other attempt") { try await servers.number(count, on: 0) == 1 }
+            try await servers.client.execute("SYSTEM STOP FETCHES", on: servers.replica(0))
+            var configuration = bed.configuration
+            configuration.clickHouse.urls = Array(servers.urls.dropFirst())
+            try await bed.withStore(configuration) { try await drain(&device, to: $0) }
+            let query = RecordQuery(.one(device.device), stream: .sample)
+            let id = device.device
+            configuration.clickHouse.urls = [servers.urls[0]]
+            try await bed.withStore(configuration) { lonely in
+                await #expect { _ = try await lonely.newestRecords(of: [id], query) } throws: {
+                    ($0 as? StoreError)?.code == .unavailable
+                }
+            }
+            try await bed.withStore(bed.configuration) { reader in
+                #expect(try await reader.newestRecords(of: [id], query)[id]?.bytes == device.made[4])
+                try await expectWhole(device, in: reader)
+            }
         }
     }
 
