@@ -15,6 +15,11 @@ let settings: [SwiftSetting] = [
 let swiftProtobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
 func target(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -29,6 +34,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
     ],
     targets: [
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -43,11 +51,30 @@ let package = Package(
         target("SampleModules", ["TelemetryBasics", "WireModel", logging]),
         target("RecordQueue", ["TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
         target("CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
+        .systemLibrary(name: "CLibPQ"),
+        target("JSON", []),
+        target("RecordViews", ["TelemetryBasics", "WireModel", "JSON", swiftProtobuf]),
+        target("PostgreSQL", ["TelemetryBasics", "CLibPQ", logging]),
+        target(
+            "HTTPConnection",
+            ["TelemetryBasics", "WireModel", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
+        target(
+            "ClickHouse",
+            [
+                "TelemetryBasics", "WireModel", "Gzip", "HTTPConnection", asyncHTTPClient, nioCore, nioHTTP1, nioPosix,
+                logging,
+            ]),
+        target(
+            "ClusterStore",
+            [
+                "WireModel", "JSON", "MetricCatalog", "RecordViews", "CollectorStore", "PostgreSQL", "ClickHouse",
+                logging,
+            ]),
         .executableTarget(
             name: "benchmarks",
             dependencies: [
                 "CSQLite", "SQLite", "Gzip", "WireModel", "MetricCatalog", "RecordQueue", "SampleModules",
-                "CollectorStore",
+                "CollectorStore", "ClickHouse", "PostgreSQL", "ClusterStore",
                 "LogStore",
                 argumentParser,
                 logging,
