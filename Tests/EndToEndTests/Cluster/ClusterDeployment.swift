@@ -23,6 +23,7 @@ final class ClusterDeployment: Sendable {
     private let collectors: Mutex<[ChildProcess?]>
 
     var configuration: String { directory + "/collector.yaml" }
+    private var agentData: String { directory + "/agent" }
     var enrollmentToken: String { directory + "/collector-0/enrollment-token" }
 
     /// Runs `body` with all tables made and no collector started. Ends and removes all of it afterwards.
@@ -99,17 +100,21 @@ final class ClusterDeployment: Sendable {
 
     func log(_ place: Int) -> String { Program.text("\(directory)/collector-\(place).log") }
 
-    /// - Parameter waits: returns when the collector is ready.
-    func start(_ place: Int, waits: Bool = true) async throws {
+    /// Returns when the collector is ready.
+    /// - Parameter failpoint: where the collector kills itself, as `WS1_FAILPOINT` has it.
+    func start(_ place: Int, failpoint: String? = nil) async throws {
         let path = "\(directory)/collector-\(place).log"
         let child = try ChildProcess(
             Program.collector.path,
             [
                 "serve", "--config", configuration, "--data", "\(directory)/collector-\(place)", "--listen",
                 "127.0.0.1:\(ports[place])",
-            ], environment: Program.environment(environment), output: path, errors: path)
+            ],
+            environment: Program.environment(
+                environment.merging(failpoint.map { ["WS1_FAILPOINT": $0] } ?? [:]) { first, _ in first }),
+            output: path, errors: path)
         collectors.withLock { $0[place] = child }
-        if waits { try await until("collector \(place) is ready") { await self.isReady(place) } }
+        try await until("collector \(place) is ready") { await self.isReady(place) }
     }
 
     func kill(_ place: Int) async { await collector(place)?.killAndReap() }
@@ -134,6 +139,37 @@ final class ClusterDeployment: Sendable {
         let outcome = try await run(arguments)
         guard outcome.succeeded else { throw EndToEndError("\(arguments): \(outcome)") }
         return outcome.output
+    }
+
+    /// Starts an agent that reports to a port each second.
+    func startAgent(port: Int) throws -> ChildProcess {
+        try ChildProcess(
+            Program.agent.path,
+            [
+                "run", "--data", agentData, "--collector", "http://127.0.0.1:\(port)", "--enrollment-token-file",
+                enrollmentToken, "--sample-interval", "1", "--transmit-interval", "1", "--event-hold", "0",
+            ], environment: Program.environment([:]), output: directory + "/agent.log",
+            errors: directory + "/agent.log")
+    }
+
+    /// Gives the agent an event, which is on its disk then.
+    func record(_ name: String) async throws {
+        try await until("the agent takes an event") {
+            try await Program.agent.run(["event", name, "1", "--type", "integer", "--data", self.agentData]).succeeded
+        }
+    }
+
+    /// Ends the agent, which first sends what waits.
+    func stop(agent: ChildProcess) async throws {
+        agent.send(signal: SIGTERM)
+        guard await agent.ending(within: .seconds(60)) == .exited(0) else {
+            throw EndToEndError("the agent did not end: \(Program.text(directory + "/agent.log"))")
+        }
+    }
+
+    /// How many rows the table for people has of an event.
+    func peopleRows(named name: String) async throws -> UInt64 {
+        try await clickHouse.number("SELECT count() FROM \(database).event FINAL WHERE name = '\(name)'")
     }
 
     // MARK: - Requests

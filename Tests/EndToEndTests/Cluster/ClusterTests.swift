@@ -13,32 +13,17 @@ import Testing
             try await cluster.start(0)
             try await cluster.start(1)
             try await FaultyProxy.run(upstreamPorts: cluster.ports) { proxy in
-                let data = cluster.directory + "/agent"
-                let agent = try ChildProcess(
-                    Program.agent.path,
-                    [
-                        "run", "--data", data, "--collector", "http://127.0.0.1:\(proxy.port)",
-                        "--enrollment-token-file", cluster.enrollmentToken, "--sample-interval", "1",
-                        "--transmit-interval", "1", "--event-hold", "0",
-                    ], environment: Program.environment([:]), output: cluster.directory + "/agent.log",
-                    errors: cluster.directory + "/agent.log")
+                let agent = try cluster.startAgent(port: proxy.port)
                 do {
                     for round in 0..<6 {
-                        let name = "round.\(round)"
-                        try await cluster.until("the agent takes an event") {
-                            try await Program.agent.run(["event", name, "1", "--type", "integer", "--data", data])
-                                .succeeded
-                        }
+                        try await cluster.record("round.\(round)")
                         let life = Duration.milliseconds(Int.random(in: 0...800, using: &dice))
                         #expect(await agent.ending(within: life) == nil)
                         let victim = Int.random(in: 0...1, using: &dice)
                         await cluster.kill(victim)
                         try await cluster.start(victim)
                     }
-                    agent.send(signal: SIGTERM)
-                    guard await agent.ending(within: .seconds(60)) == .exited(0) else {
-                        throw EndToEndError("the agent did not end: \(Program.text(cluster.directory + "/agent.log"))")
-                    }
+                    try await cluster.stop(agent: agent)
                 } catch {
                     await agent.killAndReap()
                     throw error
@@ -53,6 +38,42 @@ import Testing
             let balance = try await cluster.run(["balance"])
             #expect(balance.succeeded, "\(balance)")
             try await cluster.succeed(["verify"])
+        }
+    }
+
+    /// The collector dies between two steps of the rule. What it left undone, another one does.
+    @Test(arguments: ["claimed", "inserted", "moved", "filled"])
+    func aCrashBetweenTwoStepsLosesAndDoublesNothing(failpoint: String) async throws {
+        try await ClusterDeployment.run { cluster in
+            // It has the tokens, and is not reached by the agent.
+            try await cluster.start(0)
+            try await cluster.start(1, failpoint: "\(failpoint):3")
+            try await FaultyProxy.run(upstreamPorts: [cluster.ports[1]]) { proxy in
+                let agent = try cluster.startAgent(port: proxy.port)
+                do {
+                    for round in 0..<3 { try await cluster.record("round.\(round)") }
+                    // The other collector may be the one that fills the tables.
+                    if failpoint == "filled" { await cluster.kill(0) }
+                    let ending = await cluster.collector(1)?.ending(within: .seconds(60))
+                    #expect(ending == .killed(signal: SIGKILL), "the failpoint was not reached")
+                    try await cluster.start(1)
+                    try await cluster.record("last")
+                    try await cluster.stop(agent: agent)
+                } catch {
+                    await agent.killAndReap()
+                    throw error
+                }
+            }
+            let events = try await cluster.succeed(["export", "--stream", "event"])
+            for name in ["round.0", "round.1", "round.2", "last"] {
+                #expect(events.components(separatedBy: "\"\(name)\"").count == 2, "\(name) once")
+            }
+            try await cluster.succeed(["balance"])
+            try await cluster.succeed(["verify"])
+            try await cluster.until("the tables for people are full") {
+                try await cluster.peopleRows(named: "last") == 1
+            }
+            #expect(try await cluster.peopleRows(named: "round.0") == 1)
         }
     }
 

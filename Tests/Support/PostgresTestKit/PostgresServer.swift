@@ -163,7 +163,7 @@ package final class PostgresServer: Sendable {
 
     private func startBlocking() throws {
         var arguments = [
-            "-D", data, "-h", "127.0.0.1", "-p", "\(port)", "-k", "", "-c", "max_connections=50", "-c",
+            "-D", data, "-h", "127.0.0.1", "-p", "\(port)", "-k", "", "-c", "max_connections=300", "-c",
             "shared_buffers=16MB", "-c", "fsync=on", "-c", "autovacuum=off", "-c", "log_min_messages=warning",
         ]
         for (name, value) in settings { arguments += ["-c", "\(name)=\(value)"] }

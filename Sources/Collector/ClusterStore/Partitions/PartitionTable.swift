@@ -120,8 +120,11 @@ struct PartitionTable: Sendable {
     ///   whole or dropped, and the call may be repeated.
     func drop(_ partition: Partition) async throws(StoreError) {
         let generation = try await begin(partition)
+        Failpoint.dropBegun.reach()
         try await copyFloors(of: partition, generation: generation)
+        Failpoint.floorsCopied.reach()
         try await takeFloors(of: partition, generation: generation)
+        Failpoint.floorsTaken.reach()
         try await remove(partition)
     }
 

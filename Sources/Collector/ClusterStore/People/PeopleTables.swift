@@ -140,6 +140,7 @@ package final class PeopleTables: Sendable {
                 late += entries.filter { !names.contains($0.slice) }
             } catch { failure = failure ?? error }
         }
+        if !handled.isEmpty { Failpoint.filled.reach() }
         try await outbox.delay(late)
         try await outbox.remove(handled)
         if let failure { throw failure }

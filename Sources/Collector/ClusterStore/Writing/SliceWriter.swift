@@ -140,9 +140,12 @@ actor SliceWriter {
                 await takeTurn(group.number)
                 hasTurn = true
             }
+            if !moves.isEmpty { Failpoint.claimed.reach() }
             let errors = await insert(moves)
             if rest.isEmpty { giveTurn(group.number) }
+            if !moves.isEmpty { Failpoint.inserted.reach() }
             let written = await move(claimed, errors)
+            if !moves.isEmpty { Failpoint.moved.reach() }
             for (item, outcome) in zip(round, written.outcomes) { results[item.job].set(outcome, at: item.place) }
             counts.add(written.counts)
             if let error = written.failure { failure = error.code }
