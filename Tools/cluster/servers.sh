@@ -35,11 +35,18 @@ listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 # MARK: Processes
 
 find_process() { # name: sets `process` to its id; fails if it does not run
-    local words
+    local words status
     read -r process 2>/dev/null <"$data/$1.pid" || return 1
-    # The id may belong to another process by now. Each server's command names its files.
-    { mapfile -d '' words <"/proc/$process/cmdline"; } 2>/dev/null || return 1
-    [[ "${words[*]}" == *"$data/$1"* ]]
+    for _ in {1..100}; do
+        { mapfile -d '' words <"/proc/$process/cmdline" && read -r status <"/proc/$process/stat"; } 2>/dev/null ||
+            return 1
+        # The id may belong to another process by now. Each server's command names its files.
+        [ -z "${words[*]}" ] || { [[ "${words[*]}" == *"$data/$1"* ]]; return; }
+        # Nothing: it has ended (Z), or it is about to run another program.
+        [[ $status != *") Z "* ]] || return 1
+        sleep 0.01
+    done
+    return 1
 }
 
 write_command() { # name, words of the command
@@ -58,7 +65,7 @@ launch() { # name
     echo "$child" >"$data/$1.pid.new"
     mv "$data/$1.pid.new" "$data/$1.pid"
     # The process is a copy of this script at first.
-    for _ in {1..50}; do find_process "$1" || ! kill -0 "$child" 2>/dev/null || sleep 0.02; done
+    for _ in {1..500}; do find_process "$1" || ! kill -0 "$child" 2>/dev/null && break; sleep 0.02; done
 }
 
 log_end() { # name: the end of its log
