@@ -36,7 +36,7 @@ import WireModel
         }
 
         func write(_ move: ChainTable.Move) async throws {
-            guard case .stored = await slices.insert([try #require(move.slice)], of: .sample) else {
+            guard case .stored = await slices.insert(move.slices, of: .sample) else {
                 throw StoreError(.io, "not stored")
             }
         }

@@ -230,7 +230,7 @@ import WireModel
                 GroupItem(job: 0, place: 0, chain: key, receivedAt: 1, work: .append(part)), part, chain,
                 SliceVersion(generation: claims.generation, attempt: chain.attempt), .sample)
             let slices = SliceTable(client: client, quorum: 2, engine: try await client.engineVersion())
-            guard case .stored = await slices.insert([try #require(decision.move?.slice)], of: .sample) else {
+            guard case .stored = await slices.insert(try #require(decision.move).slices, of: .sample) else {
                 throw StoreError(.io, "not stored")
             }
             await database.shutDown()

@@ -100,7 +100,7 @@ import WireModel
             let decision = GroupDecision(
                 GroupItem(job: 0, place: 0, chain: key, receivedAt: 1, work: .append(part)), part, chain,
                 SliceVersion(generation: claims.generation, attempt: chain.attempt), .event)
-            let slice = try #require(decision.move?.slice)
+            let slice = try #require(decision.move?.slices.first)
             let slices = SliceTable(client: client, quorum: 2, engine: try await client.engineVersion())
             guard case .stored = await slices.insert([slice], of: .event) else {
                 Issue.record("the slice was not written")

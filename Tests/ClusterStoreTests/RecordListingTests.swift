@@ -142,7 +142,7 @@ import WireModel
                 let decision = GroupDecision(
                     GroupItem(job: 0, place: 0, chain: key, receivedAt: 1, work: .append(part)), part, chain,
                     SliceVersion(generation: claims.generation, attempt: chain.attempt), .sample)
-                guard case .stored = await slices.insert([try #require(decision.move?.slice)], of: .sample) else {
+                guard case .stored = await slices.insert(try #require(decision.move).slices, of: .sample) else {
                     Issue.record("not stored")
                     return
                 }

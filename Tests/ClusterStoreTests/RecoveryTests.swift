@@ -325,7 +325,8 @@ import WireModel
         state.mark.number = 4
         let late = NewSlice(
             chain: key, version: SliceVersion(generation: 1, attempt: 1000), day: UTCDay(microseconds: bed.clock.now()),
-            position: 1, before: StreamMark(device.links, at: 2), after: state, receivedAt: 1, content: slice)
+            position: 1, before: StreamMark(device.links, at: 2), after: state, receivedAt: 1,
+            content: StoredSlice(slice, after: 2, receivedAt: 1), bounds: slice.bounds)
         guard case .stored = await table.insert([late], of: .sample) else {
             Issue.record("the late slice was not written")
             return

@@ -35,10 +35,22 @@ struct ChainDay: Sendable {
     var bounds: RecordBounds
     /// When its newest slice came, microseconds since 1970.
     var newestReceipt: Int64
-
 }
 
 extension ChainDay {
+    /// What the slices of one move add to their day.
+    /// - Parameter slices: in the order of their keys, all of one chain and day. `nil` without one.
+    init?(_ slices: [NewSlice]) {
+        guard let first = slices.first, let last = slices.last else { return nil }
+        key = first.chain
+        day = first.day
+        stretch = SliceTiling.Stretch(
+            begin: EncodedMark(first.before), beginNumber: first.before.number, end: EncodedMark(last.after.mark),
+            endNumber: last.after.mark.number)
+        bounds = slices.reduce(into: .none) { $0.include($1.bounds) }
+        newestReceipt = slices.reduce(.min) { max($0, $1.receivedAt) }
+    }
+
     static let columns = """
         device, epoch, day, begin_number, begin_mark, end_number, end_mark, earliest, latest, kinds, newest_receipt
         """

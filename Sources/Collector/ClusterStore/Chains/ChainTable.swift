@@ -63,8 +63,12 @@ struct ChainTable: Sendable {
     struct Move: Sendable {
         var chain: ClaimedChain
         var state: ChainState
-        /// The slice that was written for it; `nil` if only totals or closure changed.
-        var slice: NewSlice?
+        /// What was written for it, in the order of the keys; all of the claim's day. Empty if only totals or closure
+        /// changed.
+        var slices: [NewSlice] = []
+
+        /// Of the slices.
+        var day: UTCDay? { slices.first?.day }
     }
 
     /// Moves the marks of those chains that nobody has claimed since.
@@ -86,8 +90,8 @@ struct ChainTable: Sendable {
             try StoreError.mapping { () throws(PostgresError) in
                 try Self.update(moving, stream, session)
                 try Self.updateDays(moving, stream, session)
-                try ReceiptTable.add(moving.compactMap(\.slice).compactMap { ReceivedSlice($0) }, stream, session)
-                try OutboxTable.add(moving.compactMap(\.slice).compactMap { OutboxEntry($0, stream) }, session)
+                try ReceiptTable.add(moving.flatMap(\.slices).compactMap { ReceivedSlice($0) }, stream, session)
+                try OutboxTable.add(moving.flatMap(\.slices).compactMap { OutboxEntry($0, stream) }, session)
             }
             return locked
         }
@@ -98,7 +102,7 @@ struct ChainTable: Sendable {
     private static func withoutDroppedDays(
         _ moves: [Move], _ stream: StreamName, _ session: PostgresSession
     ) throws(StoreError) -> [Move] {
-        let days = Set(moves.compactMap(\.slice?.day.number)).sorted()
+        let days = Set(moves.compactMap(\.day?.number)).sorted()
         if days.isEmpty { return moves }
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.execute(
@@ -114,7 +118,7 @@ struct ChainTable: Sendable {
         }
         var dropped: Set<Int> = []
         for row in rows { dropped.insert(try row.number(0)) }
-        return moves.filter { move in (move.slice?.day.number).map { !dropped.contains($0) } ?? true }
+        return moves.filter { move in (move.day?.number).map { !dropped.contains($0) } ?? true }
     }
 
     /// Locks the rows of the chains that are still ours, in their order, so that claims and moves never wait for each
@@ -158,8 +162,8 @@ struct ChainTable: Sendable {
     private static func updateDays(
         _ moves: [Move], _ stream: StreamName, _ session: PostgresSession
     ) throws(PostgresError) {
-        let slices = moves.compactMap(\.slice)
-        if slices.isEmpty { return }
+        let days = moves.compactMap { ChainDay($0.slices) }
+        if days.isEmpty { return }
         try session.execute(
             """
             INSERT INTO chain_day AS d (stream, device, epoch, day, begin_number, begin_mark, end_number, end_mark,
@@ -169,11 +173,17 @@ struct ChainTable: Sendable {
                 end_mark = excluded.end_mark, earliest = least(d.earliest, excluded.earliest),
                 latest = greatest(d.latest, excluded.latest), kinds = d.kinds | excluded.kinds,
                 newest_receipt = greatest(d.newest_receipt, excluded.newest_receipt)
-            """, stream.rawValue, slices.map(\.chain.device.data), slices.map(\.chain.epoch.data),
-            slices.map { Int64($0.day.number) }, slices.map { Int64($0.before.number) },
-            slices.map { EncodedMark($0.before).bytes }, slices.map { Int64($0.after.mark.number) },
-            slices.map { EncodedMark($0.after.mark).bytes }, slices.map(\.bounds.earliest), slices.map(\.bounds.latest),
-            slices.map { Int64(bitPattern: $0.bounds.kinds) }, slices.map(\.receivedAt))
+            """, parameters: [stream.rawValue] + columns(of: days))
+    }
+
+    /// The columns of `ChainDay.columns`, in their order.
+    private static func columns(of days: [ChainDay]) -> [any PostgresEncodable] {
+        [
+            days.map(\.key.device.data), days.map(\.key.epoch.data), days.map { Int64($0.day.number) },
+            days.map { Int64($0.stretch.beginNumber) }, days.map(\.stretch.begin.bytes),
+            days.map { Int64($0.stretch.endNumber) }, days.map(\.stretch.end.bytes), days.map(\.bounds.earliest),
+            days.map(\.bounds.latest), days.map { Int64(bitPattern: $0.bounds.kinds) }, days.map(\.newestReceipt),
+        ]
     }
 
     // MARK: Recovery
@@ -214,11 +224,7 @@ struct ChainTable: Sendable {
             INSERT INTO chain_day (stream, device, epoch, day, begin_number, begin_mark, end_number, end_mark,
                 earliest, latest, kinds, newest_receipt)
             SELECT $1, m.* FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS m
-            """, stream.rawValue, days.map(\.key.device.data), days.map(\.key.epoch.data),
-            days.map { Int64($0.day.number) }, days.map { Int64($0.stretch.beginNumber) },
-            days.map(\.stretch.begin.bytes), days.map { Int64($0.stretch.endNumber) },
-            days.map(\.stretch.end.bytes), days.map(\.bounds.earliest), days.map(\.bounds.latest),
-            days.map { Int64(bitPattern: $0.bounds.kinds) }, days.map(\.newestReceipt))
+            """, parameters: [stream.rawValue] + columns(of: days))
         let version = SliceVersion(generation: generation, attempt: SliceVersion.attemptOfRecovery)
         try ReceiptTable.add(
             chains.flatMap(\.new).compactMap { ReceivedSlice($0, writtenAgainAs: version) }, stream, session)

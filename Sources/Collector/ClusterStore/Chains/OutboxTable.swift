@@ -19,11 +19,10 @@ struct OutboxEntry: Sendable {
 extension OutboxEntry {
     /// - Returns: `nil` for a slice without records.
     init?(_ slice: NewSlice, _ stream: StreamName) {
-        guard let content = slice.content, content.storedCount > 0 else { return nil }
+        guard let content = slice.content, content.recordCount > 0 else { return nil }
         self.init(
             stream: stream, slice: SliceID(chain: slice.chain, key: slice.before.number, version: slice.version),
-            day: slice.day, after: EncodedMark(slice.after.mark),
-            size: content.records.reduce(0) { $0 + ($1.rejection == nil ? Int64($1.bytes.count) : 0) })
+            day: slice.day, after: EncodedMark(slice.after.mark), size: Int64(content.records.count))
     }
 
     /// - Returns: `nil` for a slice without records.

@@ -105,7 +105,7 @@ struct ReceivedSlice: Sendable {
 
     /// - Returns: `nil` for a slice without records.
     init?(_ slice: NewSlice) {
-        guard let content = slice.content, content.storedCount > 0 else { return nil }
+        guard let content = slice.content, content.recordCount > 0 else { return nil }
         digest = SliceDigest.of(SliceID(chain: slice.chain, key: slice.before.number, version: slice.version))
         (day, position, receivedAt) = (slice.day, slice.position, slice.receivedAt)
     }

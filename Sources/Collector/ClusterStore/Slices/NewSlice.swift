@@ -13,8 +13,7 @@ struct NewSlice: Sendable {
     var after: ChainState
     var receivedAt: Int64
     /// `nil`: the slice closes the chain at `before`.
-    var content: AcceptedSlice?
-
+    var content: StoredSlice?
     /// Of its records.
-    var bounds: RecordBounds { content?.bounds ?? .none }
+    var bounds = RecordBounds.none
 }

@@ -51,21 +51,19 @@ struct SliceTable: Sendable {
         let content = slice.content
         rows.uint64(content?.first ?? slice.before.number)
         rows.uint64(content?.last ?? slice.before.number)
-        rows.uint64((content?.first).map { $0 - 1 - slice.before.number } ?? 0)
+        rows.uint64(content?.lostBefore ?? 0)
         rows.fixedString((content?.priorLink ?? slice.before.link).data, count: ChainLink.byteCount)
         rows.fixedString((content?.lastLink ?? slice.before.link).data, count: ChainLink.byteCount)
         rows.int64(slice.receivedAt)
         rows.int64(slice.bounds.earliest)
         rows.int64(slice.bounds.latest)
         rows.uint64(slice.bounds.kinds)
-        let stored = content?.records.count { $0.rejection == nil } ?? 0
-        let packed = PackedRecords.pack(content?.records ?? [])
-        rows.uint64(UInt64(stored))
-        rows.uint64(UInt64(packed.count))
+        rows.uint64(content?.recordCount ?? 0)
+        rows.uint64(UInt64(content?.records.count ?? 0))
         rows.uint8(content == nil ? 1 : 0)
         append(content?.gaps ?? [], to: &rows)
-        append(content?.rejectedRecords ?? [], to: &rows)
-        rows.string(packed)
+        append(content?.rejected ?? [], to: &rows)
+        rows.string(content?.records ?? Data())
         rows.rowEnded()
     }
 

@@ -73,9 +73,13 @@ extension GroupDecision {
         guard step.state != former else { return }
         move = ChainTable.Move(chain: chain, state: step.state)
         if let content = step.slice {
-            move?.slice = NewSlice(
-                chain: item.chain, version: version, day: chain.day, position: chain.position, before: former.mark,
-                after: step.state, receivedAt: item.receivedAt, content: content)
+            move?.slices = [
+                NewSlice(
+                    chain: item.chain, version: version, day: chain.day, position: chain.position, before: former.mark,
+                    after: step.state, receivedAt: item.receivedAt,
+                    content: StoredSlice(content, after: former.mark.number, receivedAt: item.receivedAt),
+                    bounds: content.bounds)
+            ]
         }
     }
 
@@ -92,9 +96,11 @@ extension GroupDecision {
         guard state != former else { return }
         move = ChainTable.Move(chain: chain, state: state)
         guard former.closed == nil else { return }
-        move?.slice = NewSlice(
-            chain: item.chain, version: version, day: chain.day, position: chain.position, before: former.mark,
-            after: state, receivedAt: item.receivedAt, content: nil)
+        move?.slices = [
+            NewSlice(
+                chain: item.chain, version: version, day: chain.day, position: chain.position, before: former.mark,
+                after: state, receivedAt: item.receivedAt, content: nil)
+        ]
     }
 }
 

@@ -136,7 +136,7 @@ actor SliceWriter {
             }
             let claimed = await claim(round)
             let moves = claimed.decisions.compactMap(\.move)
-            if !hasTurn, !rest.isEmpty || moves.contains(where: { $0.slice != nil }) {
+            if !hasTurn, !rest.isEmpty || moves.contains(where: { !$0.slices.isEmpty }) {
                 await takeTurn(group.number)
                 hasTurn = true
             }
@@ -240,7 +240,7 @@ actor SliceWriter {
         var errors: [ChainKey: StoreError] = [:]
         let start = ContinuousClock.now
         defer { lastInsert = .now - start }
-        let days = Dictionary(grouping: moves.compactMap(\.slice), by: \.day)
+        let days = Dictionary(grouping: moves.flatMap(\.slices), by: \.day)
         for (_, slices) in days.sorted(by: { $0.key < $1.key }) {
             let outcome = await insert(slices)
             let error: StoreError

@@ -133,6 +133,16 @@ package struct RejectedRecord: Equatable, Sendable {
     }
 }
 
+extension StoredSlice {
+    /// - Parameter number: the mark's number before the slice.
+    package init(_ slice: AcceptedSlice, after number: UInt64, receivedAt: Int64) {
+        self.init(
+            first: slice.first, last: slice.last, lostBefore: slice.first - 1 - number, priorLink: slice.priorLink,
+            lastLink: slice.lastLink, receivedAt: receivedAt, recordCount: UInt64(slice.storedCount), gaps: slice.gaps,
+            records: PackedRecords.pack(slice.records), rejected: slice.rejectedRecords)
+    }
+}
+
 extension AcceptedSlice {
     /// How many of its records are stored.
     package var storedCount: Int { records.count { $0.rejection == nil } }
