@@ -10,6 +10,7 @@ import WireModel
 ///     <data>/reserve            space for deleting when the disk is full
 ///     <data>/balance.json       what was found in record files that nobody writes to any more (`ChainFollower`)
 ///     <data>/verify.json        the last result of `ws1collector verify`
+///     <data>/moved.json         the cluster that has taken everything over; nothing is written here any more
 ///     <data>/enrollment-token, administrator-token         of the first start; made by `ws1collector serve`
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite
@@ -26,6 +27,7 @@ package struct DataDirectory: Sendable {
     var databasePath: String { "\(path)/collector.sqlite" }
     var balancePath: String { "\(path)/balance.json" }
     var verificationPath: String { "\(path)/verify.json" }
+    var movedPath: String { "\(path)/moved.json" }
     var recordsPath: String { "\(path)/records" }
     var recordsLockPath: String { "\(path)/records/lock" }
 
@@ -46,8 +48,10 @@ package struct DataDirectory: Sendable {
     }
 
     /// Checks whether a collector could use the directory, or make it if it is missing. Writes nothing.
-    /// - Throws: `.io` with the directory that prevents it; `.newerVersion` or `.corrupt` for its `collector.sqlite`.
+    /// - Throws: `.io` with the directory that prevents it; `.newerVersion` or `.corrupt` for its `collector.sqlite`;
+    ///   `.conflict` if it has moved to a cluster.
     package func requireUsable() throws(StoreError) {
+        if let moved = try MovedMarker.read(in: self) { throw moved.refusal(path) }
         var place = path
         while !Paths.exists(place), let above = Paths.parent(of: place) { place = above }
         if !Paths.exists(place) { place = "." }

@@ -36,6 +36,14 @@ package struct ChunkPath: Hashable, Sendable {
         file = "\(upload)-\(Self.padded(String(number), to: 4))\(attempt)\(Self.suffix)"
     }
 
+    /// - Parameter text: as a row of the registry has it. `nil` if it cannot be a chunk's.
+    package init?(_ text: String) {
+        guard let slash = text.lastIndex(of: "/"), slash != text.startIndex else { return nil }
+        directory = String(text[..<slash])
+        file = String(text[text.index(after: slash)...])
+        guard FileName(file)?.isPartial == false else { return nil }
+    }
+
     private static func padded(_ digits: String, to count: Int) -> String {
         String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
     }

@@ -230,8 +230,9 @@ enum CollectorDatabase {
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.
     /// - Throws: `.conflict` where record files are there without it: a file made anew beside them would know none
-    ///   of their devices and start their marks again.
+    ///   of their devices and start their marks again. Also if the directory has moved to a cluster.
     static func open(_ directory: DataDirectory) throws(StoreError) -> Connection {
+        if let moved = try MovedMarker.read(in: directory) { throw moved.refusal(directory.path) }
         try directory.prepare()
         let partitions = try directory.partitions()
         let isMissing = !Paths.exists(directory.databasePath)

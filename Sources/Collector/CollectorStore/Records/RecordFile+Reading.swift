@@ -101,9 +101,10 @@ extension RecordFile {
             } ?? 0)
     }
 
-    private static let sliceColumns = """
+    static let sliceColumns = """
         id, first, last, lost_before, prior_link, last_link, received_at, record_count, gaps, records
         """
+    static let sliceColumnCount: Int32 = 10
 
     /// The slice that holds a number, or ends just below it.
     func slice(chain: Int64, holding number: UInt64) throws(StoreError) -> StoredSlice? {
@@ -197,7 +198,11 @@ extension RecordFile {
         let statement = try prepared(
             "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND \(condition) LIMIT 1", chain, number)
         defer { statement.reset() }
-        guard try step(statement) else { return nil }
+        return try step(statement) ? try storedSlice(statement, of: chain) : nil
+    }
+
+    /// Reads `sliceColumns` and the slice's rejected records.
+    func storedSlice(_ statement: Statement, of chain: Int64) throws(StoreError) -> StoredSlice {
         guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)),
             statement.int64(1) >= 1,
             statement.int64(2) >= statement.int64(1), statement.int64(3) >= 0, statement.int64(7) >= 0
@@ -241,11 +246,11 @@ extension RecordFile {
             } ?? (0, 0))
     }
 
-    private func prepared(_ sql: String, _ values: (any BindableValue)?...) throws(StoreError) -> Statement {
+    func prepared(_ sql: String, _ values: (any BindableValue)?...) throws(StoreError) -> Statement {
         try StoreError.mapping(connection.bound(sql, values))
     }
 
-    private func step(_ statement: Statement) throws(StoreError) -> Bool {
+    func step(_ statement: Statement) throws(StoreError) -> Bool {
         try StoreError.mapping(statement.step())
     }
 
