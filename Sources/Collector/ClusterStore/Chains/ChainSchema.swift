@@ -9,6 +9,7 @@ import PostgreSQL
 ///     partition   one row for each stream and day that ever had a slice: kept, being dropped or dropped
 ///     receipt     one row for each day and position with slices that count: which they are, for lists
 ///     outbox      one row for each slice whose records are not in the tables for people yet
+///     taken       while a data directory moves in: one row for each stream and day, how far its slices are taken
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
 enum ChainSchema {
@@ -16,6 +17,7 @@ enum ChainSchema {
         PostgresMigration(1, "chains of the record store", sql: first),
         PostgresMigration(2, "outbox of the tables for people", sql: second),
         PostgresMigration(3, "slices in the order of their receipt", sql: third),
+        PostgresMigration(4, "data directories that move in", sql: fourth),
     ]
 
     private static let first = """
@@ -56,6 +58,13 @@ enum ChainSchema {
         CREATE TABLE receipt (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, position BIGINT NOT NULL, slices BYTEA NOT NULL,
             newest_receipt BIGINT NOT NULL, PRIMARY KEY (stream, day, position));
+        """
+
+    /// `moving_in` is the collector's id of the directory that moves in, until its move has ended.
+    private static let fourth = """
+        ALTER TABLE store ADD COLUMN moving_in BYTEA;
+        CREATE TABLE taken (
+            stream SMALLINT NOT NULL, day INTEGER NOT NULL, slice BIGINT NOT NULL, PRIMARY KEY (stream, day));
         """
 }
 

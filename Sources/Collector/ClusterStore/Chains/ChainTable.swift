@@ -12,6 +12,8 @@ struct ChainTable: Sendable {
     let stream: StreamName
     /// Tells the time of a claim in tests; `nil` for PostgreSQL's clock.
     let clock: (any StoreClock)?
+    /// The collector's id of the data directory that moves in; `nil` for a collector's own work.
+    var movingIn: CollectorID?
 
     struct Claims: Sendable {
         var generation: UInt64
@@ -21,9 +23,9 @@ struct ChainTable: Sendable {
     /// Claims chains, and creates the rows of new ones.
     func claim(_ keys: some Collection<ChainKey>) async throws(StoreError) -> Claims {
         let keys = Array(keys)
-        let (stream, now) = (stream, clock?.now())
+        let (stream, now, source) = (stream, clock?.now(), movingIn)
         return try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
-            let generation = try StoreRow.open(in: session).generation
+            let generation = try StoreRow.open(in: session, movingIn: source).generation
             let rows = try StoreError.mapping { () throws(PostgresError) in
                 try session.query(
                     Self.claimStatement, stream.rawValue, keys.map(\.device.data), keys.map(\.epoch.data), now,
@@ -72,19 +74,24 @@ struct ChainTable: Sendable {
     }
 
     /// Moves the marks of those chains that nobody has claimed since.
+    /// - Parameter also: gets the chains that move, and changes what is committed with them. If it throws, none moves.
     /// - Returns: the chains that moved. The others stay as they are.
     /// - Throws: `.unavailable` also if the outcome is not known.
-    func move(_ moves: [Move], generation: UInt64) async throws(StoreError) -> Set<ChainKey> {
-        let stream = stream
+    func move(
+        _ moves: [Move], generation: UInt64,
+        also: @escaping @Sendable (PostgresSession, Set<ChainKey>) throws(StoreError) -> Void = { _, _ in }
+    ) async throws(StoreError) -> Set<ChainKey> {
+        let (stream, source) = (stream, movingIn)
         return try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
                 _ = try session.query("SELECT pg_advisory_xact_lock_shared($1)", StoreLock.gate)
             }
-            guard try StoreRow.open(in: session).generation == generation else {
+            guard try StoreRow.open(in: session, movingIn: source).generation == generation else {
                 throw StoreError(.unavailable, "the cluster's store was recovered after this write began. Try again.")
             }
             let free = try Self.withoutDroppedDays(moves, stream, session)
             let locked = try Self.lock(free, stream, session)
+            try also(session, locked)
             let moving = free.filter { locked.contains($0.chain.row.key) }
             if moving.isEmpty { return [] }
             try StoreError.mapping { () throws(PostgresError) in

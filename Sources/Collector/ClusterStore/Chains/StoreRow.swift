@@ -9,6 +9,8 @@ struct StoreRow: Sendable {
     var isOpen: Bool
     var systemIdentifier: Int64
     var timeline: Int64
+    /// The collector's id of the data directory that moves in; `nil` if none does.
+    var movingIn: CollectorID?
 
     /// Whether the marks belong to a server.
     func isOf(_ facts: PostgresServerFacts) -> Bool {
@@ -19,17 +21,23 @@ struct StoreRow: Sendable {
     static func find(in session: PostgresSession) throws(StoreError) -> StoreRow? {
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.query(
-                "SELECT generation, is_open, system_identifier, timeline FROM store")
+                "SELECT generation, is_open, system_identifier, timeline, moving_in FROM store")
         }
         guard let row = rows.first else { return nil }
-        let isOpen = try StoreError.mapping { () throws(PostgresError) in try row.bool(1) }
+        let (isOpen, source) = try StoreError.mapping { () throws(PostgresError) in
+            (try row.bool(1), try row.optionalData(4))
+        }
         return StoreRow(
             generation: try row.unsigned(0), isOpen: isOpen, systemIdentifier: try row.signed(2),
-            timeline: try row.signed(3))
+            timeline: try row.signed(3), movingIn: source.flatMap { CollectorID($0) })
     }
 
-    /// The row of a store that is open to collectors.
-    static func open(in session: PostgresSession) throws(StoreError) -> StoreRow {
+    /// The row of a store that is open to collectors, or to the move of a data directory.
+    ///
+    /// Every claim and every move of a mark asks for it. So collectors change nothing while a directory moves in, and a
+    /// move that is cut short and forgotten changes nothing later.
+    /// - Parameter source: the directory's collector id for its move; `nil` for a collector.
+    static func open(in session: PostgresSession, movingIn source: CollectorID? = nil) throws(StoreError) -> StoreRow {
         guard let row = try find(in: session) else {
             throw StoreError(.notFound, "the database has no collector's store. Run `ws1collector cluster init` once.")
         }
@@ -38,6 +46,15 @@ struct StoreRow: Sendable {
                 .unavailable,
                 "the cluster's store is closed, because its recovery has not ended. Run `ws1collector cluster recover`."
             )
+        }
+        guard row.movingIn == source else {
+            guard let found = row.movingIn else {
+                throw StoreError(.conflict, "the move into this cluster has ended, or was never begun.")
+            }
+            throw StoreError(
+                .unavailable,
+                "the data directory of collector \(found) is moving into this cluster, and its move has not ended. Run "
+                    + "`ws1collector move` with that directory again.")
         }
         return row
     }

@@ -15,6 +15,8 @@ import WireModel
 struct PartitionTable: Sendable {
     let database: PostgresDatabase
     let slices: SliceTable
+    /// The collector's id of the data directory that moves in; `nil` for a collector's own work.
+    var movingIn: CollectorID?
 
     // MARK: What is there
 
@@ -131,7 +133,7 @@ struct PartitionTable: Sendable {
     /// Step 1. A collector whose turn at housekeeping is over begins no drop; one that has begun may go on.
     /// - Returns: the generation that the other steps require.
     func begin(_ partition: Partition) async throws(StoreError) -> UInt64 {
-        let term = HousekeepingTerm.current
+        let (term, source) = (HousekeepingTerm.current, movingIn)
         return try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
             let isMyTurn = try StoreError.mapping { () throws(PostgresError) in
                 _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
@@ -139,7 +141,7 @@ struct PartitionTable: Sendable {
                 return try session.query("SELECT 1 FROM housekeeping WHERE term = $1 FOR SHARE", term).first != nil
             }
             guard isMyTurn else { throw StoreError.turnIsOver }
-            let store = try StoreRow.open(in: session)
+            let store = try StoreRow.open(in: session, movingIn: source)
             let days = try Self.all(in: session).filter {
                 $0.0.stream == partition.stream && $0.1 < PartitionState.dropped.rawValue
             }
@@ -186,11 +188,12 @@ struct PartitionTable: Sendable {
 
     /// Step 3. After a recovery the day may have grown, and ClickHouse has other floors. So the drop begins anew then.
     func takeFloors(of partition: Partition, generation: UInt64) async throws(StoreError) {
+        let source = movingIn
         try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
                 _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
             }
-            guard try StoreRow.open(in: session).generation == generation else {
+            guard try StoreRow.open(in: session, movingIn: source).generation == generation else {
                 throw StoreError(.unavailable, "the cluster's store was recovered after this drop began. Try again.")
             }
             try StoreError.mapping { () throws(PostgresError) in
