@@ -25,7 +25,7 @@ package final class PostgresRegistrySession: RegistrySession {
 
     /// Takes the lock of all changes. With READ COMMITTED each later statement sees what was committed before the lock
     /// was granted. At another level, which a database may have by default, it would see the time before the wait.
-    private static let takeLock = """
+    static let takeLock = """
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(changeLock))
         """
     private static let changeLock: Int64 = 0x5753_3152_0000_0002
@@ -140,11 +140,16 @@ package final class PostgresRegistrySession: RegistrySession {
         return text
     }
 
+    /// A text as PostgreSQL takes it.
+    static func storable(_ text: String) -> String {
+        text.contains("\0") ? text.replacing("\0", with: "\u{FFFD}") : text
+    }
+
     private static func parameter(_ value: RegistryValue) -> any PostgresEncodable {
         switch value {
         case .integer(let value): value
         case .real(let value): value
-        case .text(let value): value.contains("\0") ? value.replacing("\0", with: "\u{FFFD}") : value
+        case .text(let value): storable(value)
         case .bytes(let value): value
         case .null(.integer): Int64?.none
         case .null(.real): Double?.none

@@ -23,6 +23,13 @@ package enum RegistrySchema {
         PostgresMigration(3, "collectors, and whose turn housekeeping is", sql: translated(collectors)),
     ]
 
+    /// The tables that the migrations make.
+    static let tableNames: [String] = [tables, changes].flatMap { sql in
+        sql.split(separator: "CREATE TABLE ").dropFirst(sql.hasPrefix("CREATE TABLE ") ? 0 : 1).map {
+            String($0.prefix { $0 != " " })
+        }
+    }
+
     /// The tables are written with the types of SQLite; `ROW` is an identity column.
     private static func translated(_ sql: String) -> String {
         sql.replacing(" TEXT", with: " text COLLATE \"C\"").replacing(" INTEGER", with: " int8")
