@@ -211,6 +211,10 @@ let package = Package(
                 "WireModel", "JSON", "MetricCatalog", "RecordViews", "CollectorStore", "PostgreSQL", "ClickHouse",
                 logging,
             ]),
+        // Moves a data directory into a cluster; only its command uses it.
+        target(
+            "ClusterMove", in: .collector,
+            ["TelemetryBasics", "WireModel", "CollectorStore", "ClusterStore", "ClusterRegistry", logging]),
         // Not part of the collector; only the command uses both.
         target(
             "FleetSimulator", in: .collector,
@@ -325,6 +329,14 @@ let package = Package(
             [
                 "CollectorStore", "PostgreSQL", "ClickHouse", "WireModel", "RecordStoreTestKit", "PostgresTestKit",
                 "ClickHouseTestKit", logging,
+            ]),
+        tests(
+            "ClusterMove",
+            [
+                "CollectorStore", "ClusterStore", "ClusterRegistry", "ObjectStorage", "PostgreSQL", "ClickHouse",
+                "TelemetryBasics", "WireModel", "SQLite", "Gzip", "RecordStoreTestKit", "PostgresTestKit",
+                "ClickHouseTestKit",
+                crypto, logging,
             ]),
         tests(
             "FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),

@@ -1,0 +1,299 @@
+import ClusterRegistry
+import ClusterStore
+import CollectorStore
+import FoundationEssentials
+import Logging
+import WireModel
+
+/// Moves a data directory into an empty cluster: registry, records with their marks, and chunks of logs. Devices notice
+/// nothing, because the ids of collector and incarnation, credentials and marks stay.
+///
+/// ## The story
+///
+/// 1. The directory is taken as a collector takes it, so none serves it meanwhile. `verify` reads all of it. Anything
+///    found ends the move before it has written anything.
+/// 2. PostgreSQL notes whose directory is moving in. From then on the cluster's record store is closed to collectors.
+/// 3. The registry is copied in one transaction (`RegistryCopy`).
+/// 4. Records, stream by stream (`ClusterIntake`): what retention removed becomes floors. Then come the record files,
+///    oldest first, each slice once, in the order of receipt and in large groups. Last, each chain gets its totals and
+///    its closure.
+/// 5. Chunks are put into the bucket, and read back (`ChunkMove`).
+/// 6. Proof: `verify` reads every record in the cluster. Each chain is compared with the directory's, each table of the
+///    registry by its rows.
+/// 7. A marker in the directory refuses it to every later writer (`MovedMarker`). Then the cluster opens.
+///
+/// ## Its promises
+///
+/// - *Only one of the two takes records.* The cluster is closed until the marker is on synced disk. A directory whose
+///   move has not ended may be served again.
+/// - *No record twice, none lost.* The marks in PostgreSQL are the progress. A slice counts if its mark has moved, in
+///   one transaction with the note how far its file is taken. A group with unknown outcome is taken again, under a new
+///   claim.
+/// - *A move that was cut short goes on.* Only that of the same collector does. What changed in the directory meanwhile
+///   is taken too: new slices, the registry as it is now, days that retention has removed.
+///
+/// ## Argued against
+///
+/// - *Killed between marker and opening*: the directory is marked, and the cluster still has the note. The next run
+///   sees both, and opens the cluster.
+/// - *The marker of another cluster*: this cluster has no note of the directory, so the move is refused.
+/// - *A collector starts on the cluster meanwhile*: each claim and each move of a mark asks for the note. A registry
+///   with the ids of another collector ends the move.
+/// - *ClickHouse has slices of an earlier cluster*: they could outrank the moved ones. So its tables must be empty.
+/// - *The directory was served and damaged between two runs*: records that were moved may be lost there. The marks then
+///   differ, and the move says so. It does not choose between two histories.
+/// - *Why not through the store's `append`?* It would fix the day anew, and refuse what only a salvage writes.
+package struct ClusterMove: Sendable {
+    private let source: MoveSource
+    private let configuration: ClusterRecordStore.Configuration
+    private let registry: PostgresRegistry
+    private let chunks: any ChunkStore
+    /// Names the cluster in the directory's marker, without a password.
+    private let name: String
+    private let clock: any StoreClock
+    private let logger: Logger
+    private let failpoint: @Sendable (MovePoint) throws(StoreError) -> Void
+
+    /// So many at most share a group.
+    var slicesTogether = 8000
+    static let bytesTogether = 16 << 20
+    private static let attempts = 6
+    private static let chainsTogether = 8000
+
+    /// - Parameters:
+    ///   - source: held exclusively. The caller closes it.
+    ///   - registry: with its tables up to date, and as many connections as a metadata service needs.
+    ///   - name: names the cluster for people, without a password.
+    ///   - failpoint: is called at each point, and ends the move by throwing; for tests.
+    package init(
+        from source: MoveSource, to configuration: ClusterRecordStore.Configuration, registry: PostgresRegistry,
+        chunks: any ChunkStore, name: String, clock: any StoreClock = SystemStoreClock(), logger: Logger
+    ) {
+        self.init(
+            from: source, to: configuration, registry: registry, chunks: chunks, name: name, clock: clock,
+            logger: logger, failpoint: { _ in })
+    }
+
+    init(
+        from source: MoveSource, to configuration: ClusterRecordStore.Configuration, registry: PostgresRegistry,
+        chunks: any ChunkStore, name: String, clock: any StoreClock, logger: Logger,
+        failpoint: @escaping @Sendable (MovePoint) throws(StoreError) -> Void
+    ) {
+        self.source = source
+        self.configuration = configuration
+        self.registry = registry
+        self.chunks = chunks
+        self.name = name
+        self.clock = clock
+        self.logger = logger
+        self.failpoint = failpoint
+    }
+
+    // MARK: Dry run
+
+    /// What would be moved, without looking at the cluster. Reads the directory beside a running collector.
+    package static func plan(of source: MoveSource) async throws(StoreError) -> MoveReport {
+        var report = MoveReport()
+        for item in try await source.partitions() {
+            report.files += 1
+            report.fileBytes += item.bytes
+        }
+        for stream in StreamName.allCases {
+            let chains = try await source.chains(of: stream)
+            report.chains += chains.count
+            for chain in chains { report.records.addSaturating(chain.state.mark.stored) }
+            for removed in try await source.removedChains(of: stream) {
+                report.records.subtractSaturating(removed.state.mark.stored)
+            }
+        }
+        (report.chunks, report.chunkBytes) = try await source.chunkTotals()
+        return report
+    }
+
+    // MARK: Run
+
+    /// - Parameter tell: gets news for people; called from any thread.
+    /// - Throws: `.corrupt` with the first finding if the directory, or at the end the cluster, is not whole;
+    ///   `.conflict` if the cluster is not empty, or the directory has moved elsewhere; `.unavailable` if a server does
+    ///   not answer. The same move may be run again then.
+    package func run(_ tell: @escaping @Sendable (MoveNews) -> Void) async throws(StoreError) -> MoveReport {
+        let intake = try await ClusterIntake.open(configuration, from: source.collectorID, logger: logger)
+        do throws(StoreError) {
+            let report = try await run(intake, MoveTeller(tell))
+            await intake.shutDown()
+            return report
+        } catch {
+            await intake.shutDown()
+            throw error
+        }
+    }
+
+    private func run(_ intake: ClusterIntake, _ teller: MoveTeller) async throws(StoreError) -> MoveReport {
+        let standing = try await intake.standing()
+        if let moved = source.moved {
+            guard standing == .resumed else {
+                throw StoreError(.conflict, "\(source.path) has moved already, to the cluster \(moved.cluster).")
+            }
+            try await intake.finish()
+            teller.step("an earlier move had proved everything; the cluster is open to collectors now")
+            return MoveReport()
+        }
+        var report = try await verifySource(teller)
+        try await intake.begin()
+        teller.step(standing == .new ? "the move has begun" : "an earlier move of this directory goes on")
+        try failpoint(.noted)
+        try await copyRegistry(&report, teller)
+        try failpoint(.registryCopied)
+        for stream in StreamName.allCases { try await takeRecords(of: stream, intake, &report, teller) }
+        try failpoint(.chainsSettled)
+        let carried = try await ChunkMove(source: source, store: chunks).run { done throws(StoreError) in
+            teller.progress { "\(done.chunks) chunks, \(done.bytes) bytes" }
+        }
+        teller.step(
+            "chunks of logs: \(carried.chunks) with \(carried.bytes) bytes; \(carried.found) of them were there already"
+        )
+        (report.chunks, report.chunkBytes) = (carried.chunks, carried.bytes)
+        try failpoint(.chunksCarried)
+        try await prove(intake, &report, teller)
+        try failpoint(.proved)
+        try source.mark(MovedMarker(cluster: name, at: clock.now()))
+        try failpoint(.marked)
+        try await intake.finish()
+        teller.step("\(source.path) is marked as moved, and the cluster is open to collectors")
+        return report
+    }
+
+    private func verifySource(_ teller: MoveTeller) async throws(StoreError) -> MoveReport {
+        let found = try await teller.during("verifying \(source.path)") { () async throws(StoreError) in
+            try await source.verify()
+        }
+        try Self.requireWhole(found, "the data directory")
+        teller.step(
+            "verified \(source.path): \(found.files) record files, \(found.chains) chains, \(found.records) records, "
+                + "\(found.chunks) chunks")
+        var report = MoveReport()
+        for item in try await source.partitions() {
+            report.files += 1
+            report.fileBytes += item.bytes
+        }
+        (report.slices, report.records) = (found.slices, found.records)
+        (report.chunks, report.chunkBytes) = (found.chunks, Int64(clamping: found.chunkBytes))
+        return report
+    }
+
+    static func requireWhole(_ found: VerifyReport, _ what: String) throws(StoreError) {
+        guard let first = found.findings.first else { return }
+        let count = found.findings.count + found.furtherFindings
+        throw StoreError(
+            .corrupt,
+            "\(what) is not whole: \(first.file): \(first.message) (\(count) \(count == 1 ? "finding" : "findings")). "
+                + "`ws1collector verify` tells them all.")
+    }
+
+    private func copyRegistry(_ report: inout MoveReport, _ teller: MoveTeller) async throws(StoreError) {
+        let source = source
+        let copied = try await RegistryCopy(to: registry).run(
+            of: source.collectorID, from: { () throws(StoreError) in try source.openRegistry() },
+            progress: { rows in teller.progress { "\(rows) rows of the registry" } })
+        report.registryRows = copied.total
+        teller.step("registry: \(copied.total) rows in \(copied.rows.count) tables")
+    }
+
+    // MARK: Records
+
+    private func takeRecords(
+        of stream: StreamName, _ intake: ClusterIntake, _ report: inout MoveReport, _ teller: MoveTeller
+    ) async throws(StoreError) {
+        let (days, removed) = (
+            try await source.removedDays(of: stream), try await source.removedChains(of: stream)
+        )
+        try await repeating { () async throws(StoreError) in
+            try await intake.takeRemoved(days, removed, of: stream)
+        }
+        try failpoint(.floorsTaken)
+        var taken = 0
+        for item in try await source.partitions() where item.partition.stream == stream {
+            taken += try await take(item.partition, intake, teller)
+        }
+        let chains = try await source.chains(of: stream)
+        var settled = 0
+        for some in Self.pages(of: chains) {
+            try await repeating { () async throws(StoreError) in
+                settled += try await intake.settle(some, of: stream)
+            }
+        }
+        report.chains += chains.count
+        teller.step(
+            "\(stream): \(removed.count) chains with \(days.count) removed days, \(taken) slices of \(chains.count) chains, "
+                + "\(settled) totals and closures")
+    }
+
+    private func take(
+        _ partition: Partition, _ intake: ClusterIntake, _ teller: MoveTeller
+    ) async throws(StoreError) -> Int {
+        var last = try await intake.lastTaken(of: partition)
+        var count = 0
+        while true {
+            let slices = try await source.slices(
+                in: partition, after: last, count: slicesTogether, bytes: Self.bytesTogether)
+            guard let end = slices.last else { return count }
+            try await repeating { () async throws(StoreError) in
+                try await intake.take(slices, of: partition) { () throws(StoreError) in try failpoint(.groupWritten) }
+            }
+            last = end.slice.id
+            count += slices.count
+            let done = count
+            teller.progress { "\(partition.name): \(done) slices" }
+            try failpoint(.groupMoved)
+        }
+    }
+
+    private static func pages(of chains: [MovingChain]) -> [[MovingChain]] {
+        stride(from: 0, to: chains.count, by: chainsTogether).map {
+            Array(chains[$0..<min($0 + chainsTogether, chains.count)])
+        }
+    }
+
+    /// Tries again while a server does not answer, for about half a minute.
+    private func repeating(_ body: () async throws(StoreError) -> Void) async throws(StoreError) {
+        for attempt in 1... {
+            do throws(StoreError) { return try await body() } catch {
+                guard error.code == .unavailable, attempt < Self.attempts else { throw error }
+                logger.notice("a server does not answer; trying again", metadata: ["store.error": "\(error)"])
+                do { try await Task.sleep(for: .seconds(1 << (attempt - 1))) } catch {
+                    throw StoreError(.shuttingDown, "the move was ended. Run it again to go on.")
+                }
+            }
+        }
+    }
+
+    // MARK: Proof
+
+    private func prove(
+        _ intake: ClusterIntake, _ report: inout MoveReport, _ teller: MoveTeller
+    ) async throws(StoreError) {
+        let found = try await teller.during("verifying the cluster") { () async throws(StoreError) in
+            try await intake.verify()
+        }
+        try Self.requireWhole(found, "the cluster")
+        for stream in StreamName.allCases {
+            try await intake.compare(try await source.chains(of: stream), of: stream)
+        }
+        guard found.records == report.records else {
+            throw StoreError(
+                .corrupt,
+                "the cluster has \(found.records) records, and the data directory \(report.records). Make the cluster anew, "
+                    + "and move again.")
+        }
+        let source = source
+        let different = try await RegistryCopy(to: registry).differences { () throws(StoreError) in
+            try source.openRegistry()
+        }
+        guard different.isEmpty else {
+            throw StoreError(.corrupt, "the registry differs: \(different.joined(separator: ", ")).")
+        }
+        teller.step(
+            "verified the cluster: \(found.chains) chains, \(found.records) records; marks, counts, totals and closures of "
+                + "all chains are those of the data directory")
+    }
+}

@@ -1,0 +1,42 @@
+import CollectorStore
+import Synchronization
+
+/// Tells people of steps at once, and of progress every few seconds.
+final class MoveTeller: Sendable {
+    private let tell: @Sendable (MoveNews) -> Void
+    private let last = Mutex(ContinuousClock.now)
+
+    private static let interval = Duration.seconds(3)
+
+    init(_ tell: @escaping @Sendable (MoveNews) -> Void) { self.tell = tell }
+
+    /// Tells every few seconds that something lasts.
+    func during<Value: Sendable>(
+        _ text: String, _ body: () async throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        // It is cancelled at the end of the scope.
+        async let _ = repeatUntilCancelled(text)
+        return try await body()
+    }
+
+    private func repeatUntilCancelled(_ text: String) async {
+        let begin = ContinuousClock.now
+        while true {
+            do { try await Task.sleep(for: Self.interval) } catch { return }
+            tell(.progress("\(text), \((ContinuousClock.now - begin).components.seconds) s"))
+        }
+    }
+
+    func step(_ text: String) { tell(.step(text)) }
+
+    /// - Parameter text: is made only if it is time.
+    func progress(_ text: () -> String) {
+        let isTime = last.withLock { last in
+            let now = ContinuousClock.now
+            guard now - last >= Self.interval else { return false }
+            last = now
+            return true
+        }
+        if isTime { tell(.progress(text())) }
+    }
+}
