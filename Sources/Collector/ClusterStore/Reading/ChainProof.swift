@@ -55,6 +55,11 @@ struct ChainProof: Sendable {
         case whole([SliceHead])
         /// Up to this number.
         case broken(UInt64)
+
+        /// Of a whole chain.
+        var heads: [SliceHead] {
+            if case .whole(let heads) = self { heads } else { [] }
+        }
     }
 
     /// Whether any replica has the whole chain.
@@ -116,14 +121,54 @@ struct ChainProof: Sendable {
                 let chains = try await chains(after: last, stream)
                 guard let end = chains.last else { break }
                 last = end.key
-                for chain in chains where chain.isKnown { try await verify(chain, stream, &report) }
+                try await verify(chains.filter(\.isKnown), stream, &report)
             }
         }
         return report
     }
 
+    /// Slices whose contents are asked for together.
+    private static let slicesTogether = 500
+
+    /// Verifies some chains. Their slices are read together, because most chains of a fleet have few.
     private func verify(
-        _ chain: ChainRow, _ stream: StreamName, _ report: inout VerifyReport
+        _ chains: [ChainRow], _ stream: StreamName, _ report: inout VerifyReport
+    ) async throws(StoreError) {
+        let found: [ChainKey: [SliceHead]]
+        do throws(StoreError) { found = try await winners(of: chains, stream).chains } catch {
+            // One of them has a hole on every replica, or ClickHouse is away: then this fails again.
+            for var chain in chains {
+                let wholeness = try await whole(&chain, stream)
+                var contents = SliceContents(of: wholeness.heads)
+                try await verify(chain, wholeness, &contents, stream, &report)
+            }
+            return
+        }
+        var contents = SliceContents(of: chains.flatMap { found[$0.key] ?? [] })
+        for chain in chains { try await verify(chain, .whole(found[chain.key] ?? []), &contents, stream, &report) }
+    }
+
+    /// The contents of slices, fetched ahead in the order in which they are asked for.
+    private struct SliceContents {
+        private var rest: ArraySlice<SliceSummary>
+        private var fetched: [SlicePlace: StoredSlice] = [:]
+
+        init(of heads: [SliceHead]) { rest = heads.map(\.summary)[...] }
+
+        mutating func next(
+            _ head: SliceHead, _ stream: StreamName, _ reader: SliceReader
+        ) async throws(StoreError) -> StoredSlice? {
+            if fetched.isEmpty {
+                let some = SliceReader.takeTogether(&rest, count: ChainProof.slicesTogether)
+                fetched = try await reader.contents(of: some, stream: stream, preferring: nil)
+            }
+            return fetched.removeValue(forKey: head.place)
+        }
+    }
+
+    private func verify(
+        _ chain: ChainRow, _ wholeness: Wholeness, _ contents: inout SliceContents, _ stream: StreamName,
+        _ report: inout VerifyReport
     ) async throws(StoreError) {
         report.chains += 1
         func add(_ code: VerifyReport.Finding.Code, _ first: UInt64?, _ last: UInt64?, _ message: String) {
@@ -132,11 +177,7 @@ struct ChainProof: Sendable {
                     code: code, file: SliceSchema.table(of: stream), device: "\(chain.key.device)",
                     epoch: "\(chain.key.epoch)", stream: "\(stream)", first: first, last: last, message: message))
         }
-        var chain = chain
-        let heads: [SliceHead]
-        switch try await whole(&chain, stream) {
-        case .whole(let found): heads = found
-        case .broken(let number):
+        if case .broken(let number) = wholeness {
             return add(
                 .missing, number + 1, chain.state.mark.number,
                 "no replica of ClickHouse has the slices after number \(number); the mark is at "
@@ -144,9 +185,8 @@ struct ChainProof: Sendable {
             )
         }
         var counted = try chain.floor.decoded()
-        for head in heads {
-            let slices = try await reader.contents(of: [head.summary], stream: stream, preferring: nil)
-            guard let slice = slices[head.place] else { continue }
+        for head in wholeness.heads {
+            guard let slice = try await contents.next(head, stream, reader) else { continue }
             report.slices += 1
             let hole = slice.first - 1 - counted.number
             if hole != slice.lostBefore || hole == 0 && slice.priorLink != counted.link {
@@ -163,7 +203,7 @@ struct ChainProof: Sendable {
             report.rejected += UInt64(slice.rejected.count)
             report.lostAtCollector.addSaturating(counted.lostAtCollector.subtractingSaturating(former.lostAtCollector))
         }
-        let received = heads.compactMap { ReceivedSlice($0) }
+        let received = wholeness.heads.compactMap { ReceivedSlice($0) }
         let unlisted = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
             try ReceiptTable.missing(received, stream, in: session)
         }

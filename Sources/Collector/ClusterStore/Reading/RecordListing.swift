@@ -17,8 +17,6 @@ import WireModel
 struct RecordListing: Sendable {
     let reader: SliceReader
 
-    /// Bytes of slices fetched together.
-    private static let bytesPerFetch: UInt64 = 4 << 20
     private static let slicesPerFetch = 64
     /// The most chains that are read along. All of their slices on a day are in memory, 9,000 of a device that sends
     /// every ten seconds.
@@ -131,7 +129,7 @@ struct RecordListing: Sendable {
         }
         var rest = matching.sorted { isForward ? $0.place < $1.place : $0.place > $1.place }[...]
         while !rest.isEmpty {
-            let some = Self.fetch(&rest)
+            let some = SliceReader.takeTogether(&rest, count: Self.slicesPerFetch)
             let contents = try await reader.contents(of: some, stream: query.stream, preferring: replica)
             for slice in some {
                 let below = !isForward && slice.place == cursor?.place ? cursor?.number ?? .max : .max
@@ -141,18 +139,6 @@ struct RecordListing: Sendable {
             }
         }
         return false
-    }
-
-    /// Takes the next slices that are fetched together.
-    private static func fetch(_ rest: inout ArraySlice<SliceSummary>) -> ArraySlice<SliceSummary> {
-        var bytes: UInt64 = 0
-        var count = 0
-        while count < rest.count, count < slicesPerFetch, bytes < bytesPerFetch {
-            bytes += rest[rest.startIndex + count].byteCount
-            count += 1
-        }
-        defer { rest = rest.dropFirst(count) }
-        return rest.prefix(count)
     }
 
     // MARK: Newest

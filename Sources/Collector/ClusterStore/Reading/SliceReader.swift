@@ -62,6 +62,22 @@ struct SliceReader: Sendable {
         }
     }
 
+    /// Bytes of slices in one answer, if there is more than one slice.
+    private static let bytesTogether: UInt64 = 4 << 20
+
+    /// Takes the first slices of a list whose contents fit into one answer.
+    /// - Parameter count: the most slices.
+    static func takeTogether(_ rest: inout ArraySlice<SliceSummary>, count most: Int) -> ArraySlice<SliceSummary> {
+        var bytes: UInt64 = 0
+        var count = 0
+        while count < min(rest.count, most), bytes < bytesTogether {
+            bytes += rest[rest.startIndex + count].byteCount
+            count += 1
+        }
+        defer { rest = rest.dropFirst(count) }
+        return rest.prefix(count)
+    }
+
     /// Whole slices, from the replica that has told of them or another.
     func contents(
         of summaries: some Collection<SliceSummary>, stream: StreamName, preferring replica: ClickHouseReplica?
