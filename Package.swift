@@ -223,7 +223,8 @@ let package = Package(
             "CollectorCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console", "CollectorAPI",
-                "CollectorStore", "ClusterStore", "ClusterRegistry", "ObjectStorage", "PostgreSQL", "ClickHouse",
+                "CollectorStore", "ClusterStore", "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL",
+                "ClickHouse",
                 "FleetSimulator", "WireModel",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,

@@ -133,7 +133,9 @@ import WireModel
         try await TargetCluster.with { cluster in
             try await cluster.move(source.path, clock: source.clock)
             let store = try await cluster.open(source.clock)
-            let tables = store.peopleTables { _ in "default" }
+            let tables = store.peopleTables { devices in
+                Dictionary(uniqueKeysWithValues: devices.map { ($0, "default") })
+            }
             let waiting = try await tables.figures().waiting
             #expect(waiting > 10)
             var filled = 0

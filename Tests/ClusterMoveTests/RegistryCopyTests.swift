@@ -93,14 +93,14 @@ import WireModel
             let path = source.path
             let tables = try await registry.database.read(mapping: { StoreError($0) }) { session throws(StoreError) in
                 try RegistryTable.common(
-                    try SQLiteRegistry(directory: DataDirectory(path: path)).openReading(), session)
+                    try SQLiteRegistry(directory: path).openReading(), session)
             }
             // A table of either engine is copied or is one of these.
             #expect(RegistryCopy.onlySQLite == ["baseline"])
-            #expect(RegistryCopy.onlyPostgreSQL == ["change", "housekeeping"])
+            #expect(RegistryCopy.onlyPostgreSQL == ["change", "collector", "housekeeping"])
             #expect(RegistryCopy.onlyPostgreSQLColumns == ["command.rowid", "meta.number"])
             #expect(tables.count > 25 && Set(report.rows.keys) == Set(tables.map(\.name)))
-            let sqlite = try SQLiteRegistry(directory: DataDirectory(path: path)).openReading()
+            let sqlite = try SQLiteRegistry(directory: path).openReading()
             let postgres = try registry.openReading()
             for table in tables {
                 let expected = try rows(table.columns, table.selection, sqlite)

@@ -33,11 +33,8 @@ final class TargetCluster: Sendable {
         postgres.maximumConnections = 6
         configuration = ClusterRecordStore.Configuration(postgreSQL: postgres, clickHouse: clickHouse)
         _ = try await ClusterSetup(configuration, logger: quietLogger).run()
-        let registryDatabase = try await server.makeDatabase()
         registry = PostgresRegistry.ofOneCollector(
-            try PostgresDatabase(
-                PostgresConfiguration(connectionString: registryDatabase.connectionString), logger: quietLogger),
-            name: registryDatabase.name)
+            try ClusterRecordStore.database(postgres, logger: quietLogger), name: database.name)
         try await registry.prepare(logger: quietLogger)
         let moto = try await MotoServer.shared()
         storage = try ObjectStorage(

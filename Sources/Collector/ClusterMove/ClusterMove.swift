@@ -62,7 +62,7 @@ package struct ClusterMove: Sendable {
 
     /// - Parameters:
     ///   - source: held exclusively. The caller closes it.
-    ///   - registry: with its tables up to date, and as many connections as a metadata service needs.
+    ///   - registry: in the same database as the marks, with its tables up to date.
     ///   - name: names the cluster for people, without a password.
     ///   - failpoint: is called at each point, and ends the move by throwing; for tests.
     package init(
@@ -142,7 +142,7 @@ package struct ClusterMove: Sendable {
         try await intake.begin()
         teller.step(standing == .new ? "the move has begun" : "an earlier move of this directory goes on")
         try failpoint(.noted)
-        try await copyRegistry(&report, teller)
+        try await copyRegistry(intake, &report, teller)
         try failpoint(.registryCopied)
         for stream in StreamName.allCases { try await takeRecords(of: stream, intake, &report, teller) }
         try failpoint(.chainsSettled)
@@ -190,10 +190,12 @@ package struct ClusterMove: Sendable {
                 + "`ws1collector verify` tells them all.")
     }
 
-    private func copyRegistry(_ report: inout MoveReport, _ teller: MoveTeller) async throws(StoreError) {
+    private func copyRegistry(
+        _ intake: ClusterIntake, _ report: inout MoveReport, _ teller: MoveTeller
+    ) async throws(StoreError) {
         let source = source
         let copied = try await RegistryCopy(to: registry).run(
-            of: source.collectorID, from: { () throws(StoreError) in try source.openRegistry() },
+            of: source.collectorID, from: { () throws(StoreError) in try source.openRegistry() }, fence: intake.fence,
             progress: { rows in teller.progress { "\(rows) rows of the registry" } })
         report.registryRows = copied.total
         teller.step("registry: \(copied.total) rows in \(copied.rows.count) tables")

@@ -21,8 +21,8 @@ package struct RegistryCopy: Sendable {
 
     /// Tables of SQLite alone. The record store takes over the baseline.
     static let onlySQLite: Set = ["baseline"]
-    /// Tables of PostgreSQL alone. Changes and turns are for collectors that run, and none does.
-    static let onlyPostgreSQL: Set = ["change", "housekeeping"]
+    /// Tables of PostgreSQL alone. They are for collectors that run, and none does.
+    static let onlyPostgreSQL: Set = ["change", "collector", "housekeeping"]
     /// Columns of PostgreSQL alone. SQLite has the row number without a column, and one column of `meta` for all types.
     static let onlyPostgreSQLColumns: Set = ["command.rowid", "meta.number"]
     /// Rows of `meta` in PostgreSQL alone: the count of changes, and the last result of `verify`.
@@ -35,17 +35,20 @@ package struct RegistryCopy: Sendable {
 
     /// - Parameters:
     ///   - open: opens the registry in SQLite, on the thread that calls it.
+    ///   - fence: throws if the copy must not be made any more; asked in the transaction.
     ///   - progress: gets the rows so far.
     /// - Throws: `.conflict` if PostgreSQL has the registry of another collector; `.internalFault` if the schemas
     ///   differ.
     package func run(
         of collector: CollectorID, from open: @escaping @Sendable () throws(StoreError) -> any RegistrySession,
+        fence: @escaping @Sendable (PostgresSession) throws(StoreError) -> Void = { _ in },
         progress: @escaping @Sendable (Int) -> Void = { _ in }
     ) async throws(StoreError) -> Report {
         try await database.transaction(mapping: { StoreError($0) }) { session throws(StoreError) in
             do throws(PostgresError) {
                 try session.executeScript(PostgresRegistrySession.takeLock)
             } catch { throw StoreError(error) }
+            try fence(session)
             try Self.requireEmpty(session, otherThan: collector)
             let source = try open()
             let tables = try RegistryTable.common(source, session)

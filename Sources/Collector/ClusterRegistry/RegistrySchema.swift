@@ -24,10 +24,8 @@ package enum RegistrySchema {
     ]
 
     /// The tables that the migrations make.
-    static let tableNames: [String] = [tables, changes].flatMap { sql in
-        sql.split(separator: "CREATE TABLE ").dropFirst(sql.hasPrefix("CREATE TABLE ") ? 0 : 1).map {
-            String($0.prefix { $0 != " " })
-        }
+    static let tableNames: [String] = [tables, changes, collectors].flatMap { sql in
+        "\n\(sql)".split(separator: "CREATE TABLE ").dropFirst().map { String($0.prefix { $0 != " " }) }
     }
 
     /// The tables are written with the types of SQLite; `ROW` is an identity column.

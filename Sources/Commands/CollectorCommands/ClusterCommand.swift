@@ -82,7 +82,7 @@ struct ClusterCommand: AsyncParsableCommand {
 
 extension SettingFlags {
     /// Opens the cluster that the settings name, for one command.
-    fileprivate func withCluster(_ work: (ClusterData) async throws -> Void) async throws {
+    func withCluster(_ work: (ClusterData) async throws -> Void) async throws {
         let settings = try dataSettings()
         guard settings.store == .cluster else {
             throw CommandError(

@@ -117,6 +117,18 @@ final class ClusterDeployment: Sendable {
         try await until("collector \(place) is ready") { await self.isReady(place) }
     }
 
+    /// Starts a collector that is not of the cluster, on the data directory and the port of the first one. Returns when
+    /// it is ready.
+    func startAlone() async throws {
+        let path = "\(directory)/alone.log"
+        let child = try ChildProcess(
+            Program.collector.path,
+            ["serve", "--data", "\(directory)/collector-0", "--listen", "127.0.0.1:\(ports[0])"],
+            environment: Program.environment([:]), output: path, errors: path)
+        collectors.withLock { $0[0] = child }
+        try await until("the collector is ready") { await self.isReady(0) }
+    }
+
     func kill(_ place: Int) async { await collector(place)?.killAndReap() }
 
     /// Ends a collector in order.
@@ -130,8 +142,11 @@ final class ClusterDeployment: Sendable {
     }
 
     /// A command of ws1collector with the cluster's configuration.
-    func run(_ arguments: [String]) async throws -> Program.Outcome {
-        try await Program.collector.run(arguments + ["--config", configuration], environment: environment)
+    /// - Parameter failpoint: where the command kills itself.
+    func run(_ arguments: [String], failpoint: String? = nil) async throws -> Program.Outcome {
+        try await Program.collector.run(
+            arguments + ["--config", configuration],
+            environment: environment.merging(failpoint.map { ["WS1_FAILPOINT": $0] } ?? [:]) { first, _ in first })
     }
 
     @discardableResult

@@ -33,6 +33,7 @@ extension ClusterIntake {
         let (stream, day) = (partition.stream, partition.day)
         let chains = table(of: stream, day: day, after: last)
         let claims = try await chains.claim(Set(arriving.map(\.chain)))
+        Failpoint.claimed.reach()
         var moves: [ChainKey: ChainTable.Move] = [:]
         for one in arriving {
             guard let claimed = claims.chains[one.chain], claimed.day == day else {
@@ -52,6 +53,7 @@ extension ClusterIntake {
             moves[one.chain] = move
         }
         try await write(Array(moves.values), stream)
+        Failpoint.inserted.reach()
         try written()
         let expected = moves.count
         try await move(Array(moves.values), chains, claims) { session, moved throws(StoreError) in
@@ -64,6 +66,7 @@ extension ClusterIntake {
                     """, stream.rawValue, day.number, last)
             }
         }
+        Failpoint.moved.reach()
     }
 
     private func write(_ moves: [ChainTable.Move], _ stream: StreamName) async throws(StoreError) {

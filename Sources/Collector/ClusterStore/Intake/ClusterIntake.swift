@@ -31,11 +31,8 @@ package struct ClusterIntake: Sendable {
     package static func open(
         _ configuration: ClusterRecordStore.Configuration, from source: CollectorID, logger: Logger
     ) async throws(StoreError) -> ClusterIntake {
-        let database: PostgresDatabase
+        let database = try ClusterRecordStore.database(configuration.postgreSQL, logger: logger)
         let client: ClickHouseClient
-        do throws(PostgresError) {
-            database = try PostgresDatabase(configuration.postgreSQL, logger: logger, check: StoreRow.check)
-        } catch { throw StoreError(error) }
         do throws(ClickHouseError) {
             client = try ClickHouseClient(configuration.clickHouse, logger: logger)
         } catch { throw StoreError(error) }
@@ -59,6 +56,17 @@ package struct ClusterIntake: Sendable {
     package func shutDown() async {
         await database.shutDown()
         await slices.client.shutDown()
+    }
+
+    /// Throws in a transaction of the same database unless this intake is under way. Nobody can end the intake before
+    /// that transaction has ended.
+    package var fence: @Sendable (PostgresSession) throws(StoreError) -> Void {
+        { [source] session throws(StoreError) in
+            _ = try StoreError.mapping { () throws(PostgresError) in
+                try session.query("SELECT pg_advisory_xact_lock_shared($1)", StoreLock.gate)
+            }
+            _ = try StoreRow.open(in: session, movingIn: source)
+        }
     }
 
     // MARK: Begin and end

@@ -134,8 +134,11 @@ struct ChainProof: Sendable {
     private func verify(
         _ chains: [ChainRow], _ stream: StreamName, _ report: inout VerifyReport
     ) async throws(StoreError) {
+        let stretches = Dictionary(uniqueKeysWithValues: chains.map { ($0.key, $0.stretch) })
         let found: [ChainKey: [SliceHead]]
-        do throws(StoreError) { found = try await winners(of: chains, stream).chains } catch {
+        do throws(StoreError) {
+            found = try await reader.winners(of: stretches, days: nil, stream: stream).chains
+        } catch {
             // One of them has a hole on every replica, or ClickHouse is away: then this fails again.
             for var chain in chains {
                 let wholeness = try await whole(&chain, stream)

@@ -69,7 +69,9 @@ package actor MoveSource {
 
     /// Proves that records and chunks are whole and unaltered.
     package nonisolated func verify() async throws(StoreError) -> VerifyReport {
-        try await StoreVerifier(directory: path, records: records).verify()
+        try await StoreVerifier(
+            records: records, chunks: DirectoryChunkStore(directory: directory), registry: SQLiteRegistry(directory)
+        ).verify()
     }
 
     // MARK: Records
@@ -113,7 +115,7 @@ package actor MoveSource {
 
     /// A session that only reads `collector.sqlite`, for the thread that asks.
     package nonisolated func openRegistry() throws(StoreError) -> any RegistrySession {
-        try SQLiteRegistry(directory: directory).openReading()
+        try SQLiteRegistry(directory).openReading()
     }
 
     /// A stored chunk of logs.

@@ -1,0 +1,84 @@
+import ArgumentParser
+import ClusterMove
+import CollectorStore
+import CommandKit
+import Foundation
+import Logging
+
+struct MoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "move",
+        abstract: "Move a collector's data directory into an empty cluster.",
+        discussion: """
+            Takes over tokens, devices, profiles, commands, records with their counts, and logs. Devices notice nothing: the collector's ids and
+            their credentials stay. End the collector first, and make the cluster's tables with `ws1collector cluster init`. Collectors refuse the
+            cluster until the move has ended. It proves that everything has arrived. Then it marks the directory, so that nobody serves it again.
+
+            A move that was cut short goes on when it is run again. Until its last step the directory can be served, too. The way back from a
+            cluster is `ws1collector export`.
+
+            Examples:
+              ws1collector move --from /var/lib/ws1collector --to cluster --dry-run
+              ws1collector move --from /var/lib/ws1collector --to cluster --config /etc/ws1collector.yaml
+            """)
+
+    enum Target: String, CaseIterable, ExpressibleByArgument {
+        case cluster
+    }
+
+    @Option(help: ArgumentHelp("The data directory to move.", valueName: "dir"))
+    var from: String
+
+    @Option(help: ArgumentHelp("Where to: the cluster that the settings name.", valueName: "target"))
+    var to: Target
+
+    @OptionGroup var options: DataOptions
+
+    @Flag(help: "Only print what would be moved; works while a collector runs.")
+    var dryRun = false
+
+    func run() async throws {
+        if dryRun { return try await plan() }
+        try await options.withCluster { cluster in
+            try await cluster.requireUsable()
+            let source = try MoveSource.open(directory: from, logger: .ofCommand)
+            let result: Result<MoveReport, any Error>
+            do {
+                let move = ClusterMove(
+                    from: source, to: cluster.settings.cluster.records, registry: cluster.postgresRegistry,
+                    chunks: try cluster.chunks(), name: cluster.settings.cluster.name, logger: .ofCommand)
+                result = .success(try await move.run(Self.tell))
+            } catch { result = .failure(error) }
+            await source.close()
+            _ = try result.get()
+        }
+    }
+
+    private static func tell(_ news: MoveNews) {
+        switch news {
+        case .step(let text): try? Output.line(text)
+        case .progress(let text): StandardError.line(text)
+        }
+    }
+
+    private func plan() async throws {
+        let source = try MoveSource.open(directory: from, exclusive: false, logger: .ofCommand)
+        let result: Result<MoveReport, any Error>
+        do { result = .success(try await ClusterMove.plan(of: source)) } catch { result = .failure(error) }
+        await source.close()
+        let plan = try result.get()
+        try Output.line(
+            "\(plan.files) record files with \(plan.fileBytes) bytes: \(plan.records) records of \(plan.chains) chains")
+        try Output.line("\(plan.chunks) chunks of logs with \(plan.chunkBytes) bytes")
+        try Output.line("collector.sqlite with its registry")
+        if let moved = source.moved {
+            try Output.line("\(from) was moved to the cluster \(moved.cluster) already.")
+        }
+        try Output.line("Nothing was done.")
+    }
+}
+
+extension ClusterSettings {
+    /// Names the cluster for people, without passwords.
+    fileprivate var name: String { "\(clickHouseDatabase) at \(clickHouseURLs.first ?? "no address")" }
+}
