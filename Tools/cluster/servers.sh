@@ -253,16 +253,21 @@ ready_s3() { listens "$(port s3)"; }
 
 # MARK: Collectors, haproxy and agents
 
+clickhouse_urls() { # the number of the replica that is asked first
+    local each urls=()
+    for each in 0 1 2; do urls+=("http://127.0.0.1:$(port "${replicas[($1 - 1 + each) % 3]}")"); done
+    (IFS=,; echo "${urls[*]}")
+}
+
 make_configuration() { # DIR/collector.yaml, for `serve` and all other commands
-    local name urls=()
-    for name in "${replicas[@]}"; do urls+=("http://127.0.0.1:$(port "$name")"); done
-    fill collector.yaml "$data/collector.yaml" "CLICKHOUSE_URLS=$(IFS=,; echo "${urls[*]}")" \
+    fill collector.yaml "$data/collector.yaml" "CLICKHOUSE_URLS=$(clickhouse_urls 1)" \
         "POSTGRESQL_PORT=$(port postgresql)" "S3_PORT=$(port s3)"
 }
 
 make_collector() { # name
+    # Each prefers another replica, as in production.
     write_command "$1" "$collector" serve --config "$data/collector.yaml" --data "$data/$1" \
-        --listen "127.0.0.1:$(port "$1")" --assets "$data/assets"
+        --listen "127.0.0.1:$(port "$1")" --assets "$data/assets" --clickhouse-urls "$(clickhouse_urls "${1#*-}")"
 }
 
 ready_collector() { curl -fsS -m 5 "http://127.0.0.1:$(port "$1")/readyz"; }
