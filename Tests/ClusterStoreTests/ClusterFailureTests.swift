@@ -158,6 +158,21 @@ import WireModel
         }
     }
 
+    /// A balancer that waits for the answer would take all collectors out of service.
+    @Test(.timeLimit(.minutes(5))) func aFrozenReplicaHoldsNoQuestionForReadinessUp() async throws {
+        try await ClickHouseServers.running { servers in
+            let bed = try await ClusterTestBed(clickHouse: servers, queryTimeoutSeconds: 120)
+            let store = try await bed.open()
+            #expect(await store.readiness() == .ready)
+            try await servers.freeze(0)
+            let begin = ContinuousClock.now
+            for _ in 0..<3 { #expect(await store.readiness() == .ready) }
+            #expect(ContinuousClock.now - begin < .seconds(100), "less than one query may take")
+            try await servers.thaw(0)
+            await store.shutDown()
+        }
+    }
+
     @Test(.timeLimit(.minutes(5))) func aReplicaThatLagsIsNotTakenForTheData() async throws {
         try await ClickHouseServers.running { servers in
             let bed = try await ClusterTestBed(clickHouse: servers)

@@ -22,8 +22,10 @@ final class ClusterTestBed: Sendable {
     ///   - clickHouse: servers of the test's own, if it breaks them.
     ///   - postgreSQL: likewise.
     ///   - port: where PostgreSQL is reached, if not directly.
+    ///   - queryTimeoutSeconds: of ClickHouse.
     init(
-        clickHouse servers: ClickHouseServers? = nil, postgreSQL server: PostgresServer? = nil, port: Int? = nil
+        clickHouse servers: ClickHouseServers? = nil, postgreSQL server: PostgresServer? = nil, port: Int? = nil,
+        queryTimeoutSeconds: Int = 5
     ) async throws {
         let replicas = if let servers { servers } else { try await ClickHouseServers.shared() }
         let database = if let server { server } else { try await PostgresServer.shared() }
@@ -31,7 +33,7 @@ final class ClusterTestBed: Sendable {
         postgreSQL = try await database.makeDatabase()
         var clickHouse = ClickHouseConfiguration(urls: replicas.urls)
         clickHouse.database = postgreSQL.name
-        clickHouse.queryTimeoutSeconds = 5
+        clickHouse.queryTimeoutSeconds = queryTimeoutSeconds
         var postgres = PostgresConfiguration(
             connectionString: port.map { [postgreSQL] in postgreSQL.connectionString(port: $0) }
                 ?? postgreSQL.connectionString)

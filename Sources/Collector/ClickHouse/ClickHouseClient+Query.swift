@@ -11,16 +11,16 @@ extension ClickHouseClient {
     ///   - sql: without a FORMAT. 18.16 reads up to 256 KiB of it, or `max_query_size`.
     ///   - parameters: literals for each `{name}` in the text; `nil` leaves braces as they are.
     ///   - replica: asks this one alone.
-    ///   - maximumBytes: of the answer; `nil`: as configured.
+    ///   - maximumBytes, timeoutSeconds: of the answer; `nil`: as configured.
     /// - Throws: `refused` if a server refuses the query, `unavailable` if none answered, `answerTooLarge`,
     ///   `protocolViolation`, `configuration` for parameters that do not fit, `shutDown`.
     package func query(
         _ sql: String, parameters: [String: ClickHouseLiteral]? = nil, settings: [String: String] = [:],
-        on replica: ClickHouseReplica? = nil, maximumBytes: Int? = nil
+        on replica: ClickHouseReplica? = nil, maximumBytes: Int? = nil, timeoutSeconds: Int? = nil
     ) async throws(ClickHouseError) -> ClickHouseRows {
         try checkRunning()
         let text = if let parameters { try ClickHouseSQL.filled(sql, parameters) } else { sql }
-        let seconds = configuration.queryTimeoutSeconds
+        let seconds = timeoutSeconds ?? configuration.queryTimeoutSeconds
         // A server that is only slow shall say so itself before it is taken for dead.
         let own = ["readonly": "2", "max_execution_time": "\(max(seconds - 1, 1))"]
         let request = ClickHouseExchange.Request(

@@ -132,11 +132,12 @@ package final class ClickHouseClient: Sendable {
     /// The replica did not answer.
     func failed(_ index: Int, _ error: ClickHouseError) {
         let now = now()
-        state.withLock { state in
-            state.reads.failed(index, now: now)
+        let isNews = state.withLock { state in
             state.inserts.failed(index, now: now)
+            return state.reads.failed(index, now: now)
         }
-        logger.warning(
+        logger.log(
+            level: isNews ? .warning : .debug,
             "ClickHouse replica did not answer; it is asked last for a while",
             metadata: ["replica": "\(replicas[index])", "error": "\(error)"])
     }
@@ -144,8 +145,9 @@ package final class ClickHouseClient: Sendable {
     /// The replica answered that it takes no inserts.
     func refusesInserts(_ index: Int, _ error: ClickHouseError) {
         let now = now()
-        state.withLock { $0.inserts.failed(index, now: now) }
-        logger.warning(
+        let isNews = state.withLock { $0.inserts.failed(index, now: now) }
+        logger.log(
+            level: isNews ? .warning : .debug,
             "ClickHouse replica takes no inserts; others are asked first for a while",
             metadata: ["replica": "\(replicas[index])", "error": "\(error)"])
     }

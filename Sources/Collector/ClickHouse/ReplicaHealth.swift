@@ -45,12 +45,15 @@ struct ReplicaHealth: Sendable {
 
     mutating func answered(_ index: Int) { records[index] = Record() }
 
-    mutating func failed(_ index: Int, now: Instant) {
+    /// - Returns: whether the replica worked until now.
+    @discardableResult
+    mutating func failed(_ index: Int, now: Instant) -> Bool {
         let record = records[index]
-        guard record.isAskedLastUntil == nil || record.isTried else { return }
+        guard record.isAskedLastUntil == nil || record.isTried else { return false }
         records[index].failures += 1
         records[index].isAskedLastUntil = now + pause(records[index].failures)
         records[index].isTried = false
+        return record.failures == 0
     }
 
     private func pause(_ failures: Int) -> Duration {

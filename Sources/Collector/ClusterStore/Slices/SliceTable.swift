@@ -117,34 +117,39 @@ struct SliceTable: Sendable {
         } catch { throw StoreError(.unavailable, "ClickHouse: \(error.message)") }
     }
 
-    /// Why an insert cannot succeed now, as far as the replicas tell; `nil` if it can.
+    /// How long a replica may take to tell whether it takes inserts. A question for readiness takes no longer, whatever
+    /// is frozen.
+    private static let conditionSeconds = 2
+
+    /// Why an insert cannot succeed now, as far as the replicas tell; `nil` if it can. It asks all of them at once.
     /// - Throws: if fewer than the quorum answer.
     func fault() async throws(StoreError) -> String? {
-        var failure: StoreError?
-        var reason = ""
-        var answering = 0
-        var isReady = false
-        for replica in client.replicas {
-            do throws(StoreError) {
-                let faulty = try await rows(
-                    """
-                    SELECT table, toUInt64(active_replicas) FROM system.replicas WHERE database = currentDatabase()
-                    AND (is_readonly OR active_replicas < \(quorum))
-                    """, on: replica
-                ) { row throws(ClickHouseError) in (try row.string(), try row.uint64()) }.rows
-                answering += 1
-                guard let (table, active) = faulty.first else {
-                    isReady = true
-                    continue
-                }
-                reason =
-                    "the replica \(replica) of ClickHouse takes no inserts into \(table): \(active) replicas are "
-                    + "active, \(quorum) are needed."
-            } catch { failure = error }
+        let conditions = await withTaskGroup(of: Result<String?, StoreError>.self) { group in
+            for replica in client.replicas { group.addTask { await condition(of: replica) } }
+            return await group.reduce(into: []) { $0.append($1) }
         }
+        let answers = conditions.compactMap { try? $0.get() as String?? }
         // The killed ones count as active for a while.
-        if answering < min(quorum, client.replicas.count), let failure { throw failure }
-        return isReady ? nil : reason
+        if answers.count < min(quorum, client.replicas.count) {
+            for case .failure(let error) in conditions { throw error }
+        }
+        return answers.contains(nil) ? nil : answers.compactMap(\.self).first
+    }
+
+    /// Why a replica takes no inserts; `nil` if it does.
+    private func condition(of replica: ClickHouseReplica) async -> Result<String?, StoreError> {
+        do throws(ClickHouseError) {
+            var faulty = try await client.query(
+                """
+                SELECT table, toUInt64(active_replicas) FROM system.replicas WHERE database = currentDatabase()
+                AND (is_readonly OR active_replicas < \(quorum)) LIMIT 1
+                """, on: replica, timeoutSeconds: Self.conditionSeconds)
+            guard faulty.next() else { return .success(nil) }
+            let (table, active) = (try faulty.string(), try faulty.uint64())
+            return .success(
+                "the replica \(replica) of ClickHouse takes no inserts into \(table): \(active) replicas are active, "
+                    + "\(quorum) are needed.")
+        } catch { return .failure(StoreError(error)) }
     }
 
     // MARK: Reading
