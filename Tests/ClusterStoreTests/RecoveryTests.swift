@@ -34,6 +34,29 @@ import WireModel
         #expect(report.isWhole, "\(report.findings)")
     }
 
+    /// Only who has restored it knows that commits are lost.
+    @Test func aRestoredServerThatLooksTheSameIsRecoveredOnRequest() async throws {
+        let bed = try await ClusterTestBed()
+        var store = try await bed.open()
+        var device = ScriptedDevice()
+        device.produce(4)
+        _ = try await store.drain(&device)
+        let backup = Failover(bed)
+        try await backup.remember()
+        device.produce(3)
+        _ = try await store.drain(&device)
+        await store.shutDown()
+        try await backup.happen(isSeen: false)
+        let unasked = try await ClusterRecovery(bed.configuration, logger: ClusterTestBed.logger).run()
+        #expect(unasked.generation == 0)
+        let report = try await ClusterRecovery(bed.configuration, isRestored: true, logger: ClusterTestBed.logger).run()
+        #expect(report.generation == 2 && report.movedChains == 1 && report.records == 3)
+        store = try await bed.open()
+        try await expectWhole([device], in: store)
+        await store.shutDown()
+        await bed.remove()
+    }
+
     @Test func lostCommitsAreFoundAgain() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()

@@ -29,7 +29,7 @@ struct BackupCommand: AsyncParsableCommand {
     /// PostgreSQL comes first: what it counts is in ClickHouse by then, and what it names is in the bucket.
     private static let backupOfCluster = """
         a cluster is backed up with the tools of its servers, in this order: first PostgreSQL, then ClickHouse, then the bucket. After a \
-        restore of PostgreSQL run `ws1collector cluster recover`. Documentation/scale.md says more
+        restore of PostgreSQL run `ws1collector cluster recover --restored`. Documentation/scale.md says more
         """
 
     func run() async throws {

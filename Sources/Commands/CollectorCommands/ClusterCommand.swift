@@ -18,6 +18,7 @@ struct ClusterCommand: AsyncParsableCommand {
               ws1collector cluster init --config /etc/ws1collector.yaml --dry-run
               ws1collector cluster init --config /etc/ws1collector.yaml
               ws1collector cluster recover --config /etc/ws1collector.yaml
+              ws1collector cluster recover --config /etc/ws1collector.yaml --restored
             """,
         subcommands: [Init.self, Recover.self])
 
@@ -52,20 +53,28 @@ struct ClusterCommand: AsyncParsableCommand {
 
     struct Recover: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Open the cluster again after PostgreSQL has failed over.",
+            abstract: "Open the cluster again after PostgreSQL has failed over or was restored.",
             discussion: """
                 After a failover PostgreSQL may have lost its last commits, so collectors answer 503 until this command has run. It finds every
                 record that ClickHouse has stored since, and counts it again. Make sure first that the former primary of PostgreSQL cannot come
                 back. A new incarnation begins: open commands and jobs end, people sign in again, and running collectors end with exit code 75,
                 so that their supervisor starts them anew. The command may be repeated.
+
+                After a restore of PostgreSQL from a backup stop all collectors and give --restored: such a server may look like the one that
+                it was, and nobody else can know that it has lost commits.
                 """)
 
         @OptionGroup var options: DataOptions
 
+        @Flag(help: "PostgreSQL was restored from a backup: recover also if it looks like the server that it was.")
+        var restored = false
+
         func run() async throws {
             try await options.withCluster { cluster in
                 let registry = cluster.postgresRegistry
-                let recovery = ClusterRecovery(cluster.settings.cluster.records, logger: .ofCommand) {
+                let recovery = ClusterRecovery(
+                    cluster.settings.cluster.records, isRestored: restored, logger: .ofCommand
+                ) {
                     session throws(StoreError) in
                     try registry.beginIncarnation(in: session, at: SystemStoreClock().now())
                 }

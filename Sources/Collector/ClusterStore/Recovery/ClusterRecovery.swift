@@ -27,15 +27,19 @@ package struct ClusterRecovery: Sendable {
     package typealias Opening = @Sendable (PostgresSession) throws(StoreError) -> Void
 
     private let configuration: ClusterRecordStore.Configuration
+    private let isRestored: Bool
     private let opening: Opening
     private let logger: Logger
 
-    /// - Parameter opening: for others that keep something in the same database, and that may have lost commits too.
+    /// - Parameters:
+    ///   - isRestored: PostgreSQL was restored from a backup, which may look like the server that it was.
+    ///   - opening: for others that keep something in the same database, and that may have lost commits too.
     package init(
-        _ configuration: ClusterRecordStore.Configuration, logger: Logger,
+        _ configuration: ClusterRecordStore.Configuration, isRestored: Bool = false, logger: Logger,
         opening: @escaping Opening = { _ in }
     ) {
         self.configuration = configuration
+        self.isRestored = isRestored
         self.opening = opening
         self.logger = logger
     }
@@ -53,7 +57,8 @@ package struct ClusterRecovery: Sendable {
         let result: Result<Report, StoreError>
         do {
             let recovered = try await database.withAdvisoryLock(StoreLock.recovery) {
-                try await RecoveryRun(configuration, database: database, opening: opening, logger: logger).run()
+                try await RecoveryRun(configuration, database: database, opening: opening, logger: logger)
+                    .run(isRestored: isRestored)
             }
             if let recovered {
                 result = .success(recovered)
@@ -103,9 +108,9 @@ private struct RecoveryRun: Sendable {
         } catch { throw StoreError(error) }
     }
 
-    func run() async throws(StoreError) -> ClusterRecovery.Report {
+    func run(isRestored: Bool) async throws(StoreError) -> ClusterRecovery.Report {
         do throws(StoreError) {
-            let report = try await recover()
+            let report = try await recover(isRestored: isRestored)
             await slices.client.shutDown()
             return report
         } catch {
@@ -114,7 +119,7 @@ private struct RecoveryRun: Sendable {
         }
     }
 
-    private func recover() async throws(StoreError) -> ClusterRecovery.Report {
+    private func recover(isRestored: Bool) async throws(StoreError) -> ClusterRecovery.Report {
         let (facts, former) = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             (
                 try StoreError.mapping { () throws(PostgresError) in try PostgresServerFacts.read(session) },
@@ -122,7 +127,7 @@ private struct RecoveryRun: Sendable {
             )
         }
         guard let former else { throw StoreError(.notFound, "the database has no collector's store to recover.") }
-        if former.isOpen, former.isOf(facts) { return ClusterRecovery.Report() }
+        if !isRestored, former.isOpen, former.isOf(facts) { return ClusterRecovery.Report() }
         let replicas = try await answeringReplicas()
         let step = try await takeGeneration(after: former, facts, replicas)
         logger.notice("recovery begins", metadata: ["store.generation": "\(step.generation)"])
