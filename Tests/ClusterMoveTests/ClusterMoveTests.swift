@@ -242,6 +242,10 @@ import WireModel
             await #expect { try await cluster.move(source.path, clock: source.clock) } throws: {
                 ($0 as? StoreError)?.code == .conflict
             }
+            // Its collectors go on.
+            let store = try await ClusterRecordStore.open(cluster.configuration, logger: quietLogger)
+            #expect(await store.readiness() == .ready)
+            await store.shutDown()
         }
     }
 

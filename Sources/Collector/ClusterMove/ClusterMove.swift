@@ -139,6 +139,8 @@ package struct ClusterMove: Sendable {
             return MoveReport()
         }
         var report = try await verifySource(teller)
+        // Before the move is noted, because the note closes the cluster to its collectors.
+        try await RegistryCopy(to: registry).requireEmpty(otherThan: source.collectorID)
         try await intake.begin()
         teller.step(standing == .new ? "the move has begun" : "an earlier move of this directory goes on")
         try failpoint(.noted)

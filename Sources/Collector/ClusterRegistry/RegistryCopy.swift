@@ -33,6 +33,13 @@ package struct RegistryCopy: Sendable {
     private static let rowsTogether = 2000
     private static let bytesTogether = 4 << 20
 
+    /// - Throws: `.conflict` if PostgreSQL has the registry of another collector.
+    package func requireEmpty(otherThan collector: CollectorID) async throws(StoreError) {
+        try await database.read(mapping: { StoreError($0) }) { session throws(StoreError) in
+            try Self.requireEmpty(session, otherThan: collector)
+        }
+    }
+
     /// - Parameters:
     ///   - open: opens the registry in SQLite, on the thread that calls it.
     ///   - fence: throws if the copy must not be made any more; asked in the transaction.
