@@ -88,7 +88,11 @@ extension ClickHouseClient {
         let replica = replicas[index]
         if let exception = answer.exception {
             let error = ClickHouseError(exception.withoutRows, on: replica)
-            if exception.isOfLostZooKeeper { refusesInserts(index, error) } else { answered(index) }
+            if exception.isOfLostZooKeeper || exception.isOfMissingTable {
+                refusesInserts(index, error)
+            } else {
+                answered(index)
+            }
             return exception.isOfNothingStored ? .notStored(error) : .unknown(error)
         }
         guard answer.isOfClickHouse, answer.status == 200 else {

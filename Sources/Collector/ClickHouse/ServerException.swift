@@ -76,6 +76,9 @@ struct ServerException: Sendable, Equatable {
     /// Whether this replica will refuse inserts for a while.
     var isOfLostZooKeeper: Bool { errorCode == .readOnly || Self.zooKeeper.contains(code) }
 
+    /// The replica was replaced by an empty one.
+    var isOfMissingTable: Bool { code == 60 || code == 81 }
+
     private var isOfInactiveReplica: Bool { text.contains("not active") }
 
     private static let tableIsReadOnly = 242

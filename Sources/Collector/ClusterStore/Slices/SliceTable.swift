@@ -139,16 +139,24 @@ struct SliceTable: Sendable {
     /// Why a replica takes no inserts; `nil` if it does.
     private func condition(of replica: ClickHouseReplica) async -> Result<String?, StoreError> {
         do throws(ClickHouseError) {
-            var faulty = try await client.query(
+            var rows = try await client.query(
                 """
-                SELECT table, toUInt64(active_replicas) FROM system.replicas WHERE database = currentDatabase()
-                AND (is_readonly OR active_replicas < \(quorum)) LIMIT 1
+                SELECT table, toUInt64(is_readonly), toUInt64(active_replicas) FROM system.replicas
+                WHERE database = currentDatabase()
                 """, on: replica, timeoutSeconds: Self.conditionSeconds)
-            guard faulty.next() else { return .success(nil) }
-            let (table, active) = (try faulty.string(), try faulty.uint64())
+            // One that was replaced by an empty one has none.
+            var missing = Set(StreamName.allCases.map(SliceSchema.table))
+            while rows.next() {
+                let (table, isReadOnly, active) = (try rows.string(), try rows.uint64() != 0, try rows.uint64())
+                missing.remove(table)
+                guard isReadOnly || active < UInt64(quorum) else { continue }
+                return .success(
+                    "the replica \(replica) of ClickHouse takes no inserts into \(table): \(active) replicas are active, "
+                        + "\(quorum) are needed.")
+            }
+            guard let table = missing.min() else { return .success(nil) }
             return .success(
-                "the replica \(replica) of ClickHouse takes no inserts into \(table): \(active) replicas are active, "
-                    + "\(quorum) are needed.")
+                "the replica \(replica) of ClickHouse has no table \(table). Run `ws1collector cluster init`.")
         } catch { return .failure(StoreError(error)) }
     }
 
