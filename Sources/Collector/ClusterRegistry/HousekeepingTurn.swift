@@ -75,15 +75,26 @@ package actor HousekeepingTurn {
     /// Does a piece of work in a turn of its own, for a command beside the collectors. Then closes the connections.
     /// - Returns: `nil`, with nothing done, while a collector has the turn.
     package nonisolated func once<Value: Sendable>(
-        _ work: @Sendable () async throws -> Value
+        _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value? {
         let result: Result<Value, any Error>?
         do {
             if let term = try await take() {
-                do {
-                    result = .success(
-                        try await HousekeepingTerm.$current.withValue(term) { try await work() })
-                } catch { result = .failure(error) }
+                result = await withTaskGroup(of: Result<Value, any Error>?.self) { group in
+                    group.addTask {
+                        do {
+                            return .success(try await HousekeepingTerm.$current.withValue(term) { try await work() })
+                        } catch { return .failure(error) }
+                    }
+                    group.addTask {
+                        await self.keep(term)
+                        return nil
+                    }
+                    var result: Result<Value, any Error>?
+                    while result == nil, let next = await group.next() { result = next }
+                    group.cancelAll()
+                    return result
+                }
                 await giveBack(term)
             } else {
                 result = nil

@@ -95,9 +95,20 @@ package struct ClusterSetup: Sendable {
         )
     }
 
-    private func makePostgreSQL(_ database: PostgresDatabase, isDryRun: Bool) async throws(StoreError) -> [String] {
-        let migrations = PostgresMigrations(
+    /// Whether the record store's tables in PostgreSQL are those of this program.
+    package static func isUpToDate(_ database: PostgresDatabase, logger: Logger) async throws(StoreError) -> Bool {
+        do throws(PostgresError) {
+            return try await migrations(logger: logger).pending(in: database).isEmpty
+        } catch { throw StoreError(error) }
+    }
+
+    private static func migrations(logger: Logger) -> PostgresMigrations {
+        PostgresMigrations(
             ChainSchema.migrations, table: "record_store_version", lockKey: StoreLock.migrations, logger: logger)
+    }
+
+    private func makePostgreSQL(_ database: PostgresDatabase, isDryRun: Bool) async throws(StoreError) -> [String] {
+        let migrations = Self.migrations(logger: logger)
         do throws(PostgresError) {
             if isDryRun {
                 return try await migrations.pending(in: database).map {

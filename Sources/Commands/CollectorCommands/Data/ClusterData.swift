@@ -70,7 +70,9 @@ final class ClusterData: CollectorData {
 
     /// - Throws: `.notFound` before `cluster init` of this version.
     func requireUsable() async throws(StoreError) {
-        guard try await postgresRegistry.prepare(isDryRun: true, logger: logger).isEmpty else {
+        guard try await ClusterSetup.isUpToDate(postgresRegistry.database, logger: logger),
+            try await postgresRegistry.prepare(isDryRun: true, logger: logger).isEmpty
+        else {
             throw StoreError(.notFound, "the cluster's tables are not up to date. Run `ws1collector cluster init`.")
         }
     }
@@ -104,7 +106,7 @@ final class ClusterData: CollectorData {
     }
 
     func removing<Value: Sendable>(
-        _ work: @Sendable (any RecordStore) async throws -> Value
+        _ work: @escaping @Sendable (any RecordStore) async throws -> Value
     ) async throws -> Value? {
         let store = try await records()
         let turn = try HousekeepingTurn(postgresRegistry, name: "a command", logger: logger)

@@ -27,7 +27,8 @@ protocol CollectorData: Sendable {
     /// Removes records through `work` if no collector does that now.
     /// - Parameter work: gets a record store that may drop partitions, and does not close it.
     /// - Returns: `nil`, with nothing done, while a collector does it.
-    func removing<Value: Sendable>(_ work: @Sendable (any RecordStore) async throws -> Value) async throws -> Value?
+    func removing<Value: Sendable>(_ work: @escaping @Sendable (any RecordStore) async throws -> Value) async throws
+        -> Value?
 
     func close() async
 }

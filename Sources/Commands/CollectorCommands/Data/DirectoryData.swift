@@ -36,7 +36,7 @@ struct DirectoryData: CollectorData {
     }
 
     func removing<Value: Sendable>(
-        _ work: @Sendable (any RecordStore) async throws -> Value
+        _ work: @escaping @Sendable (any RecordStore) async throws -> Value
     ) async throws -> Value? {
         let store: SQLiteRecordStore
         do throws(StoreError) {
