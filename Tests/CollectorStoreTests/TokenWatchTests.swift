@@ -30,7 +30,7 @@ import Testing
     @Test func theEndOfTheLastAdministratorsTokenIsToldUntilAnotherIsMade() async throws {
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let tokens = Mutex<[TokenRow]>([])
-        let watch = TokenWatch(directory: "/data", notices: service, clock: clock, logger: quietLogger) {
+        let watch = TokenWatch(place: "--data /data", notices: service, clock: clock, logger: quietLogger) {
             tokens.withLock { $0 }
         }
         func subjects(_ rows: [TokenRow]) async throws -> [String] {

@@ -69,7 +69,10 @@ package struct NoticeService: Sendable {
             logger.warning("incidents of devices left out of the notices ", metadata: ["count": "\(leftOut)"])
         }
         guard !counts.isEmpty else { return }
-        do throws(StoreError) { try await metadata.write(counts) } catch { logFailure(error) }
+        do throws(StoreError) { try await metadata.write(counts) } catch {
+            logFailure(error)
+            for (incident, count) in counts { incidents.note(incident, count: count) }
+        }
     }
 
     /// Begins and ends the notices of silent devices as `SilencePlan` says.

@@ -129,8 +129,9 @@ struct ServeCommand: ServiceCommand {
         -> Result<Void, any Error>
     {
         var configuration = ServiceGroupConfiguration(
-            services: [.init(service: application)]
-                + others.map { .init(service: $0, successTerminationBehavior: .ignore) },
+            // The last one is told to stop first, and the others work until it has ended.
+            services: others.map { .init(service: $0, successTerminationBehavior: .ignore) }
+                + [.init(service: application)],
             gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         configuration.maximumGracefulShutdownDuration = .seconds(drainSeconds)
         do {

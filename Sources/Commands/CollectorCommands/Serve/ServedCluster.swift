@@ -76,12 +76,12 @@ struct ServedCluster: ServedData {
         }
         return [
             FollowerService(follower: follower),
-            BackgroundService { [notices] in
+            BackgroundService { [notices, metadata] in
                 while !Task.isCancelled {
                     await notices.flush()
+                    await metadata.flush()
                     try? await Task.sleep(for: Self.flushInterval)
                 }
-                await notices.flush()
             },
             BackgroundService { await tables.run() },
             BackgroundService { [presence] in await presence.run() },
@@ -126,6 +126,8 @@ struct ServedCluster: ServedData {
 
     func close() async {
         await records.shutDown()
+        // What the last requests caused.
+        await notices.flush()
         archive.shutDown()
         await metadata.close()
         await data.close()

@@ -92,7 +92,12 @@ extension Housekeeping {
 
 extension TokenWatch {
     convenience init(_ metadata: MetadataService, _ notices: NoticeService, _ settings: Settings, logger: Logger) {
-        self.init(directory: settings.data, notices: notices, clock: SystemStoreClock(), logger: logger) {
+        let place =
+            switch settings.store {
+            case .directory: "--data \(settings.data)"
+            case .cluster: "--config \(settings.configurationFile ?? "FILE")"
+            }
+        self.init(place: place, notices: notices, clock: SystemStoreClock(), logger: logger) {
             try await metadata.tokens()
         }
     }

@@ -77,6 +77,8 @@ struct ServedDirectory: ServedData {
 
     func close() async {
         await records.shutDown()
+        // What the last requests caused.
+        await notices.flush()
         archive.shutDown()
         await metadata.close()
     }

@@ -74,7 +74,7 @@ enum ExpiryThreshold {
 /// organizations are one group; those of each organization are another. Both notices end when a token with a longer
 /// lifetime was made.
 package final class TokenWatch: Sendable {
-    private let directory: String
+    private let place: String
     private let tokens: @Sendable () async throws -> [TokenRow]
     private let notices: NoticeService
     private let clock: any StoreClock
@@ -82,13 +82,13 @@ package final class TokenWatch: Sendable {
     private let told = Mutex<[String: String]?>(nil)
 
     /// - Parameters:
-    ///   - directory: the data directory, for the command that makes another token.
+    ///   - place: the flag with which a command finds the data, such as `--data DIR`.
     ///   - tokens: returns all tokens, including revoked ones.
     package init(
-        directory: String, notices: NoticeService, clock: any StoreClock, logger: Logger,
+        place: String, notices: NoticeService, clock: any StoreClock, logger: Logger,
         tokens: @escaping @Sendable () async throws -> [TokenRow]
     ) {
-        self.directory = directory
+        self.place = place
         self.tokens = tokens
         self.notices = notices
         self.clock = clock
@@ -97,7 +97,7 @@ package final class TokenWatch: Sendable {
 
     package func look() async {
         let present: [String: String]
-        do { present = Self.ending(try await tokens(), directory: directory, at: clock.now()) } catch {
+        do { present = Self.ending(try await tokens(), place: place, at: clock.now()) } catch {
             logger.warning("the expiry of tokens could not be checked", metadata: ["error": "\(error)"])
             return
         }
@@ -109,7 +109,7 @@ package final class TokenWatch: Sendable {
     }
 
     /// Subjects and details to report. Pure.
-    static func ending(_ tokens: [TokenRow], directory: String, at now: Int64) -> [String: String] {
+    static func ending(_ tokens: [TokenRow], place data: String, at now: Int64) -> [String: String] {
         let administrators = tokens.filter { $0.kind == .person && $0.role == .administrator && $0.revoked == nil }
         var ending: [String: String] = [:]
         for (organization, tokens) in Dictionary(grouping: administrators, by: \.organization) {
@@ -121,7 +121,7 @@ package final class TokenWatch: Sendable {
             ending["administrator's token \(last.name) (\(last.id)), \(threshold) days"] =
                 "The last administrator's token of \(organization ?? "all organizations"), \(last.name) (\(last.id)), expires at "
                 + "\(Timestamp.text(expires)), in less than \(threshold) days. Create the next one on the collector's machine: "
-                + "ws1collector token create --role administrator --name \(last.name)\(place) --expires-days 365 --data \(directory)"
+                + "ws1collector token create --role administrator --name \(last.name)\(place) --expires-days 365 \(data)"
         }
         return ending
     }

@@ -187,6 +187,7 @@ extension MetadataService {
                 }
             } catch {
                 logger.warning("results of commands were not written", metadata: ["store.error": "\(error)"])
+                results.putBack(entries)
             }
         }
     }

@@ -164,6 +164,14 @@ final class ResultBuffer: Sendable {
         }
     }
 
+    /// What could not be written waits again, before what has come since.
+    func putBack(_ entries: [Entry]) {
+        state.withLock { state in
+            state.entries = entries + state.entries
+            state.count += entries.reduce(0) { $0 + $1.results.count }
+        }
+    }
+
     func take() -> [Entry] {
         state.withLock { state in
             let entries = state.entries

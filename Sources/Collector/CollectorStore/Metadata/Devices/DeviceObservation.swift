@@ -106,6 +106,21 @@ final class SeenBuffer: Sendable {
         }
     }
 
+    /// What could not be written waits again, behind what has come since.
+    func putBack(_ entries: [DeviceID: DeviceObservation]) {
+        state.withLock { state in
+            for (device, sight) in entries {
+                var earlier = sight
+                if let later = state.entries[device] {
+                    earlier.merge(later)
+                } else if state.entries.count >= Self.limit {
+                    continue
+                }
+                state.entries[device] = earlier
+            }
+        }
+    }
+
     func take(at time: Int64) -> [DeviceID: DeviceObservation] {
         state.withLock { state in
             let entries = state.entries

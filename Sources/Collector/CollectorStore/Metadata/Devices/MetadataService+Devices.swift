@@ -192,7 +192,13 @@ extension MetadataService {
         if isDue { Task { await writeSeen() } }
     }
 
-    /// Writes observations. A failure is only logged, because the state can be rebuilt from records.
+    /// Writes what waits to be written. A collector beside others calls it often, so that they do not learn of it late.
+    package func flush() {
+        writeSeen()
+        writeResults()
+    }
+
+    /// Writes observations. After a failure the next call tries again.
     func writeSeen() {
         let entries = seen.take(at: clock.now())
         guard !entries.isEmpty else { return }
@@ -200,6 +206,7 @@ extension MetadataService {
         HousekeepingTerm.$current.withValue(nil) {
             do throws(StoreError) { try derive(entries, resetting: []) } catch {
                 logger.warning("device state not written", metadata: ["store.error": "\(error)"])
+                seen.putBack(entries)
             }
         }
     }

@@ -94,8 +94,8 @@ package actor RecordRetention {
         for stream in StreamName.allCases {
             do throws(StoreError) {
                 for removal in try await store.removals(of: stream, at: clock.now(), limits: limits[stream]) {
-                    // A step of the clock during the removal ends it.
-                    guard try await !isWaiting() else { return removed }
+                    // A step of the clock during the removal ends it, and so does the end of the process.
+                    guard try await !isWaiting(), !Task.isCancelled else { return removed }
                     let partition = Partition(day: removal.file.day, stream: stream)
                     try await store.drop(partition)
                     removed.append(Removed(partition: partition, bytes: removal.file.bytes, reason: removal.reason))
