@@ -58,6 +58,19 @@ struct SettingsTests {
         #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
     }
 
+    @Test func aQuorumThatTheReplicasCannotReachIsRefused() throws {
+        func cluster(_ urls: String, quorum: String) throws -> Settings {
+            try settings(
+                flags: [
+                    "data": "/d", "store": "cluster", "clickhouse-urls": urls, "clickhouse-quorum": quorum,
+                    "postgresql": "host=db", "bucket-endpoint": "http://s3", "bucket": "logs",
+                ])
+        }
+        let error = #expect(throws: CommandError.self) { try cluster("http://a,http://b", quorum: "3") }
+        #expect(error?.code == .usage && error?.message.contains("names 2 replicas, and 3 must have") == true)
+        #expect(try cluster("http://a,http://b", quorum: "2").cluster.clickHouseQuorum == 2)
+    }
+
     @Test func withTooFewDescriptorsNothingIsStarted() throws {
         let error = #expect(throws: CommandError.self) { try OpenFiles.check(limit: 32, cores: 2) }
         #expect(error?.code == .failed && error?.message.contains("is 32, and the collector needs 104") == true)

@@ -14,6 +14,6 @@ extension StoreError {
             case .constraint, .statement: .internalFault
             case .shutDown: .shuttingDown
             }
-        self.init(code, "The registry in PostgreSQL: \(error.message)")
+        self.init(code, "The registry: \(error.message)")
     }
 }

@@ -136,7 +136,7 @@ extension StoreError {
             case .statement, .configuration: .internalFault
             case .shutDown: .shuttingDown
             }
-        self.init(code, "PostgreSQL: \(error.message)")
+        self.init(code, error.message)
     }
 
     static func mapping<T>(_ body: () throws(PostgresError) -> T) throws(StoreError) -> T {

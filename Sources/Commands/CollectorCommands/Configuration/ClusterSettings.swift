@@ -91,6 +91,12 @@ struct ClusterSettings: Equatable, Sendable {
         try layers.require(\.cluster.postgreSQL)
         try layers.require(\.cluster.bucketEndpoint)
         try layers.require(\.cluster.bucket)
+        guard clickHouseQuorum <= clickHouseURLs.count else {
+            throw layers.refusal(
+                \.cluster.clickHouseQuorum,
+                "clickhouse-urls names \(clickHouseURLs.count) replicas, and \(clickHouseQuorum) must have a record. "
+                    + "Name every replica")
+        }
     }
 
     /// For the record store.
