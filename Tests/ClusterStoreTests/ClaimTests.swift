@@ -244,12 +244,40 @@ import WireModel
                     try ChainTable.chains(of: [id], .sample, in: session)
                 }.first)
             try await store.drop(try #require(try await store.partitions().kept.first).partition)
+            // A replica that has not dropped the day yet proves the chain as it was.
+            let client = one.slices.client
+            for replica in client.replicas {
+                try await client.execute("SYSTEM SYNC REPLICA \(SliceSchema.table(of: .sample))", on: replica)
+            }
             let proof = ChainProof(reader: SliceReader(database: one.chains.database, slices: one.slices))
             guard case .whole(let heads) = try await proof.whole(&chain, .sample) else {
                 Issue.record("a drop is taken for a hole")
                 return
             }
             #expect(heads.isEmpty && chain.floorNumber == 3)
+        }
+    }
+
+    @Test func aDropWhileEverythingIsProvedIsNoFinding() async throws {
+        try await ClusterTestBed.withStore { bed, store in
+            var devices = (0..<10).map { _ in ScriptedDevice() }
+            for _ in 0..<5 {
+                for index in devices.indices {
+                    devices[index].produce(2)
+                    _ = try await store.drain(&devices[index])
+                }
+                bed.clock.advance(days: 1)
+            }
+            try await bed.withStore(bed.configuration) { other in
+                for kept in try await store.partitions().kept {
+                    async let dropped: Void = store.drop(kept.partition)
+                    for _ in 0..<3 {
+                        let report = try await other.verify()
+                        #expect(report.isWhole, "\(report.findings)")
+                    }
+                    try await dropped
+                }
+            }
         }
     }
 

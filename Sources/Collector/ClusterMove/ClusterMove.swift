@@ -185,7 +185,7 @@ package struct ClusterMove: Sendable {
 
     static func requireWhole(_ found: VerifyReport, _ what: String) throws(StoreError) {
         guard let first = found.findings.first else { return }
-        let count = found.findings.count + found.furtherFindings
+        let count = found.findingCount
         throw StoreError(
             .corrupt,
             "\(what) is not whole: \(first.file): \(first.message) (\(count) \(count == 1 ? "finding" : "findings")). "

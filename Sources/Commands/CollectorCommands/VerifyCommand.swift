@@ -48,7 +48,7 @@ struct VerifyCommand: AsyncParsableCommand {
                     + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
             if report.chunks > 0 { try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).") }
         }
-        let count = report.findings.count + Int(report.furtherFindings)
+        let count = report.findingCount
         guard report.isWhole else { throw CommandError(.failed, "\(count) findings in the stored data.") }
         if !json { try Output.line("The record chains prove every stored record.") }
     }

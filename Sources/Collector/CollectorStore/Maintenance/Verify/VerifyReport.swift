@@ -17,7 +17,9 @@ package struct VerifyReport: Equatable, Sendable, Codable {
     package var furtherFindings = 0
 
     /// Nothing was found wrong.
-    package var isWhole: Bool { findings.isEmpty && furtherFindings == 0 }
+    package var isWhole: Bool { findingCount == 0 }
+
+    package var findingCount: Int { findings.count + furtherFindings }
 
     private static let limit = 1000
 

@@ -35,7 +35,7 @@ package struct VerifySummary: Equatable, Sendable, Codable {
         lostAtCollector = report.lostAtCollector
         chunks = report.chunks
         chunkBytes = report.chunkBytes
-        findingCount = report.findings.count + report.furtherFindings
+        findingCount = report.findingCount
         findings = Array(report.findings.prefix(Self.maximumFindings))
     }
 
