@@ -142,11 +142,14 @@ final class ClusterDeployment: Sendable {
     }
 
     /// A command of ws1collector with the cluster's configuration.
-    /// - Parameter failpoint: where the command kills itself.
-    func run(_ arguments: [String], failpoint: String? = nil) async throws -> Program.Outcome {
+    /// - Parameters:
+    ///   - failpoint: where the command kills itself.
+    ///   - days: by which its clock is ahead.
+    func run(_ arguments: [String], failpoint: String? = nil, daysAhead days: Int = 0) async throws -> Program.Outcome {
         try await Program.collector.run(
             arguments + ["--config", configuration],
-            environment: environment.merging(failpoint.map { ["WS1_FAILPOINT": $0] } ?? [:]) { first, _ in first })
+            environment: environment.merging(failpoint.map { ["WS1_FAILPOINT": $0] } ?? [:]) { first, _ in first },
+            under: days == 0 ? [] : ["/usr/bin/faketime", "-f", "+\(days)d"])
     }
 
     @discardableResult
@@ -185,6 +188,11 @@ final class ClusterDeployment: Sendable {
     /// How many rows the table for people has of an event.
     func peopleRows(named name: String) async throws -> UInt64 {
         try await clickHouse.number("SELECT count() FROM \(database).event FINAL WHERE name = '\(name)'")
+    }
+
+    /// How many rows a table of ClickHouse has.
+    func rows(of table: String) async throws -> UInt64 {
+        try await clickHouse.number("SELECT count() FROM \(database).\(table)")
     }
 
     // MARK: - Requests

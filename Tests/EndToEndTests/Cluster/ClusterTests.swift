@@ -77,6 +77,40 @@ import Testing
         }
     }
 
+    /// A command dies while it drops a day. The next collector that does the housekeeping ends the drop.
+    @Test(arguments: ["drop-begun", "floors-copied", "floors-taken"])
+    func aCrashInADropLeavesNothingUncounted(failpoint: String) async throws {
+        try await ClusterDeployment.run { cluster in
+            try await cluster.start(0)
+            let agent = try cluster.startAgent(port: cluster.ports[0])
+            do {
+                try await cluster.record("old")
+                try await cluster.stop(agent: agent)
+            } catch {
+                await agent.killAndReap()
+                throw error
+            }
+            try await cluster.stop(0)
+
+            let purge = ["purge", "--records", "--stream", "event", "--older-than", "2d", "--yes"]
+            let purged = try await cluster.run(purge, failpoint: failpoint, daysAhead: 5)
+            // As faketime says it.
+            #expect(purged.errors.contains("Caught Killed"), "\(purged)")
+            try await cluster.succeed(["balance"])
+            try await cluster.succeed(["verify"])
+
+            // The command's turn at housekeeping ends now, not after 40 s.
+            _ = try await cluster.postgreSQL.sql("UPDATE housekeeping SET until = 0")
+            try await cluster.start(0)
+            try await cluster.until("the day is dropped") {
+                try await cluster.rows(of: "slice_event") == 0
+            }
+            #expect(try await !cluster.succeed(["export", "--stream", "event"]).contains("\"old\""))
+            try await cluster.succeed(["balance"])
+            try await cluster.succeed(["verify"])
+        }
+    }
+
     @Test func whatOneCollectorChangesCountsOnTheOtherWithinTwoSeconds() async throws {
         try await ClusterDeployment.run { cluster in
             try await cluster.start(0)
