@@ -344,6 +344,12 @@ import WireModel
             return devices
         }
         for device in devices { #expect(device.held.isEmpty && device.mark.stored == 130) }
+        // A verifier that opens a file just before it is removed leaves an empty WAL behind.
+        let first = try #require(StreamName.allCases.first)
+        try FileManager.default.createDirectory(
+            atPath: "\(directory.path)/records/2026-03-03", withIntermediateDirectories: true)
+        try Data().write(to: URL(fileURLWithPath: "\(directory.path)/records/2026-03-03/\(first).sqlite-wal"))
+        try await store.reclaim()
         #expect(directory.days == ["2026-03-05"])
         let report = try await directory.verify()
         #expect(report.isWhole, "\(report.findings)")

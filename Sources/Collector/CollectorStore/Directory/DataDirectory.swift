@@ -90,6 +90,12 @@ package struct DataDirectory: Sendable {
         if rmdir(dayPath(partition.day)) == 0 { try Files<StoreError>.sync(directory: recordsPath) }
     }
 
+    /// Whether there is a record file, or one of the files beside it.
+    func hasRemains(of partition: Partition) -> Bool {
+        let file = path(of: partition)
+        return ["\(file)-wal", "\(file)-shm", file].contains { Paths.size(of: $0) != nil }
+    }
+
     /// Bytes of a record file and the files beside it.
     func bytes(of partition: Partition) -> Int64 {
         let file = path(of: partition)

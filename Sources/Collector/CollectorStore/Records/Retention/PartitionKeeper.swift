@@ -38,10 +38,10 @@ actor PartitionKeeper {
         try directory.remove(partition)
     }
 
-    /// Removes files that are already in the baseline. Their removal failed or was interrupted.
+    /// Removes what is left of files that are already in the baseline. Their removal failed or was interrupted, or another
+    /// process has read the file meanwhile and left its WAL behind.
     func removeLeftovers() throws(StoreError) {
-        let removed = Set(try baseline.removedPartitions())
-        for partition in try directory.partitions() where removed.contains(partition) {
+        for partition in try baseline.removedPartitions() where directory.hasRemains(of: partition) {
             try directory.remove(partition)
         }
     }
