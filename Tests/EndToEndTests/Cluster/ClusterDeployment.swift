@@ -119,12 +119,22 @@ final class ClusterDeployment: Sendable {
 
     /// Starts a collector that is not of the cluster, on the data directory and the port of the first one. Returns when
     /// it is ready.
-    func startAlone() async throws {
+    /// - Parameter days: by which its clock is behind.
+    func startAlone(daysAgo days: Int = 0) async throws {
         let path = "\(directory)/alone.log"
+        var variables: [String: String] = [:]
+        if days != 0 {
+            // libfaketime changes the environment of the first program that loads it, so that a program of ours would not
+            // find its arguments. `env` is the first. The loader replaces $LIB.
+            variables = ["LD_PRELOAD": "/usr/$LIB/faketime/libfaketimeMT.so.1", "FAKETIME": "-\(days)d"]
+        }
         let child = try ChildProcess(
-            Program.collector.path,
-            ["serve", "--data", "\(directory)/collector-0", "--listen", "127.0.0.1:\(ports[0])"],
-            environment: Program.environment([:]), output: path, errors: path)
+            "/usr/bin/env",
+            [
+                Program.collector.path, "serve", "--data", "\(directory)/collector-0", "--listen",
+                "127.0.0.1:\(ports[0])",
+            ],
+            environment: Program.environment(variables), output: path, errors: path)
         collectors.withLock { $0[0] = child }
         try await until("the collector is ready") { await self.isReady(0) }
     }
@@ -142,14 +152,11 @@ final class ClusterDeployment: Sendable {
     }
 
     /// A command of ws1collector with the cluster's configuration.
-    /// - Parameters:
-    ///   - failpoint: where the command kills itself.
-    ///   - days: by which its clock is ahead.
-    func run(_ arguments: [String], failpoint: String? = nil, daysAhead days: Int = 0) async throws -> Program.Outcome {
+    /// - Parameter failpoint: where the command kills itself.
+    func run(_ arguments: [String], failpoint: String? = nil) async throws -> Program.Outcome {
         try await Program.collector.run(
             arguments + ["--config", configuration],
-            environment: environment.merging(failpoint.map { ["WS1_FAILPOINT": $0] } ?? [:]) { first, _ in first },
-            under: days == 0 ? [] : ["/usr/bin/faketime", "-f", "+\(days)d"])
+            environment: environment.merging(failpoint.map { ["WS1_FAILPOINT": $0] } ?? [:]) { first, _ in first })
     }
 
     @discardableResult

@@ -198,6 +198,11 @@ struct PurgeRequest: Equatable, Codable {
             }
             answer.removedFiles += 1
         }
+        // An earlier attempt may have been cut short after a file no longer counted, and before its bytes were gone.
+        do throws(StoreError) { try await store.reclaim() } catch {
+            if error.code == .shuttingDown { throw error }
+            answer.failure = answer.failure ?? error.message
+        }
         return answer
     }
 
