@@ -43,10 +43,16 @@ import Testing
     }
 
     private static func turn(
-        _ registry: PostgresRegistry, _ name: String, duration: Duration = .seconds(3)
+        _ registry: PostgresRegistry, _ name: String, duration: Duration = .seconds(3),
+        clock: any StoreClock = SystemStoreClock()
     ) throws -> HousekeepingTurn {
         try HousekeepingTurn(
-            registry, name: name, duration: duration, interval: .milliseconds(200), logger: quietLogger)
+            registry, name: name, duration: duration, interval: .milliseconds(200), clock: clock, logger: quietLogger)
+    }
+
+    private final class WrongClock: StoreClock {
+        let secondsAhead = Mutex<Int64>(0)
+        func now() -> Int64 { SystemStoreClock().now() + secondsAhead.withLock { $0 } * 1_000_000 }
     }
 
     @Test func anOrderlyEndPassesTheTurnOnAtOnce() async throws {
@@ -119,6 +125,29 @@ import Testing
             try session.rows("SELECT name FROM organization ORDER BY name") { $0.string(0) } == [
                 "in-turn", "now", "of a request",
             ])
+        await registry.database.shutDown()
+    }
+
+    @Test func aCollectorWhoseClockIsWrongHasNoTurn() async throws {
+        let registry = try await Self.registry(try await PostgresServer.shared().makeDatabase())
+        let clock = WrongClock()
+        for (seconds, words) in [(Int64(90), " s ahead of "), (-3600, " s behind ")] {
+            clock.secondsAhead.withLock { $0 = seconds }
+            let error = await #expect(throws: StoreError.self) {
+                try await Self.turn(registry, "a command", clock: clock).once { 1 }
+            }
+            #expect(error?.code == .conflict && error?.message.contains(words) == true)
+        }
+        clock.secondsAhead.withLock { $0 = 0 }
+        let diary = Diary()
+        let collector = try Self.turn(registry, "collector", duration: .seconds(600), clock: clock)
+        let work = Task { await collector.run { await diary.work("collector") } }
+        #expect(try await eventually { diary.running == ["collector"] })
+        clock.secondsAhead.withLock { $0 = 86_400 }
+        #expect(try await eventually { diary.running.isEmpty })
+        #expect(try await eventually { try await Self.turn(registry, "another").once { 1 } == 1 })
+        work.cancel()
+        await work.value
         await registry.database.shutDown()
     }
 

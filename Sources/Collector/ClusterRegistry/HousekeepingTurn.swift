@@ -15,19 +15,27 @@ import TelemetryBasics
 /// freezes is replaced within ``duration`` and ``interval``. One that wakes up later still has its old term, and no
 /// transaction with it is committed (`HousekeepingTerm`).
 ///
+/// What is to be removed or told depends on the time. So a collector whose clock differs from PostgreSQL's by more than
+/// ``toleranceSeconds`` takes no turn, and gives back the one that it has.
+///
 /// Like a follower it has a connection and a queue of its own.
 package actor HousekeepingTurn {
     /// How long a turn lasts unless it is renewed.
     package static let duration: Duration = .seconds(40)
     /// How often a collector renews its turn, or asks for one.
     package static let interval: Duration = .seconds(10)
+    /// How far the clocks of PostgreSQL and of a collector that does the housekeeping may be apart.
+    static let toleranceSeconds: Int64 = 60
     private static let statementTimeoutSeconds = 5
 
     private let database: PostgresDatabase
     private let name: String
     private let duration: Duration
     private let interval: Duration
+    private let clock: any StoreClock
     private let logger: Logger
+    /// The last error, so that each is logged once.
+    private var trouble: StoreError.Code?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.housekeeping")
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -38,7 +46,7 @@ package actor HousekeepingTurn {
     ///   - duration, interval: other than a cluster's only in tests.
     package init(
         _ registry: PostgresRegistry, name: String, duration: Duration = HousekeepingTurn.duration,
-        interval: Duration = HousekeepingTurn.interval, logger: Logger
+        interval: Duration = HousekeepingTurn.interval, clock: any StoreClock = SystemStoreClock(), logger: Logger
     ) throws(StoreError) {
         do throws(PostgresError) {
             database = try registry.database.sibling(
@@ -47,6 +55,7 @@ package actor HousekeepingTurn {
         self.name = name
         self.duration = duration
         self.interval = interval
+        self.clock = clock
         self.logger = logger
     }
 
@@ -74,6 +83,7 @@ package actor HousekeepingTurn {
 
     /// Does a piece of work in a turn of its own, for a command beside the collectors. Then closes the connections.
     /// - Returns: `nil`, with nothing done, while a collector has the turn.
+    /// - Throws: `.conflict` if the clock is wrong; errors of the registry and of the work.
     package nonisolated func once<Value: Sendable>(
         _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value? {
@@ -117,7 +127,7 @@ package actor HousekeepingTurn {
                 }
                 end = begin + duration
             } catch {
-                guard ContinuousClock.now < end else {
+                guard ContinuousClock.now < end, error.code != .conflict else {
                     logger.warning(
                         "the turn at housekeeping could not be renewed", metadata: ["store.error": "\(error)"])
                     return
@@ -127,29 +137,53 @@ package actor HousekeepingTurn {
     }
 
     private func takeLogging() -> Int64? {
-        do throws(StoreError) { return try take() } catch {
-            logger.debug("no turn at housekeeping", metadata: ["store.error": "\(error)"])
+        do throws(StoreError) {
+            let term = try take()
+            trouble = nil
+            return term
+        } catch {
+            let level: Logger.Level = error.code == .conflict && trouble != .conflict ? .error : .debug
+            trouble = error.code
+            logger.log(level: level, "no turn at housekeeping", metadata: ["store.error": "\(error)"])
             return nil
         }
     }
 
     /// - Returns: the new term; `nil` while another collector has the turn.
     private func take() throws(StoreError) -> Int64? {
-        try transaction { session throws(PostgresError) in
+        try transactionInTime { session throws(PostgresError) in
             try session.query(
                 """
-                UPDATE housekeeping SET term = term + 1, holder = $1, until = \(ServerClock.now) + $2 WHERE until < \(ServerClock.now)
-                RETURNING term
+                UPDATE housekeeping SET term = term + 1, holder = $1, until = \(ServerClock.now) + $2
+                WHERE until < \(ServerClock.now) RETURNING term
                 """, name, microseconds
             ).first?.int64(0)
         }
     }
 
     private func renew(_ term: Int64) throws(StoreError) -> Bool {
-        try transaction { session throws(PostgresError) in
+        try transactionInTime { session throws(PostgresError) in
             try session.execute(
                 "UPDATE housekeeping SET until = \(ServerClock.now) + $2 WHERE term = $1", term, microseconds) == 1
         }
+    }
+
+    /// - Throws: `.conflict`, with nothing done, if this machine's clock is wrong.
+    private func transactionInTime<Value>(
+        _ body: (PostgresSession) throws(PostgresError) -> Value
+    ) throws(StoreError) -> Value {
+        var secondsAhead: Int64 = 0
+        let value = try transaction { session throws(PostgresError) -> Value? in
+            secondsAhead = (clock.now() - (try session.query("SELECT \(ServerClock.now)")[0].int64(0))) / 1_000_000
+            return abs(secondsAhead) <= Self.toleranceSeconds ? try body(session) : nil
+        }
+        guard let value else {
+            throw StoreError(
+                .conflict,
+                "this machine's clock is \(abs(secondsAhead)) s \(secondsAhead > 0 ? "ahead of" : "behind") that of "
+                    + "PostgreSQL, so it does no housekeeping. Set the clocks right.")
+        }
+        return value
     }
 
     private func giveBack(_ term: Int64) {
