@@ -104,7 +104,7 @@ package struct ClusterSetup: Sendable {
 
     private static func migrations(logger: Logger) -> PostgresMigrations {
         PostgresMigrations(
-            ChainSchema.migrations, table: "record_store_version", lockKey: StoreLock.migrations, logger: logger)
+            ChainSchema.migrations, table: ChainSchema.versionTable, lockKey: StoreLock.migrations, logger: logger)
     }
 
     private func makePostgreSQL(_ database: PostgresDatabase, isDryRun: Bool) async throws(StoreError) -> [String] {

@@ -13,6 +13,9 @@ import PostgreSQL
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
 enum ChainSchema {
+    /// Where the migrations that were applied are noted.
+    static let versionTable = "record_store_version"
+
     static let migrations = [
         PostgresMigration(1, "chains of the record store", sql: first),
         PostgresMigration(2, "outbox of the tables for people", sql: second),

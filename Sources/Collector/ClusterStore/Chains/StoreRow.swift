@@ -18,14 +18,24 @@ struct StoreRow: Sendable {
     }
 
     /// - Returns: `nil` before `cluster init`.
+    /// - Throws: `.newerVersion` if a newer program has migrated the tables since this one started.
     static func find(in session: PostgresSession) throws(StoreError) -> StoreRow? {
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.query(
-                "SELECT generation, is_open, system_identifier, timeline, moving_in FROM store")
+                """
+                SELECT generation, is_open, system_identifier, timeline, moving_in,
+                    (SELECT max(number) FROM \(ChainSchema.versionTable)) FROM store
+                """)
         }
         guard let row = rows.first else { return nil }
-        let (isOpen, source) = try StoreError.mapping { () throws(PostgresError) in
-            (try row.bool(1), try row.optionalData(4))
+        let (isOpen, source, version) = try StoreError.mapping { () throws(PostgresError) in
+            (try row.bool(1), try row.optionalData(4), try row.int(5))
+        }
+        guard version <= ChainSchema.migrations.count else {
+            throw StoreError(
+                .newerVersion,
+                "the cluster's tables have version \(version), and this program knows \(ChainSchema.migrations.count). "
+                    + "Update ws1collector.")
         }
         return StoreRow(
             generation: try row.unsigned(0), isOpen: isOpen, systemIdentifier: try row.signed(2),
