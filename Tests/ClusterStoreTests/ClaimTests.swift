@@ -196,6 +196,22 @@ import WireModel
         }
     }
 
+    @Test func anOlderProgramWritesNothingIntoNewerTables() async throws {
+        try await ClusterTestBed.withStore { bed, store in
+            var device = ScriptedDevice()
+            device.produce(3)
+            _ = try await store.drain(&device)
+            _ = try await bed.postgreSQL.sql("INSERT INTO record_store_version (number, name) VALUES (99, 'later')")
+            device.produce(3)
+            let answer = await store.append(try #require(device.part()), from: device.device)
+            #expect(answer.outcome == .unavailable && answer.mark.number == 0)
+            #expect(await store.readiness() != .ready)
+            _ = try await bed.postgreSQL.sql("DELETE FROM record_store_version WHERE number = 99")
+            _ = try await store.drain(&device)
+            try await expectWhole(device, in: store)
+        }
+    }
+
     @Test func aClockThatIsSetBackChangesNoOrder() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var device = ScriptedDevice()
@@ -229,6 +245,45 @@ import WireModel
             try await expectWhole(device, in: store)
             try await store.drop(partition)
             #expect(try await store.allRecords(of: device.device, stream: .sample).isEmpty)
+            #expect(try await store.verify().isWhole)
+        }
+    }
+
+    /// Floors are taken over some chains at a time. What a crash leaves in between is whole, and the drop goes on.
+    @Test func aDropThatEndsBetweenTwoChainsGoesOn() async throws {
+        try await Self.withTwo { bed, store, one, _ in
+            var devices = (0..<5).map { _ in ScriptedDevice() }
+            for index in devices.indices {
+                devices[index].produce(3)
+                _ = try await store.drain(&devices[index])
+            }
+            bed.clock.advance(days: 1)
+            for index in devices.indices {
+                devices[index].produce(2)
+                _ = try await store.drain(&devices[index])
+            }
+            let partition = try #require(try await store.partitions().kept.first).partition
+            let table = PartitionTable(database: one.chains.database, slices: one.slices)
+            let generation = try await table.begin(partition)
+            try await table.copyFloors(of: partition, generation: generation, together: 2)
+            _ = try await table.takeFloors(of: partition, after: nil, generation: generation, together: 2)
+            func numbers() async throws -> [[UInt64]] {
+                var numbers: [[UInt64]] = []
+                for device in devices {
+                    let records = try await store.allRecords(of: device.device, stream: .sample)
+                    numbers.append(records.map(\.header.number).sorted())
+                }
+                return numbers.sorted { $0.count < $1.count }
+            }
+            let (whole, rest) = (Array(UInt64(1)...5), Array(UInt64(4)...5))
+            #expect(try await numbers() == [rest, rest, whole, whole, whole])
+            #expect(try await store.verify().isWhole)
+            try await store.reclaim()
+            #expect(try await store.partitions().dropped[.sample] == 1)
+            #expect(try await numbers() == [rest, rest, rest, rest, rest])
+            for device in devices {
+                #expect(try await store.balance(of: device.device).allSatisfy { $0.balance.closes })
+            }
             #expect(try await store.verify().isWhole)
         }
     }

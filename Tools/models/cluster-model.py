@@ -608,7 +608,7 @@ def read(world, task, name, reads_day, must_succeed=False):
 
 
 def retire(world, task):
-    """Drops the oldest day: fence, baseline to ClickHouse, baseline to PostgreSQL, drop."""
+    """Drops the oldest day: fence, baselines to ClickHouse, to PostgreSQL some chains at a time, drop."""
     pg, ch = world.pg, world.ch
     session = pg.session()
     day = pg.state.dropped + 1
@@ -621,10 +621,11 @@ def retire(world, task):
         floors = {name: row.baseline(day) for name, row in state.chains.items()}
         return {name: floor for name, floor in floors.items() if floor}
 
+    def take(name, state):
+        state.chains[name] = state.chains[name].without_days(day, floors[name])
+
     def end(state):
         state.dropped = max(state.dropped, day)
-        for name, floor in floors.items():
-            state.chains[name] = state.chains[name].without_days(day, floor)
 
     floors = pg.transaction(session, begin)
     yield
@@ -634,6 +635,9 @@ def retire(world, task):
             yield from task.send_surely(ch.write_floor, session.generation, day, name, floor)
     if not world.keeps("baseline"):
         yield from task.send(ch.drop, day)
+    for name in floors:
+        pg.transaction(session, partial(take, name))
+        yield
     pg.transaction(session, end)
     yield
     yield from task.send(ch.drop, day)
@@ -1029,7 +1033,7 @@ def check(world):
         raise Fault("an outbox entry waits for ever")
     times_stored = {}
     for name, row in state.chains.items():
-        check_chain(name, row, state.dropped)
+        check_chain(name, row, state.dropping)
         for piece, _ in row.history:
             if piece.items[0].first - 1 != piece.before.number and not device.is_restored:
                 raise Fault(f"{name}: numbers from {piece.before.number} on count as lost")
@@ -1049,8 +1053,8 @@ def check(world):
     check_people(world)
 
 
-def check_chain(name, row, dropped):
-    """The slices continue each other, their links prove them, and nothing was removed before its day."""
+def check_chain(name, row, dropping):
+    """The slices continue each other, their links prove them, and nothing was removed before its day's drop began."""
     at = Mark()
     for piece, day in row.history:
         if piece.before != at:
@@ -1060,7 +1064,7 @@ def check_chain(name, row, dropped):
             running = link(running, item.payload) if item.payload is not None else item.link
         if running != piece.after.link:
             raise Fault(f"{name}: the links do not prove the slice behind {piece.before.number}")
-        if piece.before.number < row.floor.number and day > dropped:
+        if piece.before.number < row.floor.number and day > dropping:
             raise Fault(f"{name}: the slice behind {piece.before.number} is removed, its day {day} is not")
         at = piece.after
     if at != row.mark:

@@ -77,8 +77,8 @@ import Testing
         }
     }
 
-    /// A command dies while it drops a day. The next collector that does the housekeeping ends the drop. The day is five
-    /// days old, because it comes from a data directory whose collector lived then.
+    /// A command dies while it drops a day. The next collector that does the housekeeping ends the drop. The day is
+    /// old enough, because it comes from a data directory whose collector lived then.
     @Test(arguments: ["drop-begun", "floors-copied", "floors-taken"])
     func aCrashInADropLeavesNothingUncounted(failpoint: String) async throws {
         try await ClusterDeployment.run { cluster in

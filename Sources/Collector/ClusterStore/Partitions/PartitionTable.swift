@@ -9,9 +9,9 @@ import WireModel
 /// A drop takes five steps, each of which may be repeated, so that neither a late write nor a failover loses a record:
 /// 1. PostgreSQL notes the day as being dropped. From then on no mark moves over a slice of that day.
 /// 2. ClickHouse gets the floors: each chain's mark at the end of the day.
-/// 3. PostgreSQL takes over the floors. Slices below them do not count any more.
+/// 3. PostgreSQL takes over the floors, some chains at a time. Slices below them do not count any more.
 /// 4. ClickHouse drops the partition, also that of the table for people.
-/// 5. `reclaim` drops it again if a late write has revived it.
+/// 5. `reclaim` drops it again if a late write has revived it. It also ends a drop that was cut short.
 struct PartitionTable: Sendable {
     let database: PostgresDatabase
     let slices: SliceTable
@@ -77,6 +77,12 @@ struct PartitionTable: Sendable {
     static func lastDropped(_ stream: StreamName, in session: PostgresSession) throws(StoreError) -> UTCDay? {
         try all(in: session).filter { $0.0.stream == stream && $0.1 == PartitionState.dropped.rawValue }.map(\.0.day)
             .max()
+    }
+
+    private func partitions(in state: PartitionState) async throws(StoreError) -> [Partition] {
+        try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try Self.all(in: session)
+        }.filter { $0.1 == state.rawValue }.map(\.0)
     }
 
     private static func all(in session: PostgresSession) throws(StoreError) -> [(Partition, Int)] {
@@ -186,41 +192,94 @@ struct PartitionTable: Sendable {
         }
     }
 
-    /// Step 3. After a recovery the day may have grown, and ClickHouse has other floors. So the drop begins anew then.
-    func takeFloors(of partition: Partition, generation: UInt64) async throws(StoreError) {
+    /// Step 3, a page of chains after the other, so that no request waits for long. Lists show the day until all chains
+    /// are done.
+    /// - Parameter count: of chains, and of rows of `receipt`, in one transaction.
+    func takeFloors(
+        of partition: Partition, generation: UInt64, together count: Int = 5000
+    ) async throws(StoreError) {
+        let (stream, day) = (partition.stream.rawValue, partition.day.number)
+        var last: ChainKey?
+        repeat {
+            last = try await takeFloors(of: partition, after: last, generation: generation, together: count)
+        } while last != nil
+        var removed = 0
+        repeat {
+            removed = try await step(under: generation) { session throws(PostgresError) in
+                try session.execute(
+                    """
+                    DELETE FROM receipt WHERE stream = $1 AND day = $2 AND position IN (
+                        SELECT position FROM receipt WHERE stream = $1 AND day = $2 ORDER BY position LIMIT $3)
+                    """, stream, day, count)
+            }
+        } while removed > 0
+        try await step(under: generation) { session throws(PostgresError) in
+            _ = try session.execute(
+                "UPDATE partition SET state = $3 WHERE stream = $1 AND day = $2", stream, day,
+                PartitionState.dropped.rawValue)
+        }
+    }
+
+    /// Takes over the floors of the next chains.
+    /// - Returns: the last of them; `nil` if there was none.
+    func takeFloors(
+        of partition: Partition, after last: ChainKey?, generation: UInt64, together count: Int
+    ) async throws(StoreError) -> ChainKey? {
+        let key = try await step(under: generation) { session throws(PostgresError) -> (Data, Data)? in
+            let after: [any PostgresEncodable] = [
+                partition.stream.rawValue, partition.day.number, last?.device.data ?? Data(),
+                last?.epoch.data ?? Data(),
+            ]
+            let end = try session.query(
+                """
+                SELECT device, epoch FROM (
+                    SELECT device, epoch FROM chain_day WHERE stream = $1 AND day = $2 AND (device, epoch) > ($3, $4)
+                    ORDER BY device, epoch LIMIT $5) AS page
+                ORDER BY device DESC, epoch DESC LIMIT 1
+                """, parameters: after + [count]
+            ).first
+            guard let end else { return nil }
+            let (device, epoch) = (try end.data(0), try end.data(1))
+            let page = after + [device, epoch]
+            let isInPage =
+                "d.stream = $1 AND d.day = $2 AND (d.device, d.epoch) > ($3, $4) AND (d.device, d.epoch) <= ($5, $6)"
+            // In the order of claims, so that none waits for the other in a circle.
+            try session.execute(
+                """
+                SELECT count(*) FROM (
+                    SELECT 1 FROM chain c JOIN chain_day d USING (stream, device, epoch) WHERE \(isInPage)
+                    ORDER BY device, epoch FOR UPDATE OF c) AS locked
+                """, parameters: page)
+            try session.execute(
+                """
+                UPDATE chain c SET floor_number = d.end_number, floor = d.end_mark FROM chain_day d
+                WHERE \(isInPage) AND c.stream = d.stream AND c.device = d.device AND c.epoch = d.epoch
+                    AND c.floor_number < d.end_number
+                """, parameters: page)
+            try session.execute("DELETE FROM chain_day d WHERE \(isInPage)", parameters: page)
+            return (device, epoch)
+        }
+        guard let (device, epoch) = key else { return nil }
+        guard let device = DeviceID(device), let epoch = EpochID(epoch) else {
+            throw StoreError(.corrupt, "the table chain_day names a chain that there is not.")
+        }
+        return ChainKey(device: device, epoch: epoch)
+    }
+
+    /// A transaction of step 3. After a recovery the day may have grown, and ClickHouse has other floors. So the drop
+    /// begins anew then.
+    private func step<Value: Sendable>(
+        under generation: UInt64, _ body: @escaping @Sendable (PostgresSession) throws(PostgresError) -> Value
+    ) async throws(StoreError) -> Value {
         let source = movingIn
-        try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
+        return try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
-                _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
+                _ = try session.query("SELECT pg_advisory_xact_lock_shared($1)", StoreLock.gate)
             }
             guard try StoreRow.open(in: session, movingIn: source).generation == generation else {
                 throw StoreError(.unavailable, "the cluster's store was recovered after this drop began. Try again.")
             }
-            try StoreError.mapping { () throws(PostgresError) in
-                // In the order of claims, so that none waits for the other in a circle.
-                try session.execute(
-                    """
-                    SELECT count(*) FROM (
-                        SELECT 1 FROM chain c WHERE stream = $1 AND EXISTS (
-                            SELECT 1 FROM chain_day d WHERE d.stream = $1 AND d.day = $2 AND d.device = c.device
-                                AND d.epoch = c.epoch)
-                        ORDER BY device, epoch FOR UPDATE) AS locked
-                    """, partition.stream.rawValue, partition.day.number)
-                try session.execute(
-                    """
-                    UPDATE chain c SET floor_number = d.end_number, floor = d.end_mark FROM chain_day d
-                    WHERE d.stream = $1 AND d.day = $2 AND c.stream = d.stream AND c.device = d.device
-                        AND c.epoch = d.epoch AND c.floor_number < d.end_number
-                    """, partition.stream.rawValue, partition.day.number)
-                for table in ["chain_day", "receipt"] {
-                    try session.execute(
-                        "DELETE FROM \(table) WHERE stream = $1 AND day = $2", partition.stream.rawValue,
-                        partition.day.number)
-                }
-                try session.execute(
-                    "UPDATE partition SET state = $3 WHERE stream = $1 AND day = $2", partition.stream.rawValue,
-                    partition.day.number, PartitionState.dropped.rawValue)
-            }
+            return try StoreError.mapping { () throws(PostgresError) in try body(session) }
         }
     }
 
@@ -233,11 +292,11 @@ struct PartitionTable: Sendable {
         } catch { throw StoreError(error) }
     }
 
-    /// Step 5, for all partitions that were ever dropped.
+    /// Ends the drops that were cut short, then step 5 for all partitions that were ever dropped.
     func reclaim() async throws(StoreError) {
-        let dropped = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try Self.all(in: session)
-        }.filter { $0.1 == PartitionState.dropped.rawValue }.map(\.0)
+        let begun = try await partitions(in: .dropping)
+        for partition in begun.sorted() { try await drop(partition) }
+        let dropped = try await partitions(in: .dropped)
         // What only a replica has that does not answer now is found at the next call.
         let there = try await onAnsweringReplicas(Self.allTables).partitions
         for partition in dropped.filter(there.contains).sorted() { try await remove(partition) }
