@@ -67,7 +67,8 @@ struct AgentCommand: AsyncParsableCommand {
                 names[1], binary: agent.agent,
                 arguments: [
                     "run", "--data", data, "--collector", "http://127.0.0.1:\(collector.port)", "--enrollment-token",
-                    collector.enrollmentToken, "--sample-interval", "1", "--transmit-interval", "10", "--modules",
+                    collector.addresses.enrollmentToken, "--sample-interval", "1", "--transmit-interval", "10",
+                    "--modules",
                     agent.modules,
                 ], log: work.file("agent.log")),
         ]

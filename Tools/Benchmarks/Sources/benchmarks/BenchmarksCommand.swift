@@ -7,7 +7,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         abstract: "Measures the pipeline beside its baselines, in the same run, on this machine.",
         subcommands: [
             SQLiteBaselineCommand.self, EnqueueCommand.self, BacklogCommand.self, SystemSampleCommand.self,
-            StoreCommand.self, ClusterStoreCommand.self,
+            StoreCommand.self, ClusterStoreCommand.self, ClusterIngestCommand.self, ClusterReadsCommand.self,
             FleetCommand.self, IngestCommand.self, ConsoleCommand.self, LogCallCommand.self, LogFetchCommand.self,
             AgentCommand.self, AllCommand.self,
         ])

@@ -3,7 +3,6 @@ import ClickHouse
 import ClusterStore
 import CollectorStore
 import Foundation
-import Logging
 import PostgreSQL
 import Synchronization
 import WireModel
@@ -31,8 +30,6 @@ struct ClusterStoreCommand: AsyncParsableCommand {
     @Option(help: "Devices that send at the same time. Each waits for its answer.")
     var devices = 128
 
-    private static let logger = Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() }
-
     func validate() throws {
         guard (1...4096).contains(devices) else {
             throw ValidationError("--devices \(devices): a number from 1 to 4096 is needed")
@@ -45,7 +42,7 @@ struct ClusterStoreCommand: AsyncParsableCommand {
         clickHouse.password = clickhousePassword
         let configuration = ClusterRecordStore.Configuration(
             postgreSQL: PostgresConfiguration(connectionString: postgresql), clickHouse: clickHouse)
-        _ = try await ClusterSetup(configuration, logger: Self.logger).run()
+        _ = try await ClusterSetup(configuration, logger: RunningCluster.logger).run()
         var contestants: [Contestant] = []
         var notes: [() -> String] = []
         for size in [100, 1000] {
@@ -53,7 +50,10 @@ struct ClusterStoreCommand: AsyncParsableCommand {
             let records = max(options.records, devices * size * 4)
             let name = "ClickHouse alone, \(size) to a row"
             contestants.append(
-                Contestant(name) { try await alone(configuration, records: records, recordsPerPart: size) })
+                Contestant(name) {
+                    try await ClickHouseAlone(configuration: configuration, devices: devices).measure(
+                        records: records, recordsPerPart: size)
+                })
             let groups = GroupCounter()
             notes.append { "\(size) to a part: \(groups.text)" }
             contestants.append(
@@ -70,7 +70,7 @@ struct ClusterStoreCommand: AsyncParsableCommand {
     private func stored(
         _ configuration: ClusterRecordStore.Configuration, records: Int, recordsPerPart: Int, _ groups: GroupCounter
     ) async throws -> Double {
-        let store = try await ClusterRecordStore.open(configuration, logger: Self.logger, observer: groups)
+        let store = try await ClusterRecordStore.open(configuration, logger: RunningCluster.logger, observer: groups)
         let perDevice = records / devices
         let chains = (0..<devices).map { _ in SampleChain.parts(records: perDevice, recordsPerPart: recordsPerPart) }
         let seconds = try await Stopwatch.seconds {
@@ -96,44 +96,6 @@ struct ClusterStoreCommand: AsyncParsableCommand {
         }
         await store.shutDown()
         return Double(perDevice * devices) / seconds
-    }
-
-    /// What a collector writes without marks, claims and answers: the records of each part, packed, in a row.
-    private func alone(
-        _ configuration: ClusterRecordStore.Configuration, records: Int, recordsPerPart: Int
-    ) async throws -> Double {
-        let client = try ClickHouseClient(configuration.clickHouse, logger: Self.logger)
-        let settings = ClickHouseInsertSettings(quorum: configuration.quorum, engine: try await client.engineVersion())
-        let parts = SampleChain.parts(records: records, recordsPerPart: recordsPerPart)
-        let bytes = parts.prefix(1).reduce(0) { $1.records.reduce($0) { $0 + $1.count + 32 } }
-        let together = min(devices, max(1, configuration.groupBytes / max(bytes, 1)))
-        let today = UInt16(SystemStoreClock().now() / 86_400_000_000)
-        let seconds = try await Stopwatch.seconds {
-            var rest = parts[...]
-            while !rest.isEmpty {
-                var rows = RowBinaryWriter()
-                for part in rest.prefix(together) {
-                    let (device, epoch) = (DeviceID.random(), part.epoch)
-                    rows.date(today)
-                    for number in [device.high, device.low, epoch.high, epoch.low, part.first - 1] {
-                        rows.uint64(number)
-                    }
-                    rows.uint64(UInt64(part.records.count))
-                    var packed = Data()
-                    for record in part.records { packed.append(record) }
-                    rows.string(packed)
-                    rows.rowEnded()
-                }
-                rest = rest.dropFirst(together)
-                let outcome = await client.insert(
-                    into: "slice_status",
-                    columns: ["day", "device", "epoch", "key", "record_count", "records"], rows: rows,
-                    settings: settings.values)
-                guard case .stored = outcome else { throw BenchmarkError("\(outcome)") }
-            }
-        }
-        await client.shutDown()
-        return Double(records) / seconds
     }
 }
 

@@ -8,7 +8,7 @@ final class CollectorProcess {
     private let binary: String
     private let process = Process()
     private let work: WorkDirectory
-    let enrollmentToken: String
+    let addresses: CollectorAddresses
     /// Of the first start; for people of all organizations.
     var administratorToken: String {
         let text = try? String(contentsOfFile: work.file("collector") + "/administrator-token", encoding: .utf8)
@@ -51,7 +51,8 @@ final class CollectorProcess {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             throw BenchmarkError("the collector is not ready after 30 s. Its log ends:\n\(text.suffix(2000))")
         }
-        enrollmentToken = token.trimmingCharacters(in: .whitespacesAndNewlines)
+        addresses = CollectorAddresses(
+            ports: [port], enrollmentToken: token.trimmingCharacters(in: .whitespacesAndNewlines))
     }
 
     /// - Parameter arguments: options of `ws1collector token create`.
@@ -69,10 +70,6 @@ final class CollectorProcess {
     }
 
     /// A new device's credential.
-    func enroll(_ name: String, over connection: HTTPConnection) throws -> String {
-        try Self.enroll(name, token: enrollmentToken, over: connection)
-    }
-
     /// - Parameter token: an enrollment token.
     static func enroll(_ name: String, token: String, over connection: HTTPConnection) throws -> String {
         var request = WireEnrollRequest()
@@ -93,13 +90,7 @@ final class CollectorProcess {
     }
 
     /// Seconds of processor time since it started, user and system.
-    var processorSeconds: Double {
-        let text = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)) ?? ""
-        // The name in parentheses may hold anything; after it comes field 3.
-        let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ").dropFirst()
-        let ticks = fields.dropFirst(11).prefix(2).compactMap { Double($0) }.reduce(0, +)
-        return ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
-    }
+    var processorSeconds: Double { ProcessorTime.seconds(of: process.processIdentifier) }
 
     /// The most memory it had resident, in bytes.
     var peakResidentBytes: Int {

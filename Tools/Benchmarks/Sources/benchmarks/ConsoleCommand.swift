@@ -39,12 +39,12 @@ struct ConsoleCommand: AsyncParsableCommand {
     func run() async throws {
         let collector = try CollectorProcess(
             binary: ingest.collector, directory: options.directory, arguments: ["--assets", assets])
-        try ConsoleFleet.enroll(fleet, at: collector)
+        try ConsoleFleet.enroll(fleet, at: collector.addresses)
         try options.report([try await pages(collector), try await live(collector), try await sharedIngest(collector)])
     }
 
     private func pages(_ collector: CollectorProcess) async throws -> Comparison {
-        let visitor = try ConsoleVisitor(collector, token: collector.administratorToken)
+        let visitor = try ConsoleVisitor(port: collector.port, token: collector.administratorToken)
         let baseline = "GET /about"
         let contestants = ["/about"] + Self.pages
         var comparison = try await Comparison.run(
@@ -120,7 +120,8 @@ struct ConsoleCommand: AsyncParsableCommand {
         let loads = Mutex(ConsoleVisitor.Loads())
         let failure = Mutex<(any Error)?>(nil)
         let people = try (0..<viewers).map { _ in
-            try ConsoleVisitor(collector, token: collector.createToken("--role", "viewer", "--name", "viewer"))
+            try ConsoleVisitor(
+                port: collector.port, token: collector.createToken("--role", "viewer", "--name", "viewer"))
         }
         let group = DispatchGroup()
         for (number, visitor) in people.enumerated() {

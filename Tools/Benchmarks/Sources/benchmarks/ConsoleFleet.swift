@@ -8,8 +8,7 @@ struct ConsoleFleet {
     private static let connections = 16
 
     /// Enrolls them and sends their records, over sixteen connections.
-    static func enroll(_ count: Int, at collector: CollectorProcess) throws {
-        let (port, token) = (collector.port, collector.enrollmentToken)
+    static func enroll(_ count: Int, at addresses: CollectorAddresses) throws {
         let failure = Mutex<(any Error)?>(nil)
         let group = DispatchGroup()
         for worker in 1...connections {
@@ -17,11 +16,10 @@ struct ConsoleFleet {
             Thread {
                 defer { group.leave() }
                 do {
-                    let connection = try HTTPConnection(port: port)
+                    let connection = try HTTPConnection(port: addresses.port(of: worker))
                     var bodies = SampleBodies(seed: UInt64(worker))
                     for number in stride(from: worker, through: count, by: connections) {
-                        let credential = try CollectorProcess.enroll(
-                            "kiosk-\(number)", token: token, over: connection)
+                        let credential = try addresses.enroll("kiosk-\(number)", over: connection)
                         try report(number, credential, bodies.next(), over: connection)
                     }
                 } catch { failure.withLock { $0 = error } }

@@ -9,8 +9,8 @@ final class ConsoleVisitor: @unchecked Sendable {
     private let port: UInt16
 
     /// - Parameter token: of the person.
-    init(_ collector: CollectorProcess, token: String) throws {
-        port = collector.port
+    init(port: UInt16, token: String) throws {
+        self.port = port
         connection = try HTTPConnection(port: port)
         let form = Data("token=\(token)".utf8)
         let answer = try connection.send(

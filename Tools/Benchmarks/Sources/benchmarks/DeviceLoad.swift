@@ -20,9 +20,9 @@ struct DeviceLoad: Sendable {
     /// - Parameters:
     ///   - credential: from the enrollment.
     ///   - recordsPerPart: each part but the last has that many.
-    init(credential: String, records: Int, recordsPerPart: Int) throws {
+    init(credential: String, records: Int, recordsPerPart: Int, times: SampleTimes) throws {
         let compressor = try GzipCompressor()
-        for part in SampleChain.parts(records: records, recordsPerPart: recordsPerPart) {
+        for part in SampleChain.parts(records: records, recordsPerPart: recordsPerPart, times: times) {
             var message = WireBatchRequest()
             message.parts = [part.wire]
             let raw = message.encoded

@@ -1,6 +1,4 @@
 import ArgumentParser
-import Dispatch
-import Foundation
 import Synchronization
 
 struct IngestCommand: AsyncParsableCommand {
@@ -50,47 +48,13 @@ struct IngestCommand: AsyncParsableCommand {
     static func measure(
         _ collector: CollectorProcess, records: Int, recordsPerPart: Int, devices: Int
     ) throws -> (recordsPerSecond: Double, note: String) {
-        let port = collector.port
-        let connection = try HTTPConnection(port: port)
-        let perDevice = records / devices
-        let loads = try (0..<devices).map { number in
-            let credential = try collector.enroll("benchmark-\(number)", over: connection)
-            return try DeviceLoad(credential: credential, records: perDevice, recordsPerPart: recordsPerPart)
-        }
-        let failures = Mutex<[String]>([])
-        let answers = Mutex<(waits: Int, milliseconds: [Double])>((0, []))
-        let processorBefore = collector.processorSeconds
-        let seconds = Stopwatch.seconds {
-            let group = DispatchGroup()
-            for load in loads {
-                group.enter()
-                // A thread each: they block, as many as there are devices.
-                let thread = Thread {
-                    do {
-                        let sent = try load.send(over: HTTPConnection(port: port))
-                        answers.withLock { answers in
-                            answers.waits += sent.waits
-                            answers.milliseconds += sent.milliseconds
-                        }
-                    } catch {
-                        failures.withLock { $0.append("\(error)") }
-                    }
-                    group.leave()
-                }
-                thread.start()
-            }
-            group.wait()
-        }
-        if let failure = failures.withLock({ $0.first }) { throw BenchmarkError(failure) }
-        let sent = perDevice * devices
-        let processor = (collector.processorSeconds - processorBefore) / Double(sent) * 1e6
-        let raw = loads.reduce(0) { $0 + $1.rawBytes }
-        let body = loads.reduce(0) { $0 + $1.bodyBytes }
-        let (waits, milliseconds) = answers.withLock { ($0.waits, $0.milliseconds.sorted()) }
-        let (half, slow) = (milliseconds[milliseconds.count / 2], milliseconds[milliseconds.count * 99 / 100])
+        let load = try IngestLoad(
+            collector.addresses, records: records, recordsPerPart: recordsPerPart, devices: devices)
+        let before = collector.processorSeconds
+        let result = try load.run()
+        let processor = (collector.processorSeconds - before) / Double(result.records) * 1e6
         let note =
-            "half of the answers within \(Report.number(half)) ms, 99 of 100 within \(Report.number(slow)) ms; "
-            + "collector uses \(Report.number(processor)) s of processor time for 1,000,000 records, asked to wait \(waits) times; \(raw / sent) bytes a record, \(body / sent) compressed"
-        return (Double(sent) / seconds, note)
+            "\(result.note); collector uses \(Report.number(processor)) s of processor time for 1,000,000 records"
+        return (result.recordsPerSecond, note)
     }
 }

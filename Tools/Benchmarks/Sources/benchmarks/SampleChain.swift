@@ -2,8 +2,10 @@ import WireModel
 
 /// The sample stream of one epoch, cut into parts as a device cuts it.
 enum SampleChain {
-    /// - Parameter recordsPerPart: each part but the last has that many.
-    static func parts(records: Int, recordsPerPart: Int) -> [BatchPart] {
+    /// - Parameters:
+    ///   - recordsPerPart: each part but the last has that many.
+    ///   - times: of the records.
+    static func parts(records: Int, recordsPerPart: Int, times: SampleTimes = SampleTimes()) -> [BatchPart] {
         let epoch = EpochID.random()
         let bootID = BootID.random()
         var bodies = SampleBodies(seed: epoch.low)
@@ -17,8 +19,8 @@ enum SampleChain {
             for _ in 0..<min(recordsPerPart, records - Int(last)) {
                 last += 1
                 let stamp = RecordStamp(
-                    wallTime: 1_790_000_000_000_000 + Int64(last) * 1_000_000, bootID: bootID,
-                    timeSinceBoot: last * 1_000_000)
+                    wallTime: times.first + Int64(last - 1) * times.interval, bootID: bootID,
+                    timeSinceBoot: last * UInt64(times.interval))
                 let record = NewRecord(
                     stream: .sample, kind: .sampleSystem, module: "system", stamp: stamp, body: bodies.next()
                 )
@@ -33,4 +35,11 @@ enum SampleChain {
         }
         return parts
     }
+}
+
+/// When samples were taken, in microseconds.
+struct SampleTimes {
+    /// Since 1970.
+    var first: Int64 = 1_790_000_000_000_000
+    var interval: Int64 = 1_000_000
 }

@@ -1,0 +1,50 @@
+import ClickHouse
+import ClusterStore
+import CollectorStore
+import Foundation
+import WireModel
+
+/// What a collector writes without marks, claims and answers: the records of each part, packed, in a row, one insert
+/// after the other.
+struct ClickHouseAlone {
+    let configuration: ClusterRecordStore.Configuration
+    /// An insert has a part of each, or as many as the store puts into a group.
+    let devices: Int
+
+    /// - Returns: records a second.
+    func measure(records: Int, recordsPerPart: Int) async throws -> Double {
+        let client = try ClickHouseClient(configuration.clickHouse, logger: RunningCluster.logger)
+        let settings = ClickHouseInsertSettings(quorum: configuration.quorum, engine: try await client.engineVersion())
+        let parts = SampleChain.parts(records: records, recordsPerPart: recordsPerPart)
+        let bytes = parts.prefix(1).reduce(0) { $1.records.reduce($0) { $0 + $1.count + 32 } }
+        let together = min(devices, max(1, configuration.groupBytes / max(bytes, 1)))
+        let today = UInt16(SystemStoreClock().now() / 86_400_000_000)
+        let seconds = try await Stopwatch.seconds {
+            var rest = parts[...]
+            while !rest.isEmpty {
+                var rows = RowBinaryWriter()
+                for part in rest.prefix(together) {
+                    let (device, epoch) = (DeviceID.random(), part.epoch)
+                    rows.date(today)
+                    for number in [device.high, device.low, epoch.high, epoch.low, part.first - 1] {
+                        rows.uint64(number)
+                    }
+                    rows.uint64(UInt64(part.records.count))
+                    var packed = Data()
+                    for record in part.records { packed.append(record) }
+                    rows.string(packed)
+                    rows.rowEnded()
+                }
+                rest = rest.dropFirst(together)
+                // No device sends this stream here, so nobody reads these rows.
+                let outcome = await client.insert(
+                    into: "slice_status",
+                    columns: ["day", "device", "epoch", "key", "record_count", "records"], rows: rows,
+                    settings: settings.values)
+                guard case .stored = outcome else { throw BenchmarkError("\(outcome)") }
+            }
+        }
+        await client.shutDown()
+        return Double(records) / seconds
+    }
+}

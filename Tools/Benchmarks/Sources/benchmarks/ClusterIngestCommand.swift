@@ -1,0 +1,102 @@
+import ArgumentParser
+import Foundation
+
+struct ClusterIngestCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cluster-ingest",
+        abstract: "Records a second that the collectors of a cluster acknowledge, beside ClickHouse alone.",
+        discussion: """
+            Start the cluster with `Tools/run-cluster --release --agents 0 --data DIR`. Devices, collectors and all servers share this machine's \
+            cores. ClickHouse alone takes records of the same size into a table of the same form, with the same replicas and quorum, one insert \
+            after the other. An insert has a part of each device, or as many as the store puts into a group. The tables for people are filled \
+            meanwhile; the notes say how long that takes afterwards.
+            """)
+
+    @OptionGroup var options: MeasurementOptions
+    @Option(help: "The directory of the cluster, as Tools/run-cluster has it.")
+    var data: String
+    @Option(help: "Devices that send at the same time. Each waits for its answer.")
+    var devices = 128
+    @Option(name: .customLong("per-part"), help: "Records in each part.")
+    var perPart: [Int] = [100, 1000]
+
+    func validate() throws {
+        guard (1...4096).contains(devices) else {
+            throw ValidationError("--devices \(devices): a number from 1 to 4096 is needed")
+        }
+        guard perPart.allSatisfy((1...1000).contains) else {
+            throw ValidationError("--per-part: numbers from 1 to 1000 are needed")
+        }
+    }
+
+    func run() async throws {
+        let cluster = try RunningCluster(data)
+        var contestants: [Contestant] = []
+        var notes: [String: String] = [:]
+        for size in perPart {
+            // A measurement has four rounds of all devices at least.
+            let records = max(options.records, devices * size * 4)
+            let baseline = "ClickHouse alone, \(size) to a row"
+            contestants.append(
+                Contestant(baseline) {
+                    let before = cluster.processorSeconds()
+                    let rate = try await ClickHouseAlone(configuration: cluster.configuration, devices: devices)
+                        .measure(records: records, recordsPerPart: size)
+                    notes[baseline] = Self.processorTime(since: before, of: cluster, records)
+                    return rate
+                })
+            for count in 1...cluster.ports.count {
+                let name = "\(count) collectors, \(size) to a part, \(devices) devices"
+                contestants.append(
+                    Contestant(name, baseline: baseline) {
+                        var addresses = cluster.addresses
+                        addresses.ports = Array(addresses.ports.prefix(count))
+                        let load = try IngestLoad(
+                            addresses, records: records, recordsPerPart: size, devices: devices)
+                        let before = cluster.processorSeconds()
+                        let result = try load.run()
+                        let lag = try cluster.metric("ws1_people_tables_lag_seconds")
+                        let used = Self.processorTime(since: before, of: cluster, result.records)
+                        let filling = try cluster.peopleTablesFilled()
+                        notes[name] =
+                            "\(used); \(result.note); the tables for people lag \(Report.number(lag)) s at the end and "
+                            + "have all after \(Report.number(filling)) s more"
+                        return result.recordsPerSecond
+                    })
+            }
+        }
+        var comparison = try await Comparison.run(
+            "cluster-ingest", unit: "records/s", rounds: options.rounds, contestants)
+        comparison.notes = contestants.compactMap { contestant in
+            notes[contestant.name].map { "\(contestant.name): \($0)" }
+        }
+        comparison.notes.append(try await atRest(cluster))
+        try options.report([comparison])
+    }
+
+    /// Microseconds of a record in each kind of server.
+    private static func processorTime(
+        since before: [String: Double], of cluster: RunningCluster, _ records: Int
+    ) -> String {
+        let now = cluster.processorSeconds()
+        return "us of processor time for a record: "
+            + now.sorted { $0.key < $1.key }.map { name, seconds in
+                "\(name) \(Report.number((seconds - before[name, default: 0]) / Double(records) * 1e6))"
+            }.joined(separator: ", ")
+    }
+
+    private func atRest(_ cluster: RunningCluster) async throws -> String {
+        func bytes(_ condition: String) async throws -> Double {
+            try await cluster.number(
+                "SELECT sum(bytes_on_disk) AS x FROM system.parts WHERE active AND database = 'ws1' AND \(condition)")
+        }
+        let records = try await cluster.number("SELECT sum(record_count) AS x FROM ws1.slice_sample")
+        let slices = try await bytes("table = 'slice_sample'")
+        let rows = try await cluster.number("SELECT count() AS x FROM ws1.metric")
+        let people = try await bytes("table = 'metric'")
+        return
+            "at rest on each replica: \(Report.number(slices / max(records, 1))) bytes for a record in slices; "
+            + "\(Report.number(rows / max(records, 1))) rows of metrics for a record, "
+            + "\(Report.number(people / max(rows, 1))) bytes each"
+    }
+}
