@@ -124,8 +124,8 @@ final class ClusterDeployment: Sendable {
         let path = "\(directory)/alone.log"
         var variables: [String: String] = [:]
         if days != 0 {
-            // libfaketime changes the environment of the first program that loads it, so that a program of ours would not
-            // find its arguments. `env` is the first. The loader replaces $LIB.
+            // libfaketime changes the environment of the first program that loads it. A program of ours would not find
+            // its arguments then. `env` is the first. The loader replaces $LIB.
             variables = ["LD_PRELOAD": "/usr/$LIB/faketime/libfaketimeMT.so.1", "FAKETIME": "-\(days)d"]
         }
         let child = try ChildProcess(

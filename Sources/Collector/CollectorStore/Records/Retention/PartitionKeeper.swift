@@ -38,8 +38,8 @@ actor PartitionKeeper {
         try directory.remove(partition)
     }
 
-    /// Removes what is left of files that are already in the baseline. Their removal failed or was interrupted, or another
-    /// process has read the file meanwhile and left its WAL behind.
+    /// Removes what is left of files that are already in the baseline. Their removal failed or was interrupted, or
+    /// another process has read the file meanwhile and left its WAL behind.
     func removeLeftovers() throws(StoreError) {
         for partition in try baseline.removedPartitions() where directory.hasRemains(of: partition) {
             try directory.remove(partition)
