@@ -106,7 +106,9 @@ struct PurgeCommand: AsyncParsableCommand {
         }
         try purge.withdraw(ticket)
         throw CommandError(
-            .tryAgain, "The collector did not answer within \(Self.waitSeconds) s; the request is withdrawn.")
+            .tryAgain,
+            "The collector did not answer within \(Self.waitSeconds) s; the request is withdrawn. If it was in the middle of "
+                + "it, it goes on, and the audit trail tells.")
     }
 
     private func purgeLogs(_ data: any CollectorData, days: Int, quotas: LogQuotas) async throws {

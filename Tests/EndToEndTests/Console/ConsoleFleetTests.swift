@@ -11,9 +11,11 @@ import Testing
             try await scene.withPage { page in
                 try await page.navigate(to: "\(scene.origin)/devices?test=true")
                 #expect(try await page.texts(of: "#devices tbody tr").count == 4)
+                try await page.waitUntil("document.querySelector('#facets details').open = true")
                 try await page.click("main input[name=q]")
                 try await page.type("simulated-1")
                 try await page.waitUntil("document.querySelectorAll('#devices tbody tr').length === 1")
+                try await page.waitUntil("document.querySelector('#facets details').open")
                 #expect(try await page.isFocused("main input[name=q]"))
                 let address = try await page.url
                 #expect(address.contains("q=simulated-1"))

@@ -118,9 +118,18 @@ function replace(next, selector) {
     for (const old of document.querySelectorAll(selector)) {
         const fresh = old.id ? next.getElementById(old.id) : next.querySelector(selector);
         if (!fresh || old.contains(document.activeElement) && document.activeElement !== document.body) continue;
+        keepOpen(old, fresh);
         old.replaceWith(document.adoptNode(fresh));
         showTimes(fresh);
         document.dispatchEvent(new CustomEvent("fresh", { detail: fresh }));
+    }
+}
+// What somebody has opened stays open.
+function keepOpen(old, fresh) {
+    const title = (details) => details.querySelector("summary").textContent;
+    for (const open of old.querySelectorAll("details[open]")) {
+        const same = [...fresh.querySelectorAll("details")].filter((details) => title(details) === title(open));
+        if (same.length === 1) same[0].open = true;
     }
 }
 
