@@ -231,7 +231,7 @@ struct SliceTable: Sendable {
         let (heads, answering) = try await rows(
             """
             SELECT \(Self.headColumns) FROM \(SliceSchema.table(of: stream))
-            WHERE \(condition.map { "\($0) AND " } ?? "")(device, epoch) IN (\(literals))
+            PREWHERE (device, epoch) IN (\(literals)) \(condition.map { "WHERE \($0)" } ?? "")
             """, on: replica
         ) { row throws(ClickHouseError) in
             SliceHead(
@@ -280,8 +280,8 @@ struct SliceTable: Sendable {
         let (rows, answering) = try await rows(
             """
             SELECT \(Self.contentColumns) FROM \(SliceSchema.table(of: stream))
-            WHERE day BETWEEN '\(days.lowerBound)' AND '\(days.upperBound)'
-            AND (device, epoch, key, generation, attempt) IN (\(ids.map(\.literal).joined(separator: ", ")))
+            PREWHERE (device, epoch, key, generation, attempt) IN (\(ids.map(\.literal).joined(separator: ", ")))
+            WHERE \(Self.condition(days))
             """, on: replica
         ) { row throws(ClickHouseError) in
             let chain = ChainKey(device: try row.uuid(), epoch: try row.uuid())
