@@ -56,11 +56,11 @@ struct ClusterIngestCommand: AsyncParsableCommand {
                         let before = cluster.processorSeconds()
                         let result = try load.run()
                         let lag = try cluster.metric("ws1_people_tables_lag_seconds")
-                        let used = Self.processorTime(since: before, of: cluster, result.records)
                         let filling = try cluster.peopleTablesFilled()
+                        let used = Self.processorTime(since: before, of: cluster, result.records)
                         notes[name] =
-                            "\(used); \(result.note); the tables for people lag \(Report.number(lag)) s at the end and "
-                            + "have all after \(Report.number(filling)) s more"
+                            "\(used), with the tables for people; \(result.note); these tables lag "
+                            + "\(Report.number(lag)) s at the end and have all after \(Report.number(filling)) s more"
                         return result.recordsPerSecond
                     })
             }

@@ -19,6 +19,8 @@ struct ClusterReadsCommand: AsyncParsableCommand {
     @Option(help: "Devices that send a day of samples.")
     var devices = 128
 
+    /// Over which the fleet enrolls. A batch waits for an insert that many of them share.
+    private static let connections = 512
     private static let minutesOfDay = 1440
 
     func validate() throws {
@@ -35,27 +37,37 @@ struct ClusterReadsCommand: AsyncParsableCommand {
         var notes: [String] = []
         if fleet > 0 {
             let before = cluster.processorSeconds()
-            let seconds = try Stopwatch.seconds { try ConsoleFleet.enroll(fleet, at: cluster.addresses) }
+            let seconds = try Stopwatch.seconds {
+                try ConsoleFleet.enroll(fleet, at: cluster.addresses, over: Self.connections)
+            }
             let used = cluster.processorSeconds().sorted { $0.key < $1.key }.map { name, seconds in
                 "\(name) \(Report.number((seconds - before[name, default: 0]) / Double(fleet) * 1e6))"
             }
             notes.append(
-                "\(Report.number(Double(fleet) / seconds)) devices a second enroll and send their first batch over 16 connections; "
+                "\(Report.number(Double(fleet) / seconds)) devices a second enroll and send their first batch over \(Self.connections) connections; "
                     + "us of processor time for each: \(used.joined(separator: ", "))")
         }
         let start = Int64((Date().timeIntervalSince1970 - 86_400) * 1_000_000)
+        let name = "day-\(UInt32.random(in: 0 ... .max))"
         let day = try IngestLoad(
-            cluster.addresses, records: devices * Self.minutesOfDay, recordsPerPart: 5, devices: devices,
+            cluster.addresses, records: devices * Self.minutesOfDay, recordsPerPart: 5, devices: devices, name: name,
             times: SampleTimes(first: start, interval: 60_000_000)
         ).run()
-        notes.append("a day of \(devices) devices: \(Report.number(day.recordsPerSecond)) records/s at 5 to a part")
+        let lag = try cluster.metric("ws1_people_tables_lag_seconds")
+        notes.append(
+            "a day of \(devices) devices: \(Report.number(day.recordsPerSecond)) records/s at 5 to a part; the tables for "
+                + "people lag \(Report.number(lag)) s at the end")
 
         let reader = try Reader(cluster)
-        let asked = try reader.devices(named: "benchmark-", limit: devices)
+        let asked = try reader.devices(named: name, limit: devices)
         let contestants = [
             Contestant("a day of a metric of a device") {
-                try Self.median(asked.shuffled().prefix(20)) {
-                    try reader.milliseconds("/api/v1/devices/\($0)/samples/series?metric=system.memory.usage&step=60s")
+                try Self.median(asked.shuffled().prefix(20)) { device in
+                    let (points, milliseconds) = try reader.day(of: device)
+                    guard points > Self.minutesOfDay * 9 / 10 else {
+                        throw BenchmarkError("\(points) points in a day of \(device)")
+                    }
+                    return milliseconds
                 }
             },
             Contestant("the newest values of 1,000 devices") {
@@ -106,6 +118,22 @@ struct ClusterReadsCommand: AsyncParsableCommand {
                 throw BenchmarkError("\(path): \(answer.status) \(String(decoding: answer.body, as: UTF8.self))")
             }
             return answer.body
+        }
+
+        /// A day of a metric, a point for each minute.
+        /// - Returns: how many points its first series has, and how long the answer took.
+        func day(of device: String) throws -> (points: Int, milliseconds: Double) {
+            struct Series: Decodable {
+                struct One: Decodable { var values: [String: [Double?]] }
+                var series: [One]
+            }
+            var body = Data()
+            let seconds = try Stopwatch.seconds {
+                body = try get(
+                    "/api/v1/devices/\(device)/samples/series?metric=system.memory.usage&step=60s&aggregate=mean")
+            }
+            let values = try JSONDecoder().decode(Series.self, from: body).series.first?.values.values.first ?? []
+            return (values.compactMap { $0 }.count, seconds * 1000)
         }
 
         func milliseconds(_ path: String) throws -> Double { try Stopwatch.seconds { _ = try get(path) } * 1000 }

@@ -5,10 +5,8 @@ import WireModel
 
 /// Devices at a collector, each with one beacon and one system sample.
 struct ConsoleFleet {
-    private static let connections = 16
-
-    /// Enrolls them and sends their records, over sixteen connections.
-    static func enroll(_ count: Int, at addresses: CollectorAddresses) throws {
+    /// Enrolls them and sends their records.
+    static func enroll(_ count: Int, at addresses: CollectorAddresses, over connections: Int = 16) throws {
         let failure = Mutex<(any Error)?>(nil)
         let group = DispatchGroup()
         for worker in 1...connections {

@@ -32,9 +32,10 @@ struct IngestLoad {
     /// Enrolls the devices and makes their parts.
     /// - Parameters:
     ///   - records: of all devices together.
+    ///   - name: each device has it with a number behind it.
     ///   - times: of each device's records.
     init(
-        _ addresses: CollectorAddresses, records: Int, recordsPerPart: Int, devices: Int,
+        _ addresses: CollectorAddresses, records: Int, recordsPerPart: Int, devices: Int, name: String = "benchmark",
         times: SampleTimes = SampleTimes()
     ) throws {
         self.addresses = addresses
@@ -42,7 +43,7 @@ struct IngestLoad {
         let perDevice = records / devices
         self.records = perDevice * devices
         loads = try (0..<devices).map { number in
-            let credential = try addresses.enroll("benchmark-\(number)", over: connection)
+            let credential = try addresses.enroll("\(name)-\(number)", over: connection)
             return try DeviceLoad(
                 credential: credential, records: perDevice, recordsPerPart: recordsPerPart, times: times)
         }
