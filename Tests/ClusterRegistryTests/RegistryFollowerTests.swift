@@ -213,29 +213,6 @@ import WireModel
         }
     }
 
-    /// A collector that was frozen writes late what it had learned before.
-    @Test func anEarlierBeaconDoesNotReplaceALaterOne() async throws {
-        try await withCluster { cluster in
-            let (first, second) = (cluster.first.service, cluster.second.service)
-            let device = try await cluster.enroll().deviceID
-            func observation(_ version: String, _ token: String, at time: Int64) -> [DeviceID: DeviceObservation] {
-                var beacon = WireBeacon()
-                beacon.applicationVersion = version
-                beacon.pushToken.token = token
-                return [device: DeviceObservation(at: time, beacon: beacon, expectedBeaconSeconds: UInt32(time))]
-            }
-            try await first.derive(observation("2", "new", at: 200), resetting: [])
-            try await second.derive(observation("1", "old", at: 100), resetting: [])
-            var row = try #require(try await first.device(device, organization: nil))
-            #expect(
-                row.beacon?.applicationVersion == "2" && row.beacon?.pushToken.token == "new"
-                    && row.expectedBeaconSeconds == 200)
-            try await second.derive(observation("3", "newest", at: 300), resetting: [])
-            row = try #require(try await first.device(device, organization: nil))
-            #expect(row.beacon?.applicationVersion == "3" && row.beacon?.pushToken.token == "newest")
-        }
-    }
-
     @Test func tokensSessionsAndQuotasCountAtOnce() async throws {
         try await withCluster { cluster in
             let (first, second) = (cluster.first.service, cluster.second.service)

@@ -64,11 +64,6 @@ package struct DeviceObservation: Equatable, Sendable {
         self.beacon?.clearPushToken()
     }
 
-    /// Forgets what beacons reported, but for the verdicts, which have an order of their own.
-    mutating func forgetBeacons() {
-        (beacon, expectedBeaconSeconds, profileRevision, test, pushToken) = (nil, nil, nil, nil, .unsaid)
-    }
-
     /// Merges a later observation. What it does not report stays.
     package mutating func merge(_ later: DeviceObservation) {
         at = max(at, later.at)

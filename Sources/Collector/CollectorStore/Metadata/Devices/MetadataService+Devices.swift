@@ -220,34 +220,30 @@ extension MetadataService {
         _ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID>, isNews: Bool = true
     ) throws(StoreError) {
         let now = clock.now()
-        let (written, wipes) = try transaction { () throws(StoreError) in
+        let wipes = try transaction { () throws(StoreError) -> [CommandRow] in
             for device in resetting {
                 try connection.run(
                     "UPDATE device_state SET last_seen = 0, verdicts_wall = NULL, verdicts_boot = NULL WHERE device = ?",
                     device.data)
                 noteChanged(.observation(device))
             }
-            var (written, wipes): ([DeviceID: DeviceObservation], [CommandRow]) = ([:], [])
-            for (device, observation) in entries {
-                var (sight, told) = (observation, observation.verdicts)
+            var wipes: [CommandRow] = []
+            for (device, sight) in entries {
+                var told = sight.verdicts
                 if let verdicts = told, let row = try DeviceRow.one(device, in: connection) {
                     if !verdicts.replaces(row.verdicts) {
                         told = nil
                     } else if isNews, let wipe = try judge(verdicts, of: row, at: now) {
                         wipes.append(wipe)
                     }
-                    // This collector was frozen or cut off, and another one has written a later beacon. An only
-                    // collector writes in order, also if its clock is set back.
-                    if lease.isShared, let last = row.lastBeacon, last > sight.beaconAt { sight.forgetBeacons() }
                 }
                 try write(sight, verdicts: told, of: device)
-                written[device] = sight
                 noteChanged(.observation(device))
             }
-            return (written, wipes)
+            return wipes
         }
         for wipe in wipes { _ = openCommands.add(wipe.command, of: wipe.device) }
-        for (device, sight) in written { search.noteChange(device, sight) }
+        for (device, sight) in entries { search.noteChange(device, sight) }
     }
 
     /// The columns of `device_state` that keep their value where newer records say nothing, as SQL.

@@ -20,9 +20,6 @@ package final class RegistryLease: Sendable {
     ///   registry, which knows all changes: its lease never ends.
     package init(clock: (any BootClock)?) { self.clock = clock }
 
-    /// Whether other collectors may change the registry.
-    package var isShared: Bool { clock != nil }
-
     package var isValid: Bool {
         guard let clock else { return true }
         let now = clock.sinceBoot()
