@@ -34,8 +34,8 @@ package actor HousekeepingTurn {
     private let interval: Duration
     private let clock: any StoreClock
     private let logger: Logger
-    /// The last error, so that each is logged once.
-    private var trouble: StoreError.Code?
+    /// When it was logged last that the clock is wrong; `nil` while it is right.
+    private var complaint: ContinuousClock.Instant?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.housekeeping")
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -139,12 +139,13 @@ package actor HousekeepingTurn {
     private func takeLogging() -> Int64? {
         do throws(StoreError) {
             let term = try take()
-            trouble = nil
+            complaint = nil
             return term
         } catch {
-            let level: Logger.Level = error.code == .conflict && trouble != .conflict ? .error : .debug
-            trouble = error.code
-            logger.log(level: level, "no turn at housekeeping", metadata: ["store.error": "\(error)"])
+            let isDue = error.code == .conflict && complaint.map { ContinuousClock.now - $0 > .seconds(3600) } ?? true
+            if isDue { complaint = .now }
+            logger.log(
+                level: isDue ? .error : .debug, "no turn at housekeeping", metadata: ["store.error": "\(error)"])
             return nil
         }
     }

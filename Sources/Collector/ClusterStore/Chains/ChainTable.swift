@@ -114,7 +114,9 @@ struct ChainTable: Sendable {
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.execute(
                 """
-                INSERT INTO partition (stream, day, state) SELECT $1, d, 0 FROM unnest($2) AS d ON CONFLICT DO NOTHING
+                INSERT INTO partition (stream, day, state) SELECT $1, d, 0 FROM unnest($2) AS d
+                WHERE d > coalesce((SELECT max(day) FROM partition WHERE stream = $1 AND state > 0), d - 1)
+                ON CONFLICT DO NOTHING
                 """,
                 stream.rawValue, days.map(Int64.init))
             return try session.query(

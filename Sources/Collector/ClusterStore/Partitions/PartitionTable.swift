@@ -79,10 +79,8 @@ struct PartitionTable: Sendable {
             .max()
     }
 
-    private func partitions(in state: PartitionState) async throws(StoreError) -> [Partition] {
-        try await database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try Self.all(in: session)
-        }.filter { $0.1 == state.rawValue }.map(\.0)
+    private func partitions() async throws(StoreError) -> [(Partition, Int)] {
+        try await database.read(mapping: StoreError.init) { session throws(StoreError) in try Self.all(in: session) }
     }
 
     private static func all(in session: PostgresSession) throws(StoreError) -> [(Partition, Int)] {
@@ -124,8 +122,8 @@ struct PartitionTable: Sendable {
 
     // MARK: Dropping
 
-    /// - Throws: `.notFound`; `.conflict` unless it is the oldest of its stream. After another error the partition is
-    ///   whole or dropped, and the call may be repeated.
+    /// - Throws: `.notFound`; `.conflict` unless it is the oldest of its stream. After another error some chains may
+    ///   have lost the day, and the next call or `reclaim` goes on.
     func drop(_ partition: Partition) async throws(StoreError) {
         let generation = try await begin(partition)
         Failpoint.dropBegun.reach()
@@ -136,17 +134,15 @@ struct PartitionTable: Sendable {
         try await remove(partition)
     }
 
-    /// Step 1. A collector whose turn at housekeeping is over begins no drop; one that has begun may go on.
+    /// Step 1.
     /// - Returns: the generation that the other steps require.
     func begin(_ partition: Partition) async throws(StoreError) -> UInt64 {
         let (term, source) = (HousekeepingTerm.current, movingIn)
         return try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
-            let isMyTurn = try StoreError.mapping { () throws(PostgresError) in
+            try StoreError.mapping { () throws(PostgresError) in
                 _ = try session.query("SELECT pg_advisory_xact_lock($1)", StoreLock.gate)
-                guard let term else { return true }
-                return try session.query("SELECT 1 FROM housekeeping WHERE term = $1 FOR SHARE", term).first != nil
             }
-            guard isMyTurn else { throw StoreError.turnIsOver }
+            try Self.require(term, in: session)
             let store = try StoreRow.open(in: session, movingIn: source)
             let days = try Self.all(in: session).filter {
                 $0.0.stream == partition.stream && $0.1 < PartitionState.dropped.rawValue
@@ -192,27 +188,42 @@ struct PartitionTable: Sendable {
         }
     }
 
-    /// Step 3, a page of chains after the other, so that no request waits for long. Lists show the day until all chains
-    /// are done.
+    /// A collector whose turn at housekeeping is over takes no further step.
+    private static func require(_ term: Int64?, in session: PostgresSession) throws(StoreError) {
+        guard let term else { return }
+        let isMyTurn = try StoreError.mapping { () throws(PostgresError) in
+            try session.query("SELECT 1 FROM housekeeping WHERE term = $1 FOR SHARE", term).first != nil
+        }
+        guard isMyTurn else { throw StoreError.turnIsOver }
+    }
+
+    /// Step 3, a page of chains after the other, so that no request waits for long. Lists along the receipts show the
+    /// day until all chains are done.
     /// - Parameter count: of chains, and of rows of `receipt`, in one transaction.
     func takeFloors(
         of partition: Partition, generation: UInt64, together count: Int = 5000
     ) async throws(StoreError) {
         let (stream, day) = (partition.stream.rawValue, partition.day.number)
-        var last: ChainKey?
+        var chain: ChainKey?
         repeat {
-            last = try await takeFloors(of: partition, after: last, generation: generation, together: count)
-        } while last != nil
-        var removed = 0
-        repeat {
-            removed = try await step(under: generation) { session throws(PostgresError) in
-                try session.execute(
+            chain = try await takeFloors(of: partition, after: chain, generation: generation, together: count)
+        } while chain != nil
+        var position: Int64? = .min
+        while let last = position {
+            position = try await step(under: generation) { session throws(PostgresError) in
+                let end = try session.query(
                     """
-                    DELETE FROM receipt WHERE stream = $1 AND day = $2 AND position IN (
-                        SELECT position FROM receipt WHERE stream = $1 AND day = $2 ORDER BY position LIMIT $3)
-                    """, stream, day, count)
+                    SELECT max(position) FROM (
+                        SELECT position FROM receipt WHERE stream = $1 AND day = $2 AND position > $3
+                        ORDER BY position LIMIT $4) AS page
+                    """, stream, day, last, count)[0].optionalInt64(0)
+                guard let end else { return nil }
+                try session.execute(
+                    "DELETE FROM receipt WHERE stream = $1 AND day = $2 AND position > $3 AND position <= $4", stream,
+                    day, last, end)
+                return end
             }
-        } while removed > 0
+        }
         try await step(under: generation) { session throws(PostgresError) in
             _ = try session.execute(
                 "UPDATE partition SET state = $3 WHERE stream = $1 AND day = $2", stream, day,
@@ -225,42 +236,44 @@ struct PartitionTable: Sendable {
     func takeFloors(
         of partition: Partition, after last: ChainKey?, generation: UInt64, together count: Int
     ) async throws(StoreError) -> ChainKey? {
-        let key = try await step(under: generation) { session throws(PostgresError) -> (Data, Data)? in
-            let after: [any PostgresEncodable] = [
-                partition.stream.rawValue, partition.day.number, last?.device.data ?? Data(),
-                last?.epoch.data ?? Data(),
-            ]
-            let end = try session.query(
+        let (stream, day) = (partition.stream.rawValue, partition.day.number)
+        let end = try await step(under: generation) { session throws(PostgresError) -> (Data, Data)? in
+            let rows = try session.query(
                 """
-                SELECT device, epoch FROM (
-                    SELECT device, epoch FROM chain_day WHERE stream = $1 AND day = $2 AND (device, epoch) > ($3, $4)
-                    ORDER BY device, epoch LIMIT $5) AS page
-                ORDER BY device DESC, epoch DESC LIMIT 1
-                """, parameters: after + [count]
-            ).first
-            guard let end else { return nil }
-            let (device, epoch) = (try end.data(0), try end.data(1))
-            let page = after + [device, epoch]
-            let isInPage =
-                "d.stream = $1 AND d.day = $2 AND (d.device, d.epoch) > ($3, $4) AND (d.device, d.epoch) <= ($5, $6)"
-            // In the order of claims, so that none waits for the other in a circle.
+                SELECT device, epoch FROM chain_day WHERE stream = $1 AND day = $2 AND (device, epoch) > ($3, $4)
+                ORDER BY device, epoch LIMIT $5
+                """, stream, day, last?.device.data ?? Data(), last?.epoch.data ?? Data(), count)
+            var (devices, epochs): ([Data], [Data]) = ([], [])
+            for row in rows {
+                devices.append(try row.data(0))
+                epochs.append(try row.data(1))
+            }
+            guard let device = devices.last, let epoch = epochs.last else { return nil }
+            // By their keys, because PostgreSQL misjudges how many rows lie between two keys, and reads all. In the
+            // order of claims, so that none waits for the other in a circle.
             try session.execute(
                 """
                 SELECT count(*) FROM (
-                    SELECT 1 FROM chain c JOIN chain_day d USING (stream, device, epoch) WHERE \(isInPage)
-                    ORDER BY device, epoch FOR UPDATE OF c) AS locked
-                """, parameters: page)
+                    SELECT 1 FROM chain c JOIN unnest($2, $3) AS m(device, epoch)
+                        ON c.device = m.device AND c.epoch = m.epoch
+                    WHERE c.stream = $1 ORDER BY c.device, c.epoch FOR UPDATE OF c) AS locked
+                """, stream, devices, epochs)
             try session.execute(
                 """
-                UPDATE chain c SET floor_number = d.end_number, floor = d.end_mark FROM chain_day d
-                WHERE \(isInPage) AND c.stream = d.stream AND c.device = d.device AND c.epoch = d.epoch
-                    AND c.floor_number < d.end_number
-                """, parameters: page)
-            try session.execute("DELETE FROM chain_day d WHERE \(isInPage)", parameters: page)
+                UPDATE chain c SET floor_number = d.end_number, floor = d.end_mark
+                FROM unnest($3, $4) AS m(device, epoch), chain_day d
+                WHERE d.stream = $1 AND d.day = $2 AND d.device = m.device AND d.epoch = m.epoch
+                    AND c.stream = $1 AND c.device = m.device AND c.epoch = m.epoch AND c.floor_number < d.end_number
+                """, stream, day, devices, epochs)
+            try session.execute(
+                """
+                DELETE FROM chain_day d USING unnest($3, $4) AS m(device, epoch)
+                WHERE d.stream = $1 AND d.day = $2 AND d.device = m.device AND d.epoch = m.epoch
+                """, stream, day, devices, epochs)
             return (device, epoch)
         }
-        guard let (device, epoch) = key else { return nil }
-        guard let device = DeviceID(device), let epoch = EpochID(epoch) else {
+        guard let end else { return nil }
+        guard let device = DeviceID(end.0), let epoch = EpochID(end.1) else {
             throw StoreError(.corrupt, "the table chain_day names a chain that there is not.")
         }
         return ChainKey(device: device, epoch: epoch)
@@ -271,11 +284,12 @@ struct PartitionTable: Sendable {
     private func step<Value: Sendable>(
         under generation: UInt64, _ body: @escaping @Sendable (PostgresSession) throws(PostgresError) -> Value
     ) async throws(StoreError) -> Value {
-        let source = movingIn
+        let (term, source) = (HousekeepingTerm.current, movingIn)
         return try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
                 _ = try session.query("SELECT pg_advisory_xact_lock_shared($1)", StoreLock.gate)
             }
+            try Self.require(term, in: session)
             guard try StoreRow.open(in: session, movingIn: source).generation == generation else {
                 throw StoreError(.unavailable, "the cluster's store was recovered after this drop began. Try again.")
             }
@@ -293,13 +307,35 @@ struct PartitionTable: Sendable {
     }
 
     /// Ends the drops that were cut short, then step 5 for all partitions that were ever dropped.
+    /// - Throws: the first error, after everything was tried.
     func reclaim() async throws(StoreError) {
-        let begun = try await partitions(in: .dropping)
-        for partition in begun.sorted() { try await drop(partition) }
-        let dropped = try await partitions(in: .dropped)
+        var failure: StoreError?
+        for partition in try await cutShort() {
+            do throws(StoreError) { try await drop(partition) } catch {
+                // Another collector has ended it.
+                if error.code != .notFound { failure = failure ?? error }
+            }
+        }
+        let dropped = try await partitions().filter { $0.1 == PartitionState.dropped.rawValue }.map(\.0)
         // What only a replica has that does not answer now is found at the next call.
         let there = try await onAnsweringReplicas(Self.allTables).partitions
-        for partition in dropped.filter(there.contains).sorted() { try await remove(partition) }
+        for partition in dropped.filter(there.contains).sorted() {
+            do throws(StoreError) { try await remove(partition) } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Partitions whose drop has begun and has not ended, oldest first. Also older ones of the same stream: a recovery
+    /// drops them, too.
+    private func cutShort() async throws(StoreError) -> [Partition] {
+        let partitions = try await partitions()
+        return StreamName.allCases.flatMap { stream in
+            let days = partitions.filter { $0.0.stream == stream }
+            let begun = days.filter { $0.1 == PartitionState.dropping.rawValue }.map(\.0).max()
+            return days.filter { day, state in
+                begun.map { day <= $0 } == true && state < PartitionState.dropped.rawValue
+            }.map(\.0).sorted()
+        }
     }
 
     /// The partitions of all replicas that answer.

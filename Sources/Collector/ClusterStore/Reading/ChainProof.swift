@@ -127,7 +127,7 @@ struct ChainProof: Sendable {
                 }
                 let isSound = failure == nil && proved.findingCount == report.findingCount
                 // The slices of a day that is dropped meanwhile are gone. What is left is proved then.
-                if !isSound, try await isDropped(since: chains, after: last, stream) { continue }
+                if !isSound, try await isDropped(since: chains, stream) { continue }
                 if let failure { throw failure }
                 report = proved
                 last = end.key
@@ -137,13 +137,13 @@ struct ChainProof: Sendable {
     }
 
     /// Whether a day of these chains was dropped since they were read.
-    private func isDropped(
-        since chains: [ChainRow], after last: ChainKey?, _ stream: StreamName
-    ) async throws(StoreError) -> Bool {
+    private func isDropped(since chains: [ChainRow], _ stream: StreamName) async throws(StoreError) -> Bool {
         let floors = Dictionary(uniqueKeysWithValues: chains.map { ($0.key, $0.floorNumber) })
-        return try await self.chains(after: last, stream).contains { chain in
-            floors[chain.key].map { $0 < chain.floorNumber } ?? false
+        let devices = Array(Set(chains.map(\.key.device)))
+        let now = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try ChainTable.chains(of: devices, stream, in: session)
         }
+        return now.contains { chain in floors[chain.key].map { $0 < chain.floorNumber } ?? false }
     }
 
     /// Slices whose contents are asked for together.

@@ -13,7 +13,8 @@ import WireModel
 ///   the next ones grow while the page is not full. So a page costs what lies in its stretches, however many devices
 ///   there are and however long the day was.
 ///
-/// Both give the same slices in the same order, so a page may go either way on each of its days.
+/// Both give the same slices in the same order, so a page may go either way on each of its days. Only while a day is
+/// being dropped do the receipts show more of it.
 struct RecordListing: Sendable {
     let reader: SliceReader
 

@@ -120,11 +120,11 @@ package protocol RecordStore: Sendable {
 
     /// Removes a partition for good. Its marks and counts stay: balances still count its records, and a device that
     /// sends them again gets `already`.
-    /// - Throws: `.notFound`; `.conflict` unless it is the oldest of its stream; errors of the disk. Even then the
-    ///   partition is whole or dropped, never in part.
+    /// - Throws: `.notFound`; `.conflict` unless it is the oldest of its stream; errors of the disk. After these the
+    ///   drop may be under way, each chain whole or without the partition. The next `reclaim` ends it then.
     func drop(_ partition: Partition) async throws(StoreError)
 
-    /// Gives back the space of dropped partitions whose removal was cut short. Retention calls it at each pass.
+    /// Ends drops that were cut short, and gives back the space of dropped partitions. Retention calls it at each pass.
     func reclaim() async throws(StoreError)
 
     // MARK: Condition
