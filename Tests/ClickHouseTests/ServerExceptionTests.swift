@@ -34,10 +34,15 @@ import Testing
     }
 
     @Test(arguments: [
-        1, 32, 33, 36, 49, 117, 159, 209, 210, 225, 236, 241, 243, 244, 254, 319, 394, 389, 999, 1000, 1002, 100_000,
+        1, 32, 33, 36, 49, 75, 117, 159, 209, 210, 225, 236, 241, 243, 244, 254, 319, 394, 389, 999, 1000, 1002, 100_000,
     ])
     func `The outcome is unknown after every other exception`(code: Int) {
         #expect(!Self.exception(code).isOfNothingStored)
+    }
+
+    @Test func `A replica without disk, ZooKeeper or tables is asked last for inserts`() {
+        for code in [60, 75, 81, 225, 242, 243, 999] { #expect(Self.exception(code).isOfReplicaWithoutInserts) }
+        for code in [62, 159, 202, 252, 285] { #expect(!Self.exception(code).isOfReplicaWithoutInserts) }
     }
 
     @Test func `Texts decide where a number has two meanings`() {
@@ -53,7 +58,7 @@ import Testing
     }
 
     @Test func `Another replica is asked where it may know better`() {
-        for code in [60, 225, 202, 999, 40] { #expect(Self.exception(code).mayDifferOnAnotherReplica) }
+        for code in [60, 75, 225, 202, 999, 40] { #expect(Self.exception(code).mayDifferOnAnotherReplica) }
         for code in [62, 159, 193, 395] { #expect(!Self.exception(code).mayDifferOnAnotherReplica) }
     }
 }

@@ -88,7 +88,7 @@ extension ClickHouseClient {
         let replica = replicas[index]
         if let exception = answer.exception {
             let error = ClickHouseError(exception.withoutRows, on: replica)
-            if exception.isOfLostZooKeeper || exception.isOfMissingTable {
+            if exception.isOfReplicaWithoutInserts {
                 refusesInserts(index, error)
             } else {
                 answered(index)

@@ -73,22 +73,28 @@ struct ServerException: Sendable, Equatable {
             && (errorCode != .refused || Self.ofOneReplica.contains(code))
     }
 
-    /// Whether this replica will refuse inserts for a while.
-    var isOfLostZooKeeper: Bool { errorCode == .readOnly || Self.zooKeeper.contains(code) }
-
-    /// The replica was replaced by an empty one.
-    var isOfMissingTable: Bool { code == 60 || code == 81 }
+    /// Whether this replica will refuse inserts for a while: it has lost ZooKeeper, was replaced by an empty one, or its
+    /// disk is full.
+    var isOfReplicaWithoutInserts: Bool {
+        errorCode == .readOnly || Self.zooKeeper.contains(code) || Self.missingTable.contains(code)
+            || Self.fullDisk.contains(code)
+    }
 
     private var isOfInactiveReplica: Bool { text.contains("not active") }
 
     private static let tableIsReadOnly = 242
     private static let readOnly = 164
     private static let timeoutExceeded = 159
+    /// UNKNOWN_TABLE, UNKNOWN_DATABASE.
+    private static let missingTable: Set = [60, 81]
+    /// CANNOT_WRITE_TO_FILE_DESCRIPTOR, NOT_ENOUGH_SPACE.
+    private static let fullDisk: Set = [75, 243]
     /// NO_ZOOKEEPER, UNEXPECTED_ZOOKEEPER_ERROR, KEEPER_EXCEPTION.
     private static let zooKeeper: Set = [225, 244, 999]
 
     /// The server has too much to do, lacks what it needs, or is ending.
     private static let unavailable: Set = zooKeeper.union([
+        75,  // CANNOT_WRITE_TO_FILE_DESCRIPTOR: the disk is full
         159,  // TIMEOUT_EXCEEDED
         202,  // TOO_MANY_SIMULTANEOUS_QUERIES
         203,  // NO_FREE_CONNECTION
