@@ -34,7 +34,8 @@ import Testing
     }
 
     @Test(arguments: [
-        1, 32, 33, 36, 49, 75, 117, 159, 209, 210, 225, 236, 241, 243, 244, 254, 319, 394, 389, 999, 1000, 1002, 100_000,
+        1, 32, 33, 36, 49, 75, 117, 159, 209, 210, 225, 236, 241, 243, 244, 254, 319, 394, 389, 999, 1000, 1002,
+        100_000,
     ])
     func `The outcome is unknown after every other exception`(code: Int) {
         #expect(!Self.exception(code).isOfNothingStored)
