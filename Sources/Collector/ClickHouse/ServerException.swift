@@ -73,8 +73,8 @@ struct ServerException: Sendable, Equatable {
             && (errorCode != .refused || Self.ofOneReplica.contains(code))
     }
 
-    /// Whether this replica will refuse inserts for a while: it has lost ZooKeeper, was replaced by an empty one, or its
-    /// disk is full.
+    /// Whether this replica will refuse inserts for a while: it has lost ZooKeeper, was replaced by an empty one, or
+    /// its disk is full.
     var isOfReplicaWithoutInserts: Bool {
         errorCode == .readOnly || Self.zooKeeper.contains(code) || Self.missingTable.contains(code)
             || Self.fullDisk.contains(code)
