@@ -20,7 +20,7 @@ struct ClusterReadsCommand: AsyncParsableCommand {
     var devices = 128
 
     /// Over which the fleet enrolls. A batch waits for an insert that many of them share.
-    private static let connections = 512
+    private static let connections = 128
     private static let minutesOfDay = 1440
 
     func validate() throws {
