@@ -132,12 +132,11 @@ struct ServerException: Sendable, Equatable {
     private static let parsing: Set = [32, 33, 117, 128, 131]
 
     /// A replica that was replaced by an empty one lacks tables, and one with a damaged disk fails to read.
-    private static let ofOneReplica: Set = [
-        60, 81,  // UNKNOWN_TABLE, UNKNOWN_DATABASE
+    private static let ofOneReplica: Set = missingTable.union([
         32, 33, 40,  // ATTEMPT_TO_READ_AFTER_EOF, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH
         74, 76, 107,  // CANNOT_READ_FROM_FILE_DESCRIPTOR, CANNOT_OPEN_FILE, FILE_DOESNT_EXIST
         226, 246,  // NO_FILE_IN_DATA_PART, CORRUPTED_DATA
-    ]
+    ])
 }
 
 extension ClickHouseError {

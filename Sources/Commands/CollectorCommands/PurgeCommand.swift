@@ -107,8 +107,8 @@ struct PurgeCommand: AsyncParsableCommand {
         try purge.withdraw(ticket)
         throw CommandError(
             .tryAgain,
-            "The collector did not answer within \(Self.waitSeconds) s; the request is withdrawn. If it was in the middle of "
-                + "it, it goes on, and the audit trail tells.")
+            "The collector did not answer within \(Self.waitSeconds) s; the request is withdrawn. If the collector "
+                + "had begun, it goes on. The audit trail tells how it ended.")
     }
 
     private func purgeLogs(_ data: any CollectorData, days: Int, quotas: LogQuotas) async throws {

@@ -106,7 +106,7 @@ final class SeenBuffer: Sendable {
         }
     }
 
-    /// What could not be written waits again, behind what has come since.
+    /// What could not be written waits again, before what has come since.
     func putBack(_ entries: [DeviceID: DeviceObservation]) {
         state.withLock { state in
             for (device, sight) in entries {
