@@ -149,7 +149,7 @@ package final class ClusterRecordStore: RecordStore {
     }
 
     package func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {
-        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+        try RecordPage.check(limit: limit)
         return try await listing.page(query, from: try before.map(SliceCursor.init), limit: limit, isForward: false)
     }
 

@@ -178,7 +178,7 @@ extension RecordStoreConformance {
         #expect(StreamName.allCases.flatMap { store.unreadableFiles(of: $0) }.isEmpty)
     }
 
-    private func expectCode(_ code: StoreError.Code, _ body: () async throws -> Void) async {
+    func expectCode(_ code: StoreError.Code, _ body: () async throws -> Void) async {
         await #expect { try await body() } throws: { ($0 as? StoreError)?.code == code }
     }
 

@@ -44,6 +44,9 @@ package struct RecordStoreConformance {
         Check("a repeated close changes no count") { try await $0.aRepeatedCloseChangesNoCount() },
         Check("a close tells the last totals") { try await $0.aCloseTellsTheLastTotals() },
         Check("pages newest first by kind and module") { try await $0.pagesNewestFirstByKindAndModule() },
+        Check("a page has as many records as may be asked for") {
+            try await $0.aPageHasAsManyRecordsAsMayBeAskedFor()
+        },
         Check("many devices at once all arrive") { try await $0.manyDevicesAtOnceAllArrive() },
         Check("answers unavailable after shut down") { try await $0.answersUnavailableAfterShutDown() },
         Check("what was answered survives a crash") { try await $0.whatWasAnsweredSurvivesACrash() },
@@ -321,6 +324,27 @@ package struct RecordStoreConformance {
         await #expect(throws: StoreError.self) {
             _ = try await store.records(
                 of: device.device, stream: .sample, kind: nil, module: nil, before: "x", limit: 2)
+        }
+    }
+
+    func aPageHasAsManyRecordsAsMayBeAskedFor() async throws {
+        var device = ScriptedDevice()
+        for module in 0..<40 {
+            device.produce(130, module: "m\(module)")
+            _ = try await store.drain(&device)
+        }
+        let most = RecordPage.maximumRecords
+        var query = RecordQuery(.one(device.device), stream: .sample)
+        let first = try await store.records(query, before: nil, limit: most)
+        #expect(first.records.map(\.header.number) == (201...5200).reversed())
+        let second = try await store.records(query, before: first.next, limit: most)
+        #expect(second.records.map(\.header.number) == (1...200).reversed() && second.next == nil)
+        // The slices of a first look have no match.
+        query.module = "m1"
+        let oldest = try await store.records(query, before: nil, limit: 2)
+        #expect(oldest.records.map(\.header.number) == [260, 259])
+        for limit in [0, most + 1] {
+            await expectCode(.invalid) { _ = try await store.records(query, before: nil, limit: limit) }
         }
     }
 

@@ -293,7 +293,7 @@ package final class InMemoryRecordStore: RecordStore {
     }
 
     package func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {
-        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+        try RecordPage.check(limit: limit)
         let end = try Self.position(before) ?? .max
         let rows = rows(query).filter { $0.position < end }
         let page = rows.suffix(limit).reversed()

@@ -18,7 +18,10 @@ import WireModel
 struct RecordListing: Sendable {
     let reader: SliceReader
 
-    private static let slicesPerFetch = 64
+    /// The most slices in one query. Their names make its text.
+    private static let slicesPerFetch = 512
+    /// Records that the slices of the first query have at least.
+    private static let recordsInFirstFetch = 256
     /// The most chains that are read along. All of their slices on a day are in memory, 9,000 of a device that sends
     /// every ten seconds.
     private static let chainsAlong = 8
@@ -129,8 +132,11 @@ struct RecordListing: Sendable {
             return isForward ? slice.place > cursor.place : slice.place <= cursor.place
         }
         var rest = matching.sorted { isForward ? $0.place < $1.place : $0.place > $1.place }[...]
+        // First the slices that fill the page if all of their records match. If few match, far more are needed.
+        var records = max(page.wanted, Self.recordsInFirstFetch)
         while !rest.isEmpty {
-            let some = SliceReader.takeTogether(&rest, count: Self.slicesPerFetch)
+            let some = SliceReader.takeTogether(&rest, count: Self.slicesPerFetch, records: records)
+            records = .max
             let contents = try await reader.contents(of: some, stream: query.stream, preferring: replica)
             for slice in some {
                 let below = !isForward && slice.place == cursor?.place ? cursor?.number ?? .max : .max

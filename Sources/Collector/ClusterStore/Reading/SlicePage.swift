@@ -29,6 +29,9 @@ struct SlicePage {
         self.isForward = isForward
     }
 
+    /// Records until the page is full.
+    var wanted: Int { limit - records.count }
+
     var page: RecordPage { RecordPage(records: records, next: next?.text) }
 
     /// Adds a slice's matching records in the page's direction.

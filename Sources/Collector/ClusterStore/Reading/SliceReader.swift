@@ -66,12 +66,17 @@ struct SliceReader: Sendable {
     private static let bytesTogether: UInt64 = 4 << 20
 
     /// Takes the first slices of a list whose contents fit into one answer.
-    /// - Parameter count: the most slices.
-    static func takeTogether(_ rest: inout ArraySlice<SliceSummary>, count most: Int) -> ArraySlice<SliceSummary> {
-        var bytes: UInt64 = 0
-        var count = 0
-        while count < min(rest.count, most), bytes < bytesTogether {
-            bytes += rest[rest.startIndex + count].byteCount
+    /// - Parameters:
+    ///   - count: the most slices.
+    ///   - records: no more slices than have so many records.
+    static func takeTogether(
+        _ rest: inout ArraySlice<SliceSummary>, count most: Int, records: Int = .max
+    ) -> ArraySlice<SliceSummary> {
+        var (count, found, bytes): (Int, UInt64, UInt64) = (0, 0, 0)
+        while count < min(rest.count, most), found < UInt64(records), bytes < bytesTogether {
+            let slice = rest[rest.startIndex + count]
+            found += slice.recordCount
+            bytes += slice.byteCount
             count += 1
         }
         defer { rest = rest.dropFirst(count) }

@@ -108,7 +108,6 @@ struct RecordPages {
 
     /// The most records of one request.
     static let maximumRecords = 5_000_000
-    private static let pageRecords = 1000
 
     /// - Throws: `Problem` if the store cannot be read or has more records than one request may read, and what `visit`
     ///   throws.
@@ -117,7 +116,7 @@ struct RecordPages {
         var seen = 0
         repeat {
             try Task.checkCancellation()
-            let page = try await store.records(query, before: position, limit: Self.pageRecords)
+            let page = try await store.records(query, before: position, limit: RecordPage.maximumRecords)
             for record in page.records { try visit(record) }
             seen += page.records.count
             guard seen <= Self.maximumRecords else {

@@ -55,7 +55,7 @@ package protocol RecordStore: Sendable {
     /// still a `next`.
     /// - Parameters:
     ///   - before: an opaque position from an earlier page's `next`, of the same query; `nil` from the newest.
-    ///   - limit: 1 to 1,000.
+    ///   - limit: 1 to `RecordPage.maximumRecords`.
     /// - Throws: `.invalid` for a cursor that is not the store's, or another limit.
     func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage
 
@@ -433,9 +433,19 @@ package struct RecordPage: Equatable, Sendable {
     /// Opaque; `nil` at the end.
     package var next: String?
 
+    /// The most records that one call may ask for.
+    package static let maximumRecords = 5000
+
     package init(records: [StoredRecord], next: String?) {
         self.records = records
         self.next = next
+    }
+
+    /// - Throws: `.invalid` for a limit outside of 1 to `maximumRecords`.
+    package static func check(limit: Int) throws(StoreError) {
+        guard (1...maximumRecords).contains(limit) else {
+            throw StoreError(.invalid, "limit is \(limit); expected 1 to \(maximumRecords).")
+        }
     }
 }
 
