@@ -8,22 +8,20 @@ import WireModel
 /// after the other.
 struct ClickHouseAlone {
     let configuration: ClusterRecordStore.Configuration
-    /// An insert has a part of each, or as many as the store puts into a group.
-    let devices: Int
+    /// As many as the collector had, so that both pay for as many inserts.
+    let partsPerInsert: Int
 
     /// - Returns: records a second.
     func measure(records: Int, recordsPerPart: Int) async throws -> Double {
         let client = try ClickHouseClient(configuration.clickHouse, logger: RunningCluster.logger)
         let settings = ClickHouseInsertSettings(quorum: configuration.quorum, engine: try await client.engineVersion())
         let parts = SampleChain.parts(records: records, recordsPerPart: recordsPerPart)
-        let bytes = parts.prefix(1).reduce(0) { $1.records.reduce($0) { $0 + $1.count + 32 } }
-        let together = min(devices, max(1, configuration.groupBytes / max(bytes, 1)))
         let today = UInt16(SystemStoreClock().now() / 86_400_000_000)
         let seconds = try await Stopwatch.seconds {
             var rest = parts[...]
             while !rest.isEmpty {
                 var rows = RowBinaryWriter()
-                for part in rest.prefix(together) {
+                for part in rest.prefix(partsPerInsert) {
                     let (device, epoch) = (DeviceID.random(), part.epoch)
                     rows.date(today)
                     for number in [device.high, device.low, epoch.high, epoch.low, part.first - 1] {
@@ -35,7 +33,7 @@ struct ClickHouseAlone {
                     rows.string(packed)
                     rows.rowEnded()
                 }
-                rest = rest.dropFirst(together)
+                rest = rest.dropFirst(partsPerInsert)
                 // No device sends this stream here, so nobody reads these rows.
                 let outcome = await client.insert(
                     into: "slice_status",

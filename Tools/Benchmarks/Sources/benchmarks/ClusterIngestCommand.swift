@@ -7,9 +7,9 @@ struct ClusterIngestCommand: AsyncParsableCommand {
         abstract: "Records a second that the collectors of a cluster acknowledge, beside ClickHouse alone.",
         discussion: """
             Start the cluster with `Tools/run-cluster --release --agents 0 --data DIR`. Devices, collectors and all servers share this machine's \
-            cores. ClickHouse alone takes records of the same size into a table of the same form, with the same replicas and quorum, one insert \
-            after the other. An insert has a part of each device, or as many as the store puts into a group. The tables for people are filled \
-            meanwhile; the notes say how long that takes afterwards.
+            cores. ClickHouse alone then takes records of the same size into a table of the same form, with the same replicas and quorum, one insert \
+            after the other, each with as many parts as an insert of the collectors had. The tables for people are filled while the collectors \
+            store; the notes say how long that takes afterwards. Each measurement waits until no replica merges.
             """)
 
     @OptionGroup var options: MeasurementOptions
@@ -36,32 +36,40 @@ struct ClusterIngestCommand: AsyncParsableCommand {
         for size in perPart {
             // A measurement has four rounds of all devices at least.
             let records = max(options.records, devices * size * 4)
-            let baseline = "ClickHouse alone, \(size) to a row"
-            contestants.append(
-                Contestant(baseline) {
-                    let before = cluster.processorSeconds()
-                    let rate = try await ClickHouseAlone(configuration: cluster.configuration, devices: devices)
-                        .measure(records: records, recordsPerPart: size)
-                    notes[baseline] = Self.processorTime(since: before, of: cluster, records)
-                    return rate
-                })
             for count in 1...cluster.ports.count {
                 let name = "\(count) collectors, \(size) to a part, \(devices) devices"
+                let baseline = "ClickHouse alone, inserts as of \(count) collectors, \(size) to a row"
+                var partsPerInsert = 1
                 contestants.append(
                     Contestant(name, baseline: baseline) {
                         var addresses = cluster.addresses
                         addresses.ports = Array(addresses.ports.prefix(count))
                         let load = try IngestLoad(
                             addresses, records: records, recordsPerPart: size, devices: devices)
-                        let before = cluster.processorSeconds()
+                        try await cluster.waitForMerges()
+                        let (before, inserts) = (cluster.processorSeconds(), try cluster.inserts())
                         let result = try load.run()
-                        let lag = try cluster.metric("ws1_people_tables_lag_seconds")
-                        let filling = try cluster.peopleTablesFilled()
                         let used = Self.processorTime(since: before, of: cluster, result.records)
+                        let lag = try cluster.metric("ws1_people_tables_lag_seconds")
+                        let now = try cluster.inserts()
+                        partsPerInsert = max(1, Int((now.parts - inserts.parts) / (now.count - inserts.count)))
+                        let filling = try cluster.peopleTablesFilled()
+                        let all = Self.processorTime(since: before, of: cluster, result.records)
                         notes[name] =
-                            "\(used), with the tables for people; \(result.note); these tables lag "
-                            + "\(Report.number(lag)) s at the end and have all after \(Report.number(filling)) s more"
+                            "\(partsPerInsert) parts in an insert; \(result.note); \(used); the tables for people lag "
+                            + "\(Report.number(lag)) s at the end and have all after \(Report.number(filling)) s more; "
+                            + "until then \(all)"
                         return result.recordsPerSecond
+                    })
+                contestants.append(
+                    Contestant(baseline) {
+                        try await cluster.waitForMerges()
+                        let before = cluster.processorSeconds()
+                        let rate = try await ClickHouseAlone(
+                            configuration: cluster.configuration, partsPerInsert: partsPerInsert
+                        ).measure(records: records, recordsPerPart: size)
+                        notes[baseline] = Self.processorTime(since: before, of: cluster, records)
+                        return rate
                     })
             }
         }

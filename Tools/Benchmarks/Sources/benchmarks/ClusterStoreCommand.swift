@@ -49,16 +49,16 @@ struct ClusterStoreCommand: AsyncParsableCommand {
             // A measurement has four rounds of all devices at least.
             let records = max(options.records, devices * size * 4)
             let name = "ClickHouse alone, \(size) to a row"
-            contestants.append(
-                Contestant(name) {
-                    try await ClickHouseAlone(configuration: configuration, devices: devices).measure(
-                        records: records, recordsPerPart: size)
-                })
             let groups = GroupCounter()
             notes.append { "\(size) to a part: \(groups.text)" }
             contestants.append(
                 Contestant("cluster store, \(size) to a part, \(devices) devices", baseline: name) {
                     try await stored(configuration, records: records, recordsPerPart: size, groups)
+                })
+            contestants.append(
+                Contestant(name) {
+                    try await ClickHouseAlone(configuration: configuration, partsPerInsert: groups.partsPerGroup)
+                        .measure(records: records, recordsPerPart: size)
                 })
         }
         var comparison = try await Comparison.run(
@@ -111,6 +111,9 @@ private final class GroupCounter: StoreObserver {
             $0.seconds += Double(seconds) + Double(attoseconds) * 1e-18
         }
     }
+
+    /// 1 at least.
+    var partsPerGroup: Int { sums.withLock { max($0.requests / max($0.groups, 1), 1) } }
 
     var text: String {
         let sums = sums.withLock { $0 }

@@ -80,18 +80,52 @@ struct RunningCluster: Sendable {
         }
     }
 
-    /// A number of `/metrics` of the first collector.
-    func metric(_ name: String) throws -> Double {
-        let answer = try HTTPConnection(port: ports[0]).send(
+    /// Waits until no replica merges parts of a table, for what was written before would slow what is measured next.
+    func waitForMerges() async throws {
+        let client = try ClickHouseClient(configuration.clickHouse, logger: Self.logger)
+        do {
+            for replica in client.replicas {
+                var quiet = 0
+                while quiet < 5 {
+                    var rows = try await client.query(
+                        "SELECT toUInt64(count()) FROM system.merges", settings: [:], on: replica)
+                    let merges = rows.next() ? try rows.uint64() : 0
+                    quiet = merges == 0 ? quiet + 1 : 0
+                    try await Task.sleep(for: .milliseconds(200))
+                }
+            }
+            await client.shutDown()
+        } catch {
+            await client.shutDown()
+            throw error
+        }
+    }
+
+    /// A number of `/metrics` of one collector.
+    /// - Parameters:
+    ///   - collector: its place in `ports`.
+    ///   - absent: the number of a metric that nothing was counted in yet; `nil` if there must be one.
+    func metric(_ name: String, of collector: Int = 0, absent: Double? = nil) throws -> Double {
+        let answer = try HTTPConnection(port: ports[collector]).send(
             HTTPConnection.request(
                 "GET", "/metrics", headers: [("Authorization", "Bearer \(administratorToken)")]))
         let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
         guard
             let number = lines.first(where: { $0.hasPrefix("\(name) ") })?.split(separator: " ").last.flatMap({
                 Double($0)
-            })
+            }) ?? (answer.status == 200 ? absent : nil)
         else { throw BenchmarkError("/metrics (\(answer.status)) has no \(name)") }
         return number
+    }
+
+    /// Inserts of samples by all collectors since they started, and the parts in them.
+    func inserts() throws -> (count: Double, parts: Double) {
+        func sum(_ name: String) throws -> Double {
+            try ports.indices.reduce(0) {
+                try $0 + metric("ws1_store_commit_requests_\(name){stream=\"sample\"}", of: $1, absent: 0)
+            }
+        }
+        return (try sum("count"), try sum("sum"))
     }
 
     /// Waits until the tables for people have everything.
