@@ -201,6 +201,27 @@ import WireModel
         }
     }
 
+    /// The collector takes answers of 128 KiB at most. The rejected records of four slices are 320 KB.
+    @Test func rejectedRecordsDoNotKeepOthersFromBeingRead() async throws {
+        try await ClusterTestBed.withStore { bed, store in
+            var device = ScriptedDevice()
+            for _ in 0..<4 {
+                device.produce(1)
+                for _ in 0..<20 { device.append(Data(repeating: 0xFF, count: 4000)) }
+                try await store.drain(&device)
+            }
+            #expect(device.mark.rejected == [.malformedEnvelope: 80])
+            let query = RecordQuery(.one(device.device), stream: .sample)
+            var configuration = bed.configuration
+            configuration.clickHouse.maximumAnswerBytes = 128 << 10
+            try await bed.withStore(configuration) { frugal in
+                let page = try await frugal.records(query, before: nil, limit: 10)
+                let report = try await frugal.verify()
+                #expect(page.records.count == 4 && report.isWhole)
+            }
+        }
+    }
+
     @Test func verifyFindsWhatListsWouldNotShow() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices = (0..<2).map { _ in ScriptedDevice() }

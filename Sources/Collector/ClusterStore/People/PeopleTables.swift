@@ -216,7 +216,8 @@ package final class PeopleTables: Sendable {
         for replica in [nil] + slices.client.replicas.map(Optional.some) where !missing.isEmpty {
             do throws(StoreError) {
                 let there = try await slices.slices(
-                    missing.map(\.slice), days: partition.day...partition.day, of: partition.stream, on: replica
+                    missing.map(\.slice), .records, days: partition.day...partition.day, of: partition.stream,
+                    on: replica
                 ).slices
                 hasAnswer = true
                 missing.removeAll { entry in

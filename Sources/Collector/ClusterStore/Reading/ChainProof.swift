@@ -182,7 +182,7 @@ struct ChainProof: Sendable {
         ) async throws(StoreError) -> StoredSlice? {
             if fetched.isEmpty {
                 let some = SliceReader.takeTogether(&rest, count: ChainProof.slicesTogether)
-                fetched = try await reader.contents(of: some, stream: stream, preferring: nil)
+                fetched = try await reader.contents(of: some, .whole, stream: stream, preferring: nil)
             }
             return fetched.removeValue(forKey: head.place)
         }

@@ -20,7 +20,7 @@ struct RecordListing: Sendable {
 
     /// The most slices in one query. Their names make its text.
     private static let slicesPerFetch = 512
-    /// Records that the slices of the first query have at least.
+    /// The first query has slices with so many records at least, if there are as many.
     private static let recordsInFirstFetch = 256
     /// The most chains that are read along. All of their slices on a day are in memory, 9,000 of a device that sends
     /// every ten seconds.
@@ -132,12 +132,12 @@ struct RecordListing: Sendable {
             return isForward ? slice.place > cursor.place : slice.place <= cursor.place
         }
         var rest = matching.sorted { isForward ? $0.place < $1.place : $0.place > $1.place }[...]
-        // First the slices that fill the page if all of their records match. If few match, far more are needed.
+        // First the slices that fill the page if all of their records match. If few match, more are needed.
         var records = max(page.wanted, Self.recordsInFirstFetch)
         while !rest.isEmpty {
             let some = SliceReader.takeTogether(&rest, count: Self.slicesPerFetch, records: records)
-            records = .max
-            let contents = try await reader.contents(of: some, stream: query.stream, preferring: replica)
+            records = min(records * 4, 1 << 30)
+            let contents = try await reader.contents(of: some, .records, stream: query.stream, preferring: replica)
             for slice in some {
                 let below = !isForward && slice.place == cursor?.place ? cursor?.number ?? .max : .max
                 if below == 0 { continue }
@@ -187,7 +187,7 @@ struct RecordListing: Sendable {
                 let fronts = try await tails.next()
                 let matching = fronts.slices.filter { left[$0.key] != nil && Self.mayMatch($0.value, query) }
                 let contents = try await reader.contents(
-                    of: matching.values, stream: query.stream, preferring: fronts.replica)
+                    of: matching.values, .records, stream: query.stream, preferring: fronts.replica)
                 for device in fronts.slices.keys {
                     if let slice = matching[device] {
                         left[device, default: 0] -= 1

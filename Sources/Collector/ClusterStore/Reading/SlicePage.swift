@@ -29,8 +29,8 @@ struct SlicePage {
         self.isForward = isForward
     }
 
-    /// Records until the page is full.
-    var wanted: Int { limit - records.count }
+    /// Matching records until the page is full. A list of the newest is so with the first record that has no room.
+    var wanted: Int { (isForward ? min(limit, Self.recordsPerScan) : limit + 1) - records.count }
 
     var page: RecordPage { RecordPage(records: records, next: next?.text) }
 

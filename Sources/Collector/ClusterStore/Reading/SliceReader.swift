@@ -68,7 +68,7 @@ struct SliceReader: Sendable {
     /// Takes the first slices of a list whose contents fit into one answer.
     /// - Parameters:
     ///   - count: the most slices.
-    ///   - records: no more slices than have so many records.
+    ///   - records: it ends behind the slice with which there are so many records.
     static func takeTogether(
         _ rest: inout ArraySlice<SliceSummary>, count most: Int, records: Int = .max
     ) -> ArraySlice<SliceSummary> {
@@ -83,13 +83,25 @@ struct SliceReader: Sendable {
         return rest.prefix(count)
     }
 
-    /// Whole slices, from the replica that has told of them or another.
+    /// Slices, from the replica that has told of them or another.
     func contents(
-        of summaries: some Collection<SliceSummary>, stream: StreamName, preferring replica: ClickHouseReplica?
+        of summaries: some Collection<SliceSummary>, _ content: SliceTable.Content, stream: StreamName,
+        preferring replica: ClickHouseReplica?
     ) async throws(StoreError) -> [SlicePlace: StoredSlice] {
         if summaries.isEmpty { return [:] }
-        return try await onAnyReplica(preferring: replica) { replica throws(StoreError) in
-            try await slices.slices(summaries, of: stream, on: replica)
+        do throws(StoreError) {
+            return try await onAnyReplica(preferring: replica) { replica throws(StoreError) in
+                try await slices.slices(summaries, content, of: stream, on: replica)
+            }
+        } catch {
+            // Rejected records are not among the bytes of a summary, so the answer may be too large.
+            guard error.code == .corrupt, summaries.count > 1 else { throw error }
+            let half = summaries.count / 2
+            let first = try await contents(
+                of: Array(summaries.prefix(half)), content, stream: stream, preferring: replica)
+            let second = try await contents(
+                of: Array(summaries.dropFirst(half)), content, stream: stream, preferring: replica)
+            return first.merging(second) { first, _ in first }
         }
     }
 

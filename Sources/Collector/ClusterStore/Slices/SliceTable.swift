@@ -247,19 +247,33 @@ struct SliceTable: Sendable {
         return (heads, answering)
     }
 
-    private static let contentColumns = """
-        device, epoch, key, generation, attempt, mark, first, last, lost_before, prior_link, last_link, received_at,
-        record_count, gap_first, gap_last, gap_reason, gap_link, rejected_number, rejected_reason, rejected_size,
-        rejected_link, rejected_kept, rejected_bytes, records
-        """
+    /// What is read of slices.
+    enum Content {
+        case whole
+        /// Without gaps and rejected records. The bytes of rejected records may be far more than all others.
+        case records
 
-    /// Whole slices.
+        fileprivate var columns: String {
+            let records = """
+                device, epoch, key, generation, attempt, mark, first, last, lost_before, prior_link, last_link,
+                received_at, record_count, records
+                """
+            let rest = """
+                gap_first, gap_last, gap_reason, gap_link, rejected_number, rejected_reason, rejected_size,
+                rejected_link, rejected_kept, rejected_bytes
+                """
+            return self == .whole ? "\(records), \(rest)" : records
+        }
+    }
+
+    /// Slices that are known by their heads.
     /// - Throws: `.unavailable` if the replica does not have them all.
     func slices(
-        _ summaries: some Collection<SliceSummary>, of stream: StreamName, on replica: ClickHouseReplica?
+        _ summaries: some Collection<SliceSummary>, _ content: Content, of stream: StreamName,
+        on replica: ClickHouseReplica?
     ) async throws(StoreError) -> [SlicePlace: StoredSlice] {
         guard let days = summaries.map(\.day).bounds else { return [:] }
-        let (found, answering) = try await slices(summaries.map(\.id), days: days, of: stream, on: replica)
+        let (found, answering) = try await slices(summaries.map(\.id), content, days: days, of: stream, on: replica)
         var slices: [SlicePlace: StoredSlice] = [:]
         for summary in summaries {
             guard let slice = found[summary.id]?.slice else {
@@ -275,23 +289,22 @@ struct SliceTable: Sendable {
     private static func condition(_ ids: some Collection<SliceID>) -> String {
         let chains = Set(ids.map(\.chain))
         // Tuples cost the engine far more than numbers: 0.1 ms each.
-        if chains.count == 1 {
-            return
-                "(device, epoch) IN (\(chains.map(\.literal).joined())) AND key IN (\(ids.map { "\($0.key)" }.joined(separator: ", ")))"
+        if let chain = chains.first, chains.count == 1 {
+            let keys = ids.map { "\($0.key)" }.joined(separator: ", ")
+            return "(device, epoch) IN (\(chain.literal)) AND key IN (\(keys))"
         }
         return "(device, epoch, key, generation, attempt) IN (\(ids.map(\.literal).joined(separator: ", ")))"
     }
 
-    /// Whole slices with the mark after each, as far as the replica has them. It may also return other versions of
-    /// them.
+    /// Slices with the mark after each, as far as the replica has them. It may also return other versions of them.
     /// - Returns: also the replica that answered.
     func slices(
-        _ ids: some Collection<SliceID>, days: ClosedRange<UTCDay>, of stream: StreamName,
+        _ ids: some Collection<SliceID>, _ content: Content, days: ClosedRange<UTCDay>, of stream: StreamName,
         on replica: ClickHouseReplica?
     ) async throws(StoreError) -> (slices: [SliceID: MarkedSlice], replica: ClickHouseReplica?) {
         let (rows, answering) = try await rows(
             """
-            SELECT \(Self.contentColumns) FROM \(SliceSchema.table(of: stream))
+            SELECT \(content.columns) FROM \(SliceSchema.table(of: stream))
             PREWHERE \(Self.condition(ids)) WHERE \(Self.condition(days))
             """, on: replica
         ) { row throws(ClickHouseError) in
@@ -299,7 +312,7 @@ struct SliceTable: Sendable {
             let id = SliceID(
                 chain: chain, key: try row.uint64(),
                 version: SliceVersion(generation: try row.uint64(), attempt: try row.uint64()))
-            return (id, MarkedSlice(after: EncodedMark(bytes: try row.data()), slice: try StoredSlice(&row)))
+            return (id, MarkedSlice(after: EncodedMark(bytes: try row.data()), slice: try StoredSlice(&row, content)))
         }
         return (Dictionary(rows) { first, _ in first }, answering)
     }
@@ -356,12 +369,13 @@ extension Collection where Element: Comparable {
 }
 
 extension StoredSlice {
-    /// Reads the rest of `contentColumns`.
-    fileprivate init(_ row: inout ClickHouseRows) throws(ClickHouseError) {
+    /// Reads the rest of the columns.
+    fileprivate init(_ row: inout ClickHouseRows, _ content: SliceTable.Content) throws(ClickHouseError) {
         self.init(
             id: 0, first: try row.uint64(), last: try row.uint64(), lostBefore: try row.uint64(),
             priorLink: try row.link(), lastLink: try row.link(), receivedAt: try row.int64(),
-            recordCount: try row.uint64(), gaps: [], records: Data(), rejected: [])
+            recordCount: try row.uint64(), gaps: [], records: try row.data(), rejected: [])
+        guard content == .whole else { return }
         let first = try row.array { row throws(ClickHouseError) in try row.uint64() }
         let last = try row.array { row throws(ClickHouseError) in try row.uint64() }
         let reason = try row.array { row throws(ClickHouseError) in try row.uint32() }
@@ -373,7 +387,6 @@ extension StoredSlice {
             Gap(first: first[$0], last: last[$0], reason: DropReason(rawValue: Int(reason[$0])), link: link[$0])
         }
         try readRejected(&row)
-        records = try row.data()
     }
 
     private mutating func readRejected(_ row: inout ClickHouseRows) throws(ClickHouseError) {

@@ -41,7 +41,8 @@ struct PointSearch: Sendable {
         _ stream: StreamName
     ) async throws(StoreError) {
         for head in winners.heads where numbers.contains(where: { $0 > head.key && $0 <= head.lastNumber }) {
-            let slices = try await reader.contents(of: [head.summary], stream: stream, preferring: winners.replica)
+            let slices = try await reader.contents(
+                of: [head.summary], .whole, stream: stream, preferring: winners.replica)
             guard let slice = slices[head.place] else { continue }
             do throws(StoredSlice.Fault) {
                 try slice.walk { number, link, _ in if numbers.contains(number) { links[number] = link } }

@@ -107,7 +107,7 @@ struct RecordPages {
     let query: RecordQuery
 
     /// The most records of one request.
-    static let maximumRecords = 5_000_000
+    static let recordsLimit = 5_000_000
 
     /// - Throws: `Problem` if the store cannot be read or has more records than one request may read, and what `visit`
     ///   throws.
@@ -119,8 +119,8 @@ struct RecordPages {
             let page = try await store.records(query, before: position, limit: RecordPage.maximumRecords)
             for record in page.records { try visit(record) }
             seen += page.records.count
-            guard seen <= Self.maximumRecords else {
-                throw Problem.tooMuch("The answer needs more than \(Self.maximumRecords) records. Ask for less time.")
+            guard seen <= Self.recordsLimit else {
+                throw Problem.tooMuch("The answer needs more than \(Self.recordsLimit) records. Ask for less time.")
             }
             position = page.next
         } while position != nil
