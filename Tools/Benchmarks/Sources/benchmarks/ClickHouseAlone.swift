@@ -46,3 +46,33 @@ struct ClickHouseAlone {
         return Double(records) / seconds
     }
 }
+
+extension ClusterRecordStore.Configuration {
+    private static let mergeLimit = Duration.seconds(300)
+
+    /// Waits until no replica merges parts of the store's tables. What was written before would slow what is measured
+    /// next.
+    func waitForMerges() async throws {
+        let client = try ClickHouseClient(clickHouse, logger: RunningCluster.logger)
+        let end = ContinuousClock.now + Self.mergeLimit
+        var quiet = 0
+        do {
+            while quiet < 5 {
+                guard ContinuousClock.now < end else { throw BenchmarkError("the replicas go on merging") }
+                var merges: UInt64 = 0
+                for replica in client.replicas {
+                    var rows = try await client.query(
+                        "SELECT toUInt64(count()) FROM system.merges WHERE database = currentDatabase()", settings: [:],
+                        on: replica)
+                    merges += rows.next() ? try rows.uint64() : 0
+                }
+                quiet = merges == 0 ? quiet + 1 : 0
+                try await Task.sleep(for: .milliseconds(200))
+            }
+            await client.shutDown()
+        } catch {
+            await client.shutDown()
+            throw error
+        }
+    }
+}

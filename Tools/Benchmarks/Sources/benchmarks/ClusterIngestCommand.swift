@@ -46,12 +46,15 @@ struct ClusterIngestCommand: AsyncParsableCommand {
                         addresses.ports = Array(addresses.ports.prefix(count))
                         let load = try IngestLoad(
                             addresses, records: records, recordsPerPart: size, devices: devices)
-                        try await cluster.waitForMerges()
+                        try await cluster.configuration.waitForMerges()
                         let (before, inserts) = (cluster.processorSeconds(), try cluster.inserts())
                         let result = try load.run()
                         let used = Self.processorTime(since: before, of: cluster, result.records)
                         let lag = try cluster.metric("ws1_people_tables_lag_seconds")
                         let now = try cluster.inserts()
+                        guard now.count > inserts.count else {
+                            throw BenchmarkError("/metrics tells of no insert of samples")
+                        }
                         partsPerInsert = max(1, Int((now.parts - inserts.parts) / (now.count - inserts.count)))
                         let filling = try cluster.peopleTablesFilled()
                         let all = Self.processorTime(since: before, of: cluster, result.records)
@@ -63,7 +66,7 @@ struct ClusterIngestCommand: AsyncParsableCommand {
                     })
                 contestants.append(
                     Contestant(baseline) {
-                        try await cluster.waitForMerges()
+                        try await cluster.configuration.waitForMerges()
                         let before = cluster.processorSeconds()
                         let rate = try await ClickHouseAlone(
                             configuration: cluster.configuration, partsPerInsert: partsPerInsert

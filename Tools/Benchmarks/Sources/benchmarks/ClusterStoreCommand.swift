@@ -14,8 +14,8 @@ struct ClusterStoreCommand: AsyncParsableCommand {
             "Records a second into one collector's store over PostgreSQL and ClickHouse, beside ClickHouse alone.",
         discussion: """
             Start the servers with `Tools/run-cluster --servers-only`, and use them for nothing else. ClickHouse alone \
-            takes records of the same size into a table of the same form, with the same replicas and quorum, one \
-            insert after the other. An insert has a part of each device, or as many as the store puts into a group.
+            then takes records of the same size into a table of the same form, with the same replicas and quorum, one \
+            insert after the other, each with as many parts as a group of the store had.
             """)
 
     @OptionGroup var options: MeasurementOptions
@@ -53,11 +53,14 @@ struct ClusterStoreCommand: AsyncParsableCommand {
             notes.append { "\(size) to a part: \(groups.text)" }
             contestants.append(
                 Contestant("cluster store, \(size) to a part, \(devices) devices", baseline: name) {
-                    try await stored(configuration, records: records, recordsPerPart: size, groups)
+                    try await configuration.waitForMerges()
+                    groups.reset()
+                    return try await stored(configuration, records: records, recordsPerPart: size, groups)
                 })
             contestants.append(
                 Contestant(name) {
-                    try await ClickHouseAlone(configuration: configuration, partsPerInsert: groups.partsPerGroup)
+                    try await configuration.waitForMerges()
+                    return try await ClickHouseAlone(configuration: configuration, partsPerInsert: groups.partsPerGroup)
                         .measure(records: records, recordsPerPart: size)
                 })
         }
@@ -111,6 +114,8 @@ private final class GroupCounter: StoreObserver {
             $0.seconds += Double(seconds) + Double(attoseconds) * 1e-18
         }
     }
+
+    func reset() { sums.withLock { $0 = (0, 0, 0) } }
 
     /// 1 at least.
     var partsPerGroup: Int { sums.withLock { max($0.requests / max($0.groups, 1), 1) } }

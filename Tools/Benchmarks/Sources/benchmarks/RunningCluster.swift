@@ -80,27 +80,6 @@ struct RunningCluster: Sendable {
         }
     }
 
-    /// Waits until no replica merges parts of a table, for what was written before would slow what is measured next.
-    func waitForMerges() async throws {
-        let client = try ClickHouseClient(configuration.clickHouse, logger: Self.logger)
-        do {
-            for replica in client.replicas {
-                var quiet = 0
-                while quiet < 5 {
-                    var rows = try await client.query(
-                        "SELECT toUInt64(count()) FROM system.merges", settings: [:], on: replica)
-                    let merges = rows.next() ? try rows.uint64() : 0
-                    quiet = merges == 0 ? quiet + 1 : 0
-                    try await Task.sleep(for: .milliseconds(200))
-                }
-            }
-            await client.shutDown()
-        } catch {
-            await client.shutDown()
-            throw error
-        }
-    }
-
     /// A number of `/metrics` of one collector.
     /// - Parameters:
     ///   - collector: its place in `ports`.
