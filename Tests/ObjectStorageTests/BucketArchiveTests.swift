@@ -94,6 +94,42 @@ import WireModel
         }
     }
 
+    /// Both have put their objects, and note them at the same moment.
+    @Test func aChunkThatTwoCollectorsNoteAtOnceIsCountedOnce() async throws {
+        try await TestBucket.with { bucket in
+            let (one, other) = (
+                try archive(BucketChunkStore(bucket.storage)), try archive(BucketChunkStore(bucket.storage))
+            )
+            let chunks = try (1...100).map { try LogSender.Chunk(segment: $0, lines: 1) }
+            let upload = try await begin(chunks, at: one)
+            for (position, chunk) in chunks.enumerated() {
+                let kept = try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for archive in [one, other] {
+                        group.addTask { try await note(chunk, position + 1, of: upload, at: archive) }
+                    }
+                    return try await group.reduce(into: []) { $0.append($1) }
+                }
+                #expect(kept.count(where: { $0 }) == 1)
+            }
+            let usage = try await one.metadata.logUsage(organization: nil)
+            #expect(usage.map(\.chunks) == [100])
+            await close(one, other)
+        }
+    }
+
+    /// - Returns: whether the object of this archive is the one that is kept.
+    private func note(
+        _ chunk: LogSender.Chunk, _ number: Int, of upload: UploadID, at archive: LogArchive
+    ) async throws -> Bool {
+        guard case .take(let expected) = try await archive.metadata.admit(number, of: upload, from: device.row.id)
+        else { return false }
+        let scan = try ChunkScan(chunk.gzip, rawBytes: expected.rawBytes, rawDigest: expected.rawDigest)
+        return try await archive.metadata.noteStored(
+            number, of: upload, from: device.row.id, scan: scan,
+            path: expected.path(attempt: .random(in: .min ... .max)), storedBytes: chunk.gzip.count, before: nil
+        ).isKept
+    }
+
     /// The second collector stores and registers before the first one's object arrives. Both have the same text in
     /// other gzip members, so the index of one does not describe the bytes of the other.
     @Test func theLoserOfARaceRemovesItsOwnObjectOnly() async throws {

@@ -100,14 +100,14 @@ extension MetadataService {
         _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, path: ChunkPath, storedBytes: Int,
         before deadline: Int64?
     ) throws(UploadError) -> (standing: UploadStanding, isKept: Bool) {
-        if case .already(let standing) = try admit(number, of: upload, from: device) {
-            do throws(StoreError) {
-                return (standing, try self.path(of: number, of: upload, from: device) == path.text)
-            } catch { throw .store(error) }
-        }
+        _ = try admit(number, of: upload, from: device)
         return try change {
             () throws(StoreError) -> Result<(standing: UploadStanding, isKept: Bool), UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
+            // Another collector may have noted it since it was admitted.
+            guard try chunk(number, of: known)?.fate == .missing else {
+                return .success((try standing(known), try self.path(of: number, of: known) == path.text))
+            }
             if let deadline, SystemClock.bootMicroseconds() >= deadline {
                 return .failure(.store(StoreError(.overloaded, "storing the chunk took too long. Try again.")))
             }
@@ -179,13 +179,10 @@ extension MetadataService {
     }
 
     /// Where the bytes of a stored chunk are; `nil` if it is not stored.
-    private func path(of number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> String? {
-        try read { () throws(StoreError) in
-            guard let known = try find(upload, of: device) else { return nil }
-            return try connection.first(
-                "SELECT path FROM chunk WHERE upload = ? AND number = ? AND fate = 2", known.row, number
-            ) { $0.string(0) }
-        }
+    private func path(of number: Int, of upload: Known) throws(StoreError) -> String? {
+        try connection.first(
+            "SELECT path FROM chunk WHERE upload = ? AND number = ? AND fate = 2", upload.row, number
+        ) { $0.string(0) }
     }
 
     private func standing(_ known: Known) throws(StoreError) -> UploadStanding {
