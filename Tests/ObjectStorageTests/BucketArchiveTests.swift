@@ -30,6 +30,11 @@ import WireModel
             metadata: metadata, chunks: chunks, configuration: configuration, logger: CollectorDirectory.logger)
     }
 
+    /// The archives of two collectors.
+    private func twoArchives(over bucket: TestBucket) throws -> (LogArchive, LogArchive) {
+        (try archive(BucketChunkStore(bucket.storage)), try archive(BucketChunkStore(bucket.storage)))
+    }
+
     private func close(_ archives: LogArchive...) async {
         for archive in archives {
             archive.shutDown()
@@ -51,9 +56,7 @@ import WireModel
 
     @Test func whatWasAnsweredIsReadByEveryCollector() async throws {
         try await TestBucket.with { bucket in
-            let (one, other) = (
-                try archive(BucketChunkStore(bucket.storage)), try archive(BucketChunkStore(bucket.storage))
-            )
+            let (one, other) = try twoArchives(over: bucket)
             let chunks = try (1...3).map { try LogSender.Chunk(segment: $0, lines: 500) }
             let upload = try await begin(chunks, at: one)
             for (position, chunk) in chunks.enumerated() {
@@ -73,9 +76,7 @@ import WireModel
 
     @Test func twoCollectorsWithOneChunkKeepItOnceAndWhole() async throws {
         try await TestBucket.with { bucket in
-            let (one, other) = (
-                try archive(BucketChunkStore(bucket.storage)), try archive(BucketChunkStore(bucket.storage))
-            )
+            let (one, other) = try twoArchives(over: bucket)
             let chunks = try (1...8).map { try LogSender.Chunk(segment: $0, lines: 200) }
             let upload = try await begin(chunks, at: one)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -97,9 +98,7 @@ import WireModel
     /// Both have put their objects, and note them at the same moment.
     @Test func aChunkThatTwoCollectorsNoteAtOnceIsCountedOnce() async throws {
         try await TestBucket.with { bucket in
-            let (one, other) = (
-                try archive(BucketChunkStore(bucket.storage)), try archive(BucketChunkStore(bucket.storage))
-            )
+            let (one, other) = try twoArchives(over: bucket)
             let chunks = try (1...100).map { try LogSender.Chunk(segment: $0, lines: 1) }
             let upload = try await begin(chunks, at: one)
             for (position, chunk) in chunks.enumerated() {

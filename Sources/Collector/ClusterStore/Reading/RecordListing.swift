@@ -20,7 +20,7 @@ struct RecordListing: Sendable {
 
     /// The most slices in one query. Their names make its text.
     private static let slicesPerFetch = 512
-    /// The first query has slices with so many records at least, if there are as many.
+    /// The first query reads at least so many records, if there are as many.
     private static let recordsInFirstFetch = 256
     /// The most chains that are read along. All of their slices on a day are in memory, 9,000 of a device that sends
     /// every ten seconds.
@@ -132,7 +132,8 @@ struct RecordListing: Sendable {
             return isForward ? slice.place > cursor.place : slice.place <= cursor.place
         }
         var rest = matching.sorted { isForward ? $0.place < $1.place : $0.place > $1.place }[...]
-        // First the slices that fill the page if all of their records match. If few match, more are needed.
+        // The first query reads the slices that fill the page if all records match. If few match, each further query
+        // reads more.
         var records = max(page.wanted, Self.recordsInFirstFetch)
         while !rest.isEmpty {
             let some = SliceReader.takeTogether(&rest, count: Self.slicesPerFetch, records: records)

@@ -29,7 +29,7 @@ struct SlicePage {
         self.isForward = isForward
     }
 
-    /// Matching records until the page is full. A list of the newest is so with the first record that has no room.
+    /// How many more matching records end the page. A page of the newest records ends at the first one without room.
     var wanted: Int { (isForward ? min(limit, Self.recordsPerScan) : limit + 1) - records.count }
 
     var page: RecordPage { RecordPage(records: records, next: next?.text) }

@@ -68,7 +68,7 @@ struct SliceReader: Sendable {
     /// Takes the first slices of a list whose contents fit into one answer.
     /// - Parameters:
     ///   - count: the most slices.
-    ///   - records: it ends behind the slice with which there are so many records.
+    ///   - records: takes no more slices once those taken have so many records.
     static func takeTogether(
         _ rest: inout ArraySlice<SliceSummary>, count most: Int, records: Int = .max
     ) -> ArraySlice<SliceSummary> {
@@ -94,7 +94,7 @@ struct SliceReader: Sendable {
                 try await slices.slices(summaries, content, of: stream, on: replica)
             }
         } catch {
-            // Rejected records are not among the bytes of a summary, so the answer may be too large.
+            // The answer may be too large: a summary does not count the bytes of rejected records.
             guard error.code == .corrupt, summaries.count > 1 else { throw error }
             let half = summaries.count / 2
             let first = try await contents(

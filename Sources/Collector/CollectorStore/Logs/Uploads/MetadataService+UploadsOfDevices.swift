@@ -100,6 +100,7 @@ extension MetadataService {
         _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, path: ChunkPath, storedBytes: Int,
         before deadline: Int64?
     ) throws(UploadError) -> (standing: UploadStanding, isKept: Bool) {
+        // The upload may have ended meanwhile, or the quota may be used up. That is refused here.
         _ = try admit(number, of: upload, from: device)
         return try change {
             () throws(StoreError) -> Result<(standing: UploadStanding, isKept: Bool), UploadError> in
