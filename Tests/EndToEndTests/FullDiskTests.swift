@@ -32,6 +32,16 @@ struct FullDiskTests {
         }
     }
 
+    @Test func aCollectorWhoseLogCannotBeWrittenGoesOn() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector(under: ["/bin/sh", "-c", #"exec "$@" 2>/dev/full"#, "sh"])
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let acknowledged = try await deployment.record(events: 3, prefix: "unlogged")
+            try await deployment.expectExactlyOnce(acknowledged: acknowledged)
+        }
+    }
+
     @Test func aFullDeviceSaysSoCountsWhatItCannotTakeAndStillSends() async throws {
         let disk = try SmallDisk(megabytes: 160)
         defer { disk.remove() }

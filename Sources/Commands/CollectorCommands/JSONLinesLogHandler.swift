@@ -1,4 +1,5 @@
 import Collector
+import CommandKit
 import Foundation
 import Logging
 import Synchronization
@@ -21,7 +22,8 @@ final class SharedLogLevel: Sendable {
 
 /// Writes one JSON object per line to standard error: `time`, `level`, `message`, and the metadata by key.
 ///
-/// Each line is one write, so lines of several threads never mix.
+/// Each line is one write, so lines of several threads never mix. A line that cannot be written, for example on a full
+/// disk, is left out.
 struct JSONLinesLogHandler: LogHandler {
     /// The shared level, unless it is set for this logger.
     var logLevel: Logger.Level {
@@ -37,7 +39,7 @@ struct JSONLinesLogHandler: LogHandler {
 
     init(
         level: SharedLogLevel, now: @escaping @Sendable () -> Int64 = SystemClock.wallMicroseconds,
-        write: @escaping @Sendable (Data) -> Void = { FileHandle.standardError.write($0) }
+        write: @escaping @Sendable (Data) -> Void = { StandardError.write($0) }
     ) {
         sharedLevel = level
         self.now = now

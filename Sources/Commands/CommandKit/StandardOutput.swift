@@ -74,9 +74,12 @@ package enum Output {
 package enum StandardError {
     package static func line(_ text: String) { write("\(text.escapingControlCharacters(keeping: "\n\t"))\n") }
 
-    /// Writes the text without escaping. Failures are ignored, because they cannot be reported.
-    package static func write(_ text: String) {
-        _ = Array(text.utf8).withUnsafeBytes({ writeAll($0, to: STDERR_FILENO).systemError })
+    /// Writes the text without escaping.
+    package static func write(_ text: String) { write(Array(text.utf8)) }
+
+    /// Writes the bytes without escaping. Failures are ignored, because they cannot be reported.
+    package static func write(_ bytes: some ContiguousBytes) {
+        _ = bytes.withUnsafeBytes { writeAll($0, to: STDERR_FILENO) }
     }
 }
 

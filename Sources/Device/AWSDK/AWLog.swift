@@ -159,7 +159,8 @@ final class SDKLogs: Sendable {
 
     func log(_ level: LogLevel, _ message: String) {
         guard let store = try? open() else {
-            FileHandle.standardError.write(Data("\(level.name): \(message)\n".utf8))
+            // Nothing can report a failure of this last resort.
+            try? FileHandle.standardError.write(contentsOf: Data("\(level.name): \(message)\n".utf8))
             return
         }
         store.log(level, message)
