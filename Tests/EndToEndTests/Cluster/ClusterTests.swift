@@ -136,6 +136,32 @@ import Testing
         }
     }
 
+    @Test func oneCollectorDoesTheHousekeepingUntilItDies() async throws {
+        try await ClusterDeployment.run { cluster in
+            try await cluster.start(0)
+            try await cluster.start(1)
+            func turns() async throws -> [Bool] {
+                var turns: [Bool] = []
+                for place in [0, 1] {
+                    let metrics = try await cluster.send(.GET, "/metrics", to: place).body
+                    let lines = String(decoding: metrics, as: UTF8.self).split(separator: "\n")
+                    turns.append(lines.contains("ws1_housekeeping 1"))
+                }
+                return turns
+            }
+            try await cluster.until("a collector has the turn") { try await turns().contains(true) }
+            let first = try await turns()
+            let holder = try #require(first.firstIndex(of: true))
+            #expect(!first[1 - holder], "both do the housekeeping")
+            await cluster.kill(holder)
+            try await cluster.start(holder)
+            // A turn lasts 40 s, and a collector asks every 10 s.
+            try await cluster.until("a collector has the turn again", within: .seconds(120)) {
+                try await turns().contains(true)
+            }
+        }
+    }
+
     @Test func commandsSayWhatIsMissing() async throws {
         try await ClusterDeployment.run(isMade: false) { cluster in
             for command in [["serve"], ["validate"], ["token", "list"]] {

@@ -43,6 +43,7 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_store_files", "Record files of a stream."),
         PrometheusFamily("ws1_store_file_bytes", "Bytes of a stream's record files."),
         PrometheusFamily("ws1_store_ready", "1 while the collector can store records."),
+        PrometheusFamily("ws1_housekeeping", "1 while this collector does the housekeeping. Of a cluster one does."),
         PrometheusFamily(
             "ws1_people_tables_lag_seconds",
             "Age of the oldest records that are not in the tables for people, in a cluster."),
@@ -77,6 +78,7 @@ package struct CollectorMetrics: Sendable {
     private let commitTimes: MetricSeries<StreamName, Timer>
     private let commitRequests: MetricSeries<StreamName, Recorder>
     let connections: Meter
+    private let housekeeping: Meter
     /// For people, who look at one moment and cannot derive a rate from counters.
     let ingestRate = IngestRate()
 
@@ -129,6 +131,8 @@ package struct CollectorMetrics: Sendable {
             )
         }
         connections = Meter(label: "ws1_http_connections", dimensions: [], factory: factory)
+        housekeeping = Meter(label: "ws1_housekeeping", dimensions: [], factory: factory)
+        housekeeping.set(0)
         // If a counter appears only with its first event, Prometheus sees no increase then. So the series that alerts
         // use exist from the start with 0.
         for stream in StreamName.allCases {
@@ -157,6 +161,13 @@ package struct CollectorMetrics: Sendable {
         let key = RequestKey(route: route ?? "none", method: route == nil || method == .head ? .get : method)
         requestTimes[key].record(duration: duration)
         requests[RequestKey(route: key.route, method: key.method, status: status)].increment()
+    }
+
+    /// Does the work, which is the housekeeping.
+    package func duringHousekeeping(_ work: () async -> Void) async {
+        housekeeping.set(1)
+        await work()
+        housekeeping.set(0)
     }
 
     /// For rare events.

@@ -23,6 +23,7 @@ struct ServedCluster: ServedData {
     private let records: ClusterRecordStore
     private let follower: RegistryFollower
     private let presence: CollectorPresence
+    private let metrics: CollectorMetrics
     private let logger: Logger
 
     var store: any RecordStore { records }
@@ -36,6 +37,7 @@ struct ServedCluster: ServedData {
     /// - Throws: `.unavailable` if a server does not answer; `.notFound` before `cluster init`.
     init(_ settings: Settings, telemetry: CollectorTelemetry, logger: Logger) async throws {
         self.logger = logger
+        metrics = telemetry.metrics
         data = try ClusterData(settings, logger: logger)
         do {
             // The tokens of the first start are written there.
@@ -85,7 +87,9 @@ struct ServedCluster: ServedData {
             },
             BackgroundService { await tables.run() },
             BackgroundService { [presence] in await presence.run() },
-            BackgroundService { await turn.run { await keepHouse(watched, webhook) } },
+            BackgroundService {
+                await turn.run { await metrics.duringHousekeeping { await keepHouse(watched, webhook) } }
+            },
         ]
     }
 

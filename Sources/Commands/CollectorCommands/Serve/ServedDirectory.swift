@@ -12,6 +12,7 @@ struct ServedDirectory: ServedData {
     let created: FirstStart?
     let retention: LiveRetention
     private let records: SQLiteRecordStore
+    private let metrics: CollectorMetrics
     private let logger: Logger
 
     var store: any RecordStore { records }
@@ -19,6 +20,7 @@ struct ServedDirectory: ServedData {
 
     init(_ settings: Settings, telemetry: CollectorTelemetry, logger: Logger) async throws {
         self.logger = logger
+        metrics = telemetry.metrics
         let clock = SystemStoreClock()
         (metadata, created) = try MetadataService.open(
             directory: settings.data, clock: clock, logger: logger,
@@ -52,9 +54,9 @@ struct ServedDirectory: ServedData {
             salvage: { [records] in await records.salvageDamaged(again: $0) })
         let courier = NoticeCourier(notices, webhook, logger: logger)
         return [
-            BackgroundService { [retention] in
+            BackgroundService { [retention, metrics] in
                 await retention.use(recordRetention)
-                await housekeeping.run(beside: courier)
+                await metrics.duringHousekeeping { await housekeeping.run(beside: courier) }
             }
         ]
     }
