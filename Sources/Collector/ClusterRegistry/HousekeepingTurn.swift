@@ -34,7 +34,7 @@ package actor HousekeepingTurn {
     private let interval: Duration
     private let clock: any StoreClock
     private let logger: Logger
-    /// When it was logged last that the clock is wrong; `nil` while it is right.
+    /// When it was logged last that no turn can be taken; `nil` while one can.
     private var complaint: ContinuousClock.Instant?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.housekeeping")
 
@@ -142,10 +142,11 @@ package actor HousekeepingTurn {
             complaint = nil
             return term
         } catch {
-            let isDue = error.code == .conflict && complaint.map { ContinuousClock.now - $0 > .seconds(3600) } ?? true
+            let isDue = complaint.map { ContinuousClock.now - $0 > .seconds(3600) } ?? true
             if isDue { complaint = .now }
             logger.log(
-                level: isDue ? .error : .debug, "no turn at housekeeping", metadata: ["store.error": "\(error)"])
+                level: !isDue ? .debug : error.code == .conflict ? .error : .warning, "no turn at housekeeping",
+                metadata: ["store.error": "\(error)"])
             return nil
         }
     }

@@ -22,8 +22,8 @@ final class SharedLogLevel: Sendable {
 
 /// Writes one JSON object per line to standard error: `time`, `level`, `message`, and the metadata by key.
 ///
-/// Each line is one write, so lines of several threads never mix. A line that cannot be written, for example on a full
-/// disk, is left out.
+/// Each line is one write, so lines of several threads never mix. What cannot be written of a line, for example on a
+/// full disk, is left out.
 struct JSONLinesLogHandler: LogHandler {
     /// The shared level, unless it is set for this logger.
     var logLevel: Logger.Level {
