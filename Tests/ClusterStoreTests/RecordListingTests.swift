@@ -233,4 +233,26 @@ import WireModel
             #expect(findings.map(\.code) == [.missing])
         }
     }
+
+    /// The heads of these slices fit, but not their contents.
+    @Test func verifyNamesSlicesWithImpossibleNumbers() async throws {
+        try await ClusterTestBed.withStore { bed, store in
+            var devices = [ScriptedDevice()]
+            _ = try await fill(&devices, bed, store, rounds: 2)
+            let table = "\(bed.postgreSQL.name).slice_sample"
+            let changed = SliceTable.columns.map { ["first": "0", "attempt": "attempt + 1"][$0] ?? $0 }
+            _ = try await bed.clickHouse.client.execute(
+                """
+                INSERT INTO \(table) (\(SliceTable.columns.joined(separator: ", ")))
+                SELECT \(changed.joined(separator: ", ")) FROM \(table)
+                """)
+            var findings: [VerifyReport.Finding] = []
+            // Until the replica that is asked has the new rows.
+            _ = try await eventually {
+                findings = try await store.verify().findings
+                return !findings.isEmpty
+            }
+            #expect(findings.contains { $0.code == .altered }, "\(findings)")
+        }
+    }
 }

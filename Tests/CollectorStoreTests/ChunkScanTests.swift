@@ -106,5 +106,8 @@ import WireModel
         #expect(bytes.count == 64 * pieces.count)
         #expect(bytes.withUnsafeBytes { LogPiece.decode($0) } == pieces)
         #expect(bytes.dropLast().withUnsafeBytes { LogPiece.decode($0) } == nil)
+        var damaged = bytes
+        damaged[damaged.startIndex + 7] |= 0x80
+        #expect(damaged.withUnsafeBytes { LogPiece.decode($0) } == nil, "no file has such an offset")
     }
 }

@@ -71,6 +71,21 @@ import WireModel
         #expect(jury.medianBehind == 0)
     }
 
+    /// What a damaged row or a lying device says.
+    @Test func impossibleTimesAreComparedLikeOthers() {
+        let now = Self.reading(100, 5)
+        #expect(ClockDoubt.of(now, former: nil, newestReceipt: .min + 1, acceptedReceipt: nil) == nil)
+        #expect(
+            ClockDoubt.of(
+                now, former: nil, newestReceipt: nil, acceptedReceipt: nil, devicesBehind: .max, acceptedBehind: -1)
+                == .devicesBehind(seconds: .max / 1_000_000))
+        #expect(
+            ClockDoubt.of(
+                now, former: ClockReading(wall: -.max, sinceBoot: now.sinceBoot, bootID: "a"), newestReceipt: nil,
+                acceptedReceipt: nil)
+                == .steppedForward(seconds: .max / 1_000_000))
+    }
+
     @Test func aStartLongAfterTheNewestRecordIsNormal() {
         #expect(
             ClockDoubt.of(Self.reading(9000, 5), former: nil, newestReceipt: Self.hour, acceptedReceipt: nil) == nil)

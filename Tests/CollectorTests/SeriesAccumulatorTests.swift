@@ -57,6 +57,15 @@ struct SeriesAccumulatorTests {
         #expect(values(found, .rate) == [nil, nil, nil, nil, nil, nil], "a gauge does not grow")
     }
 
+    /// A device may send any interval.
+    @Test func impossibleIntervalsAreAddedUpToTheGreatestTime() throws {
+        var bucket = SeriesBucket()
+        for _ in 0..<3 { bucket.grow(1, microseconds: 1 << 63) }
+        let rate = try #require(bucket.value(.rate))
+        #expect(rate > 0 && rate < 1e-10)
+        #expect(bucket.value(.increase) == 3)
+    }
+
     @Test func theLastValueIsThatOfTheLatestTimeWhateverTheOrder() throws {
         let found = try series(.gauge, [.init(at: 9, value: 3), .init(at: 2, value: 1), .init(at: 5, value: 2)]).first
         #expect(values(found, .last)[0] == 3)

@@ -112,7 +112,9 @@ struct RecordQueueTests {
         await queue.close()
     }
 
-    @Test("Answers for another epoch, inside a gap, or with counts that do not add up change nothing")
+    @Test(
+        "Answers for another epoch, inside a gap, with counts that do not add up or with impossible numbers change nothing"
+    )
     func foreignAnswers() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
@@ -130,6 +132,9 @@ struct RecordQueueTests {
         wrong.mark.stored = 1
         await #expect(throws: QueueError.self) { _ = try await queue.apply(wrong) }
         #expect(try await queue.balance() == before)
+        var mark = WireMark()
+        (mark.number, mark.stored, mark.link) = (.max, .max, answer.mark.link.data)
+        #expect(throws: WireError.self) { try StreamMark(mark) }
         _ = try await queue.drop(oldest: 3, of: .sample, reason: .byteCap, keepAside: false)
         #expect(try await queue.apply(answer) == .insideGap)
         _ = try await collector.drain(queue)

@@ -189,8 +189,8 @@ struct ChainTable: Sendable {
     private static func columns(of days: [ChainDay]) -> [any PostgresEncodable] {
         [
             days.map(\.key.device.data), days.map(\.key.epoch.data), days.map { Int64($0.day.number) },
-            days.map { Int64($0.stretch.beginNumber) }, days.map(\.stretch.begin.bytes),
-            days.map { Int64($0.stretch.endNumber) }, days.map(\.stretch.end.bytes), days.map(\.bounds.earliest),
+            days.map(\.stretch.beginNumber), days.map(\.stretch.begin.bytes),
+            days.map(\.stretch.endNumber), days.map(\.stretch.end.bytes), days.map(\.bounds.earliest),
             days.map(\.bounds.latest), days.map { Int64(bitPattern: $0.bounds.kinds) }, days.map(\.newestReceipt),
         ]
     }
@@ -213,10 +213,10 @@ struct ChainTable: Sendable {
                 closed_last = excluded.closed_last, closed_reason = excluded.closed_reason,
                 closed_at = excluded.closed_at, floor_number = excluded.floor_number, floor = excluded.floor,
                 day = greatest(c.day, excluded.day), position = greatest(c.position, excluded.position)
-            """, stream.rawValue, devices, epochs, chains.map { Int64($0.number) }, chains.map(\.state.mark),
+            """, stream.rawValue, devices, epochs, chains.map(\.number), chains.map(\.state.mark),
             chains.map(\.state.totals), chains.map { Int64(bitPattern: $0.state.partLast) },
             chains.map(\.state.abovePart), chains.map { $0.state.closedLast.map { Int64(bitPattern: $0) } },
-            chains.map(\.state.closedReason), chains.map(\.state.closedAt), chains.map { Int64($0.floorNumber) },
+            chains.map(\.state.closedReason), chains.map(\.state.closedAt), chains.map(\.floorNumber),
             chains.map(\.floor.bytes), chains.map { Int64($0.days.last?.day.number ?? 0) }, chains.map(\.position))
         try session.execute(
             """

@@ -138,7 +138,7 @@ struct ChainProof: Sendable {
 
     /// Whether a day of these chains was dropped since they were read.
     private func isDropped(since chains: [ChainRow], _ stream: StreamName) async throws(StoreError) -> Bool {
-        let floors = Dictionary(uniqueKeysWithValues: chains.map { ($0.key, $0.floorNumber) })
+        let floors = Dictionary(chains.map { ($0.key, $0.floorNumber) }) { first, _ in first }
         let devices = Array(Set(chains.map(\.key.device)))
         let now = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
             try ChainTable.chains(of: devices, stream, in: session)
@@ -153,7 +153,7 @@ struct ChainProof: Sendable {
     private func verify(
         _ chains: [ChainRow], _ stream: StreamName, _ report: inout VerifyReport
     ) async throws(StoreError) {
-        let stretches = Dictionary(uniqueKeysWithValues: chains.map { ($0.key, $0.stretch) })
+        let stretches = Dictionary(chains.map { ($0.key, $0.stretch) }) { first, _ in first }
         let found: [ChainKey: [SliceHead]]
         do throws(StoreError) {
             found = try await reader.winners(of: stretches, days: nil, stream: stream).chains
@@ -210,7 +210,8 @@ struct ChainProof: Sendable {
         for head in wholeness.heads {
             guard let slice = try await contents.next(head, stream, reader) else { continue }
             report.slices += 1
-            let hole = slice.first - 1 - counted.number
+            // Of an altered slice the first number may be anything.
+            let hole = slice.first &- 1 &- counted.number
             if hole != slice.lostBefore || hole == 0 && slice.priorLink != counted.link {
                 add(.altered, slice.first, slice.last, "the slice does not continue the chain after \(counted.number).")
             }

@@ -92,8 +92,9 @@ struct ChainWalk: Sendable {
             while !rest.isEmpty {
                 var heads: UInt64 = 0
                 let some = rest.prefix { chain in
-                    defer { heads += counts[chain.key] ?? 0 }
-                    return heads == 0 || heads + (counts[chain.key] ?? 0) <= headsTogether
+                    let isFirst = heads == 0
+                    heads.addSaturating(counts[chain.key] ?? 0)
+                    return isFirst || heads <= headsTogether
                 }
                 rest = rest.dropFirst(some.count)
                 let winners = try await reader.winners(

@@ -75,8 +75,8 @@ struct SliceReader: Sendable {
         var (count, found, bytes): (Int, UInt64, UInt64) = (0, 0, 0)
         while count < min(rest.count, most), found < UInt64(records), bytes < bytesTogether {
             let slice = rest[rest.startIndex + count]
-            found += slice.recordCount
-            bytes += slice.byteCount
+            found.addSaturating(slice.recordCount)
+            bytes.addSaturating(slice.byteCount)
             count += 1
         }
         defer { rest = rest.dropFirst(count) }

@@ -192,6 +192,10 @@ private struct RecoveryRun: Sendable {
             }.rows
             greatest = max(greatest, numbers.max() ?? 0)
         }
+        guard greatest < Int64.max else {
+            throw StoreError(
+                .corrupt, "ClickHouse's table \(SliceSchema.generation) has the impossible number \(greatest).")
+        }
         let step = Step(facts: facts, generation: greatest + 1)
         var rows = RowBinaryWriter()
         rows.uint64(step.generation)
@@ -199,7 +203,7 @@ private struct RecoveryRun: Sendable {
         rows.rowEnded()
         try await slices.insertSurely(into: SliceSchema.generation, columns: ["number", "taken_at"], rows: rows)
         try await transaction(step, expecting: former.generation) { session throws(PostgresError) in
-            try session.execute("UPDATE store SET generation = $1, is_open = false", Int64(step.generation))
+            try session.execute("UPDATE store SET generation = $1, is_open = false", step.generation)
         }
         return step
     }
@@ -334,7 +338,7 @@ private struct RecoveryRun: Sendable {
             report.chains += 1
             report.movedChains += chain.new.isEmpty ? 0 : 1
             report.slices += chain.new.count
-            for head in chain.new { report.records += head.recordCount }
+            for head in chain.new { report.records.addSaturating(head.recordCount) }
             recovered.append(chain)
         }
         report.floors += newFloors.count

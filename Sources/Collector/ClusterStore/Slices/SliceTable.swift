@@ -20,7 +20,7 @@ struct SliceTable: Sendable {
 
     // MARK: Writing
 
-    private static let columns = [
+    static let columns = [
         "day", "device", "epoch", "key", "generation", "attempt", "position", "mark_before", "mark", "totals",
         "part_last", "above_part", "closed", "closed_last", "closed_reason", "closed_at", "first", "last",
         "lost_before", "prior_link", "last_link", "received_at", "earliest", "latest", "kinds", "record_count",

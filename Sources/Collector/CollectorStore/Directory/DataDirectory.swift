@@ -114,7 +114,8 @@ package struct DataDirectory: Sendable {
         guard statvfs(path, &figures) == 0 else { return nil }
         let block = UInt64(figures.f_frsize)
         return StoreFigures.Disk(
-            freeBytes: UInt64(figures.f_bavail) * block, sizeBytes: UInt64(figures.f_blocks) * block)
+            freeBytes: UInt64(figures.f_bavail).multipliedSaturating(by: block),
+            sizeBytes: UInt64(figures.f_blocks).multipliedSaturating(by: block))
     }
 
     /// Makes a directory, or accepts one that is empty.

@@ -1,4 +1,5 @@
 import TelemetryBasics
+import WireModel
 
 /// The collector's wall clock. It determines the day's file, so tests must be able to set it.
 package protocol StoreClock: Sendable {
@@ -25,7 +26,8 @@ package struct ClockReading: Equatable, Sendable, Codable {
     /// machine was booted in between.
     package func step(since former: ClockReading) -> Int64? {
         guard bootID == former.bootID else { return nil }
-        return (wall - former.wall) - (sinceBoot - former.sinceBoot)
+        return wall.subtractingSaturating(former.wall)
+            .subtractingSaturating(sinceBoot.subtractingSaturating(former.sinceBoot))
     }
 }
 

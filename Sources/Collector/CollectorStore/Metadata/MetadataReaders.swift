@@ -94,7 +94,8 @@ package struct MetadataSnapshot {
                 "SELECT id, organization FROM device WHERE ?1 IS NULL OR organization = ?1", organization
             ) { row in DeviceID(row.data(0)).map { ($0, row.string(1)) } }
         }
-        return Dictionary(uniqueKeysWithValues: rows)
+        // A damaged index may tell a row twice.
+        return Dictionary(rows) { first, _ in first }
     }
 
     func read<Value>(_ body: (any RegistrySession) throws(StoreError) -> Value) throws(StoreError) -> Value {

@@ -59,6 +59,9 @@ package struct StoredSlice: Sendable {
     /// or the chain does not end in `lastLink`.
     /// - Parameter visit: receives the last number of a step, the link there, and the step.
     package func walk(_ visit: (UInt64, ChainLink, Step) -> Void) throws(Fault) {
+        guard first >= 1, last >= first else {
+            throw Fault(number: first, message: "a slice cannot have the numbers \(first) to \(last)")
+        }
         let ranges = records.withUnsafeBytes { PackedRecords.ranges($0) }
         guard let ranges else {
             throw Fault(number: first, message: "the lengths of the packed records do not match their blob")

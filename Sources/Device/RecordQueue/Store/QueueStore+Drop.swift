@@ -276,7 +276,8 @@ extension FreeSpace {
         var figures = statvfs()
         guard statvfs(path, &figures) == 0 else { return nil }
         self.init(
-            bytes: UInt64(figures.f_bavail) * UInt64(figures.f_frsize), inodes: UInt64(figures.f_favail),
+            bytes: UInt64(figures.f_bavail).multipliedSaturating(by: UInt64(figures.f_frsize)),
+            inodes: UInt64(figures.f_favail),
             totalInodes: UInt64(figures.f_files))
     }
 }

@@ -21,9 +21,10 @@ package struct CivilDate: Equatable, Sendable, CustomStringConvertible {
         day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
     }
 
-    /// `nil` for a day that there is not.
+    /// `nil` for a day that there is not, and outside the years 0 to 9999.
     package init?(year: Int64, month: Int64, day: Int64) {
-        guard (1...12).contains(month), (1...Self.lastDay(of: month, year)).contains(day) else { return nil }
+        guard (0...9999).contains(year), (1...12).contains(month), (1...Self.lastDay(of: month, year)).contains(day)
+        else { return nil }
         self.year = year
         self.month = month
         self.day = day

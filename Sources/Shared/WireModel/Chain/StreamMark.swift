@@ -126,6 +126,20 @@ extension UInt64 {
     package mutating func subtractSaturating(_ other: UInt64) { self = subtractingSaturating(other) }
 
     package func subtractingSaturating(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
+
+    package func multipliedSaturating(by other: UInt64) -> UInt64 {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? .max : product
+    }
+}
+
+/// Arithmetic on times from a peer or a file. It saturates instead of trapping.
+extension Int64 {
+    package func subtractingSaturating(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        guard overflow else { return difference }
+        return other < 0 ? .max : .min
+    }
 }
 
 extension Sequence<UInt64> {

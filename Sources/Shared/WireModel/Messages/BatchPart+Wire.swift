@@ -152,7 +152,7 @@ extension PartAnswer {
 
 extension StreamMark {
     /// An empty link means the link of number 0. A mark whose counts do not add up to its number is refused, because
-    /// adopting it would break the balance.
+    /// adopting it would break the balance. So is a number that no record can have.
     package init(_ wire: WireMark) throws(WireError) {
         self.init(
             number: wire.number,
@@ -162,6 +162,9 @@ extension StreamMark {
             lostAtCollector: wire.lostAtCollector)
         guard addsUp else {
             throw WireError(.invalidField, "the counts of the mark do not add up to its number \(number)")
+        }
+        guard number <= BatchPart.greatestNumber else {
+            throw WireError(.invalidField, "the mark's number \(number) is impossible")
         }
     }
 

@@ -128,7 +128,7 @@ struct SeriesBucket: Equatable, Sendable {
     /// Notes that a counter grew by `amount` within `microseconds`.
     mutating func grow(_ amount: Double, microseconds: UInt64) {
         growth.amount += amount
-        growth.microseconds += microseconds
+        growth.microseconds.addSaturating(microseconds)
     }
 
     /// `nil` if the bucket has nothing to compute it from.

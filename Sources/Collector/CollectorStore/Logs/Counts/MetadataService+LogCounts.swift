@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// How many logs there are of something.
@@ -121,7 +122,9 @@ extension RegistrySession {
             """, condition.values, isKept: false
         ) { row throws(StoreError) in
             total = (row.int(0), try row.uint64(1), row.int(2), nil)
-            if !row.isNull(3), row.int64(3) <= row.int64(4) { total.times = row.int64(3)...row.int64(4) }
+            if !row.isNull(3), row.int64(3) <= row.int64(4) {
+                total.times = (row.int64(3)...row.int64(4)).clamped(to: Timestamp.range)
+            }
             return false
         }
         return total

@@ -61,10 +61,14 @@ struct LogPiece: Equatable, Sendable {
 
     static func encode(_ pieces: [LogPiece]) -> Data { Data(pieces.flatMap(\.encoded)) }
 
-    /// `nil` if the bytes are no such list.
+    /// No chunk's file is larger.
+    private static let greatestOffset: UInt64 = 1 << 40
+
+    /// `nil` if the bytes are no such list, or have numbers that no piece can have.
     static func decode(_ bytes: UnsafeRawBufferPointer) -> [LogPiece]? {
         guard bytes.count.isMultiple(of: encodedBytes) else { return nil }
-        return stride(from: 0, to: bytes.count, by: encodedBytes).map { LogPiece(bytes, at: $0) }
+        let pieces = stride(from: 0, to: bytes.count, by: encodedBytes).map { LogPiece(bytes, at: $0) }
+        return pieces.allSatisfy { $0.storedOffset <= greatestOffset && $0.lastNumber < .max } ? pieces : nil
     }
 
     private init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {

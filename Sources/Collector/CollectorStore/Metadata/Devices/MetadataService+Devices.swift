@@ -363,7 +363,8 @@ extension MetadataService {
                 guard state == .silent else { return nil }
                 return SilentDevice(
                     id: id, organization: statement.string(1),
-                    silentSeconds: (now - max(beacon ?? .min, enrolled)) / 1_000_000, expectedBeaconSeconds: seconds)
+                    silentSeconds: now.subtractingSaturating(max(beacon ?? .min, enrolled)) / 1_000_000,
+                    expectedBeaconSeconds: seconds)
             }
         }
     }

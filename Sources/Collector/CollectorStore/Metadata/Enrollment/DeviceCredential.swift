@@ -137,7 +137,7 @@ struct CredentialLedger {
         let rows = try connection.rows("SELECT id, generation FROM former_incarnation") { row in
             IncarnationID(row.data(0)).map { ($0, row.int64(1)) }
         }
-        let ended = Dictionary(uniqueKeysWithValues: rows)
+        let ended = Dictionary(rows) { first, _ in first }
         guard let atRestore = ended.values.max(), newest <= atRestore else { return false }
         guard try credential.incarnation != IncarnationID(value("incarnation_id")) else { return false }
         if let known = ended[credential.incarnation], credential.generation <= UInt64(clamping: known) { return false }

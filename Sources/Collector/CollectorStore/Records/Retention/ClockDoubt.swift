@@ -28,11 +28,13 @@ package enum ClockDoubt: Equatable, Sendable {
         if let step = former.flatMap({ reading.step(since: $0) }), step > toleranceMicroseconds {
             return .steppedForward(seconds: step / 1_000_000)
         }
-        if let devicesBehind, devicesBehind - (acceptedBehind ?? 0) > ClockConsensus.toleranceMicroseconds {
+        if let devicesBehind,
+            devicesBehind.subtractingSaturating(acceptedBehind ?? 0) > ClockConsensus.toleranceMicroseconds
+        {
             return .devicesBehind(seconds: devicesBehind / 1_000_000)
         }
         guard let newestReceipt, newestReceipt > acceptedReceipt ?? .min else { return nil }
-        let ahead = newestReceipt - reading.wall
+        let ahead = newestReceipt.subtractingSaturating(reading.wall)
         return ahead > toleranceMicroseconds ? .recordsAhead(seconds: ahead / 1_000_000) : nil
     }
 

@@ -137,7 +137,8 @@ package actor RecordRetention {
     /// Whether it is too early after a start to trust a clock that no record of the last day confirms.
     private func isHearingDevices() async throws(StoreError) -> Bool {
         guard let deviceClocks, !deviceClocks.isQuorate, bootClock.sinceBoot() - started < Self.hearingMicroseconds,
-            let newest = try await store.newestReceipt(), clock.now() - newest > Self.gapMicroseconds
+            let newest = try await store.newestReceipt(),
+            clock.now().subtractingSaturating(newest) > Self.gapMicroseconds
         else { return false }
         return try connection.hasRow(
             """
