@@ -10,9 +10,10 @@ struct BackupCommand: AsyncParsableCommand {
         commandName: "backup",
         abstract: "Copy all data of a collector while it runs, for `restore`.",
         discussion: """
-            The backup is a directory of SQLite files and log chunks. The list of their digests (manifest.ndjson) is written last, so a directory
-            without it is no backup. The backup contains hashes of credentials and everything that devices have sent: keep it as safe as the
-            collector's own data. It does not contain tokens and certificates that are kept in separate files.
+            The backup is a directory of SQLite files and log chunks. The list of their digests (manifest.ndjson) is \
+            written last, so a directory without it is no backup. The backup contains hashes of credentials and \
+            everything that devices have sent: keep it as safe as the collector's own data. It does not contain tokens \
+            and certificates that are kept in separate files.
 
             Example:
               ws1collector backup --data /var/lib/ws1collector --output /backup/2026-03-01
@@ -69,13 +70,15 @@ struct RestoreCommand: AsyncParsableCommand {
         commandName: "restore",
         abstract: "Make a data directory from a backup.",
         discussion: """
-            Compares every file with its digest. The collector keeps its identity and gets a new incarnation. Devices go on sending. Records that they
-            sent since the backup count as lost at the collector, and unfinished commands are not given again. Tokens and devices that were revoked
-            since the backup are valid again: check them.
+            Compares every file with its digest. The collector keeps its identity and gets a new incarnation. Devices \
+            go on sending. Records that they sent since the backup count as lost at the collector, and unfinished \
+            commands are not given again. Tokens and devices that were revoked since the backup are valid again: check \
+            them.
 
-            A device that enrolled or renewed its credential since the backup enrolls again by itself, if its enrollment token is still valid, and
-            keeps its id, because its credential proves that this collector issued it. The key to that proof is in the backup. If others may have
-            read the backup, give --new-credential-key.
+            A device that enrolled or renewed its credential since the backup enrolls again by itself, if its \
+            enrollment token is still valid, and keeps its id, because its credential proves that this collector \
+            issued it. The key to that proof is in the backup. If others may have read the backup, give \
+            --new-credential-key.
 
             Examples:
               ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01

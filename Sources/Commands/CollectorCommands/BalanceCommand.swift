@@ -11,9 +11,10 @@ struct BalanceCommand: AsyncParsableCommand {
         commandName: "balance",
         abstract: "Account for every record: produced = stored + rejected + dropped + lostAtCollector + waiting.",
         discussion: """
-            Prints one line per device, epoch and stream, counted from the data on disk; works while a collector runs. WAITING is the number that
-            the device last reported. Exits 1 if a balance does not close or a record file cannot be read. If a device reports impossible numbers,
-            the command prints a finding and leaves the stream out of the totals; it then exits 1 only if --device names that device.
+            Prints one line per device, epoch and stream, counted from the data on disk; works while a collector runs. \
+            WAITING is the number that the device last reported. Exits 1 if a balance does not close or a record file \
+            cannot be read. If a device reports impossible numbers, the command prints a finding and leaves the stream \
+            out of the totals; it then exits 1 only if --device names that device.
 
             Examples:
               ws1collector balance --data /var/lib/ws1collector

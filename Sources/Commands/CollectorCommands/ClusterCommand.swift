@@ -11,8 +11,8 @@ struct ClusterCommand: AsyncParsableCommand {
         commandName: "cluster",
         abstract: "Make the tables of several collectors' servers, and recover after a failover.",
         discussion: """
-            Several collectors share ClickHouse, PostgreSQL and a bucket if their settings say `store: cluster` and name those servers.
-            Documentation/scale.md says what the servers need.
+            Several collectors share ClickHouse, PostgreSQL and a bucket if their settings say `store: cluster` and \
+            name those servers. Documentation/scale.md says what the servers need.
 
             Examples:
               ws1collector cluster init --config /etc/ws1collector.yaml --dry-run
@@ -26,8 +26,8 @@ struct ClusterCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make all tables, or bring them up to date. May be repeated.",
             discussion: """
-                Run it once before the first collector starts, and with each new version of the program before any collector of that version.
-                It also checks that the bucket can be reached.
+                Run it once before the first collector starts, and with each new version of the program before any \
+                collector of that version. It also checks that the bucket can be reached.
                 """)
 
         @OptionGroup var options: DataOptions
@@ -55,13 +55,14 @@ struct ClusterCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Open the cluster again after PostgreSQL has failed over or was restored.",
             discussion: """
-                After a failover PostgreSQL may have lost its last commits, so collectors answer 503 until this command has run. It finds every
-                record that ClickHouse has stored since, and counts it again. Make sure first that the former primary of PostgreSQL cannot come
-                back. A new incarnation begins: open commands and jobs end, people sign in again, and running collectors end with exit code 75,
-                so that their supervisor starts them anew. The command may be repeated.
+                After a failover PostgreSQL may have lost its last commits, so collectors answer 503 until this \
+                command has run. It finds every record that ClickHouse has stored since, and counts it again. Make \
+                sure first that the former primary of PostgreSQL cannot come back. A new incarnation begins: open \
+                commands and jobs end, people sign in again, and running collectors end with exit code 75, so that \
+                their supervisor starts them anew. The command may be repeated.
 
-                After a restore of PostgreSQL from a backup stop all collectors and give --restored: such a server may look like the one that
-                it was, and nobody else can know that it has lost commits.
+                After a restore of PostgreSQL from a backup stop all collectors and give --restored: such a server may \
+                look like the one that it was, and nobody else can know that it has lost commits.
                 """)
 
         @OptionGroup var options: DataOptions

@@ -14,10 +14,11 @@ package struct CollectorCommand: AsyncParsableCommand {
               ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
               ws1collector cluster init --config /etc/ws1collector.yaml
 
-            Every setting of `serve` can also be set in the environment (WS1_LISTEN) or in the file (listen:). A flag overrides the environment,
-            and the environment overrides the file.
+            Every setting of `serve` can also be set in the environment (WS1_LISTEN) or in the file (listen:). A flag \
+            overrides the environment, and the environment overrides the file.
 
-            Exit codes: 0 done, 1 failed, 64 usage or configuration, 75 try again later (data directory or port in use).
+            Exit codes: 0 done, 1 failed, 64 usage or configuration, 75 try again later (data directory or port in \
+            use).
             """,
         version: CollectorVersion.current,
         subcommands: [

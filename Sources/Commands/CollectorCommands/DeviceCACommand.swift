@@ -18,9 +18,10 @@ struct DeviceCACommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create an authority and its key; never replaces one.",
             discussion: """
-                Writes device-ca.pem and device-ca.key (P-256) to the data directory, readable by the owner only, and prints the settings with
-                which `serve` uses them. A backup of the collector does not contain them: keep a copy of both in a safe place. Whoever has the
-                key can make certificates, but the collector accepts only those that it issued itself.
+                Writes device-ca.pem and device-ca.key (P-256) to the data directory, readable by the owner only, and \
+                prints the settings with which `serve` uses them. A backup of the collector does not contain them: \
+                keep a copy of both in a safe place. Whoever has the key can make certificates, but the collector \
+                accepts only those that it issued itself.
 
                 Example:
                   ws1collector device-ca create --data /var/lib/ws1collector

@@ -12,18 +12,21 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         commandName: "enrollment-file",
         abstract: "Make one file or URL with which a new device finds this collector, knows its key and enrolls.",
         discussion: """
-            The file holds the collector's address, the pins of its keys, and a new enrollment token. The device reads it with `ws1agent run
-            --enrollment FILE`, and refuses from the first contact on a server with another key. The file is secret: only its owner can read it.
+            The file holds the collector's address, the pins of its keys, and a new enrollment token. The device reads \
+            it with `ws1agent run --enrollment FILE`, and refuses from the first contact on a server with another key. \
+            The file is secret: only its owner can read it.
 
-            With an https:// address there are two pins: of the key in tls-certificate, and of a backup key. The backup key is for the day when
-            the first key is lost or stolen. Without --backup-key, the command makes one for all enrollment files, backup-key.pem in the data
-            directory. Keep a copy of it in a safe place away from this machine: a backup of the collector does not contain it. Before the
-            collector uses any other key, put the pin of that key into certificatePins of the profile.
+            With an https:// address there are two pins: of the key in tls-certificate, and of a backup key. The \
+            backup key is for the day when the first key is lost or stolen. Without --backup-key, the command makes \
+            one for all enrollment files, backup-key.pem in the data directory. Keep a copy of it in a safe place away \
+            from this machine: a backup of the collector does not contain it. Before the collector uses any other key, \
+            put the pin of that key into certificatePins of the profile.
 
             With an http:// address the file has no pins.
 
-            With --url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the environment variable
-            WS1_ENROLLMENT, which other users do not see. The URL is as secret as the file. Quote it: it contains & and #.
+            With --url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the \
+            environment variable WS1_ENROLLMENT, which other users do not see. The URL is as secret as the file. Quote \
+            it: it contains & and #.
 
             Examples:
               ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --output kiosk-7.json

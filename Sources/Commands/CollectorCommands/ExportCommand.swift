@@ -12,8 +12,9 @@ struct ExportCommand: AsyncParsableCommand {
         commandName: "export",
         abstract: "Export records as NDJSON, one per line; works while a collector runs.",
         discussion: """
-            Writes the records stream by stream, in the order of their receipt. A line is a record as the API shows it, with stream, kind and
-            organization. Records of deleted devices are left out. If a record file is damaged, the command writes all others and exits 1.
+            Writes the records stream by stream, in the order of their receipt. A line is a record as the API shows \
+            it, with stream, kind and organization. Records of deleted devices are left out. If a record file is \
+            damaged, the command writes all others and exits 1.
 
             Examples:
               ws1collector export --data /var/lib/ws1collector --stream event --from 2026-03-01 --output events.ndjson

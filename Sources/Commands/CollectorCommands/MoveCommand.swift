@@ -10,12 +10,13 @@ struct MoveCommand: AsyncParsableCommand {
         commandName: "move",
         abstract: "Move a collector's data directory into an empty cluster.",
         discussion: """
-            Takes over tokens, devices, profiles, commands, records with their counts, and logs. Devices notice nothing: the collector's ids and
-            their credentials stay. End the collector first, and make the cluster's tables with `ws1collector cluster init`. Collectors refuse the
-            cluster until the move has ended. It proves that everything has arrived. Then it marks the directory, so that nobody serves it again.
+            Takes over tokens, devices, profiles, commands, records with their counts, and logs. Devices notice \
+            nothing: the collector's ids and their credentials stay. End the collector first, and make the cluster's \
+            tables with `ws1collector cluster init`. Collectors refuse the cluster until the move has ended. It proves \
+            that everything has arrived. Then it marks the directory, so that nobody serves it again.
 
-            A move that was cut short goes on when it is run again. Until its last step the directory can be served, too. The way back from a
-            cluster is `ws1collector export`.
+            A move that was cut short goes on when it is run again. Until its last step the directory can be served, \
+            too. The way back from a cluster is `ws1collector export`.
 
             Examples:
               ws1collector move --from /var/lib/ws1collector --to cluster --dry-run

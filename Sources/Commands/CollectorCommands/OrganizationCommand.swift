@@ -11,7 +11,8 @@ struct OrganizationCommand: AsyncParsableCommand {
         commandName: "organization",
         abstract: "Create and list organizations; works while a collector runs.",
         discussion: """
-            Organizations never see each other's data. A new organization has its own privacy key and the default profile.
+            Organizations never see each other's data. A new organization has its own privacy key and the default \
+            profile.
 
             Examples:
               ws1collector organization create west --data /var/lib/ws1collector

@@ -10,9 +10,10 @@ struct PurgeCommand: AsyncParsableCommand {
         commandName: "purge",
         abstract: "Remove old records or logs for good; works while a collector runs.",
         discussion: """
-            Shows what would be removed and asks for confirmation, unless --yes is given. Records are removed in whole days, of all organizations
-            together, never of the current day; their counts stay in the balance. By default, logs that arrived two weeks ago or earlier are
-            removed. Devices never send removed data again. The audit trail records each purge.
+            Shows what would be removed and asks for confirmation, unless --yes is given. Records are removed in whole \
+            days, of all organizations together, never of the current day; their counts stay in the balance. By \
+            default, logs that arrived two weeks ago or earlier are removed. Devices never send removed data again. \
+            The audit trail records each purge.
 
             Examples:
               ws1collector purge --logs --data /var/lib/ws1collector

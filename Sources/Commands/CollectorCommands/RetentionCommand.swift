@@ -9,9 +9,10 @@ struct RetentionCommand: AsyncParsableCommand {
         commandName: "retention",
         abstract: "Show which records are kept, and release a retention that waits; works while a collector runs.",
         discussion: """
-            A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its start and every hour. It stops
-            removing if its clock may be wrong: the clock was set forward by more than an hour, the newest record has a receipt time in the future,
-            or most devices' clocks are more than two days behind. It goes on after `retention release`, which the audit trail records.
+            A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its \
+            start and every hour. It stops removing if its clock may be wrong: the clock was set forward by more than \
+            an hour, the newest record has a receipt time in the future, or most devices' clocks are more than two \
+            days behind. It goes on after `retention release`, which the audit trail records.
 
             Examples:
               ws1collector retention status --data /var/lib/ws1collector

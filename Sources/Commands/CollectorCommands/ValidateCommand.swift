@@ -13,9 +13,10 @@ struct ValidateCommand: AsyncParsableCommand {
         commandName: "validate",
         abstract: "Check all settings as `serve` does, and print those in force.",
         discussion: """
-            Reads flags, environment, configuration file and certificates, checks whether the data directory can be used, and binds the
-            listen address for a moment. Writes nothing. A port that a running collector uses is no error. Of a cluster it also checks that
-            all servers answer, that PostgreSQL's settings lose no commits, and that all tables are up to date.
+            Reads flags, environment, configuration file and certificates, checks whether the data directory can be \
+            used, and binds the listen address for a moment. Writes nothing. A port that a running collector uses is \
+            no error. Of a cluster it also checks that all servers answer, that PostgreSQL's settings lose no commits, \
+            and that all tables are up to date.
 
             Example:
               ws1collector validate --config /etc/ws1collector.yaml

@@ -10,9 +10,10 @@ struct VerifyCommand: AsyncParsableCommand {
         commandName: "verify",
         abstract: "Verify that every device's stored history is complete and unaltered.",
         discussion: """
-            Recomputes the record chain over every stored record, compares it with links and marks, and compares every log chunk with its digest.
-            Works while a collector runs. Exits 1 if anything is wrong, and names file, device, epoch, stream and numbers. The result is kept
-            in the data directory (verify.json), where the collector finds it for GET /api/v1/balance.
+            Recomputes the record chain over every stored record, compares it with links and marks, and compares every \
+            log chunk with its digest. Works while a collector runs. Exits 1 if anything is wrong, and names file, \
+            device, epoch, stream and numbers. The result is kept in the data directory (verify.json), where the \
+            collector finds it for GET /api/v1/balance.
 
             Examples:
               ws1collector verify --data /var/lib/ws1collector
@@ -59,8 +60,9 @@ struct RebuildCommand: AsyncParsableCommand {
         commandName: "rebuild",
         abstract: "Rebuild each device's latest state from the stored records; no collector may run on the data.",
         discussion: """
-            collector.sqlite keeps of each device the time it was last seen, its beacon, identity, push token and schedule, which come from records.
-            State from records that retention has removed stays as it is. Nothing else changes.
+            collector.sqlite keeps of each device the time it was last seen, its beacon, identity, push token and \
+            schedule, which come from records. State from records that retention has removed stays as it is. Nothing \
+            else changes.
 
             Example:
               ws1collector rebuild --data /var/lib/ws1collector

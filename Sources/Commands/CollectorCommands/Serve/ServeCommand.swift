@@ -14,9 +14,10 @@ struct ServeCommand: ServiceCommand {
         commandName: "serve",
         abstract: "Run the collector until SIGTERM or SIGINT.",
         discussion: """
-            The first start creates the organization `default`, an enrollment token and an administrator's token. It writes the tokens to the
-            data directory (enrollment-token, administrator-token), readable by the owner only. The administrator's token is valid for a year;
-            30 and 7 days before its end a notice names the command that creates the next one.
+            The first start creates the organization `default`, an enrollment token and an administrator's token. It \
+            writes the tokens to the data directory (enrollment-token, administrator-token), readable by the owner \
+            only. The administrator's token is valid for a year; 30 and 7 days before its end a notice names the \
+            command that creates the next one.
 
             Examples:
               ws1collector serve --data /var/lib/ws1collector
