@@ -126,7 +126,8 @@ let package = Package(
         target("SampleModules", in: .device, ["TelemetryBasics", "WireModel", logging]),
         target("RecordQueue", in: .device, ["TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
         target("LogStore", in: .device, ["TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
-        target("Transmitter", in: .device, ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
+        target(
+            "Transmitter", in: .device, ["TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("ControlSocket", in: .device, ["TelemetryBasics", "WireModel"]),
         target(
             "HTTPTransport", in: .device,

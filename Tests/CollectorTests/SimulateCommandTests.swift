@@ -27,8 +27,8 @@ struct SimulateCommandTests {
     }
 
     @Test(arguments: [
-        ["--devices", "0"], ["--seconds", "86401"], ["--faults", "rain"], ["--speed", "-1"], ["--concurrency", "0"],
-        ["--sample-interval", "0"],
+        ["--devices", "0"], ["--seconds", "86401"], ["--faults", "rain"], ["--speed", "-1"], ["--speed", "1e-16"],
+        ["--concurrency", "0"], ["--sample-interval", "0"],
     ])
     func whatCannotBeIsRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try plan(arguments) }

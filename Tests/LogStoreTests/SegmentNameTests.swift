@@ -25,7 +25,7 @@ import Testing
         "0000000005-application", "+000000005-application.log", "0000000005-application.LOG",
         "00000000005-application.log", "0000000005-application-.log", "0000000005-application-a b.log",
         "0000000005-application-%2.log", "0000000005-application-%2F.log", "0000000005-application-%41.log",
-        "0000000005-application-%ff.log",
+        "0000000005-application-%ff.log", "20261126061336-application.log", "18446744073709551615-application.log",
     ])
     func otherNamesAreNotTaken(_ file: String) {
         #expect(SegmentName.read(file) == nil)

@@ -119,6 +119,8 @@ struct ParserTests {
         #expect(zero.shares(since: zero, number: 0) == nil)
         let most = times([.max, 0, 0, 0, 0, 0, 0, .max])
         #expect(most.shares(since: zero, number: 0) == nil)
+        let wrapped = times([.max - 599, 0, 0, 5000, 0, 0, 0, 0])
+        #expect(wrapped.shares(since: times([1000, 0, 0, 0, 0, 0, 0, 0]), number: 0) == nil)
         #expect(times([1, 1, 1, 1, 0, 1, 1, 1]).shares(since: times([0, 0, 0, 0, 1, 0, 0, 0]), number: 0) == nil)
     }
 

@@ -92,6 +92,9 @@ import WireModel
         #expect(renewal.step(enrollment, lifetime: lifetime, at: 9 * Self.day, now: 0) == .beginCounting)
         #expect(renewal.step(enrollment, lifetime: lifetime, at: 99 * Self.day, now: 0) == .wait)
         #expect(renewal.step(enrollment, lifetime: lifetime, at: 100 * Self.day, now: 0) == .renew)
+        enrollment.credentialSince = .min
+        #expect(renewal.step(enrollment, lifetime: lifetime, at: 99 * Self.day, now: 0) == .renew)
+        enrollment.credentialSince = 10 * Self.day
         renewal.failed(now: 5)
         #expect(renewal.step(enrollment, lifetime: lifetime, at: 100 * Self.day, now: 3_600_000_004) == .wait)
         #expect(renewal.step(enrollment, lifetime: lifetime, at: 100 * Self.day, now: 3_600_000_005) == .renew)

@@ -151,6 +151,10 @@ import WireModel
             #expect(news.enrollmentID == enrollments.load()?.enrollmentID)
             #expect(revisions.withLock { $0 } == [11])
             #expect(transmitter.status.clockOffset == 90_000_000, "noted, and nothing was refused for it")
+            bench.collector.setNews(revision: 12, commands: [], serverTime: .max)
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(transmitter.status.clockOffset == 90_000_000, "no clock shows such a time")
         }
     }
 

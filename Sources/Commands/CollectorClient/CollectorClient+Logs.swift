@@ -64,8 +64,8 @@ extension CollectorClient {
             }
             guard told.chunks > 0 else { continue }
             let done: LogDeletionView = try await delete(query.with("confirm", word).path(Self.route))
-            result.chunks += done.chunks
-            result.lines += done.lines
+            result.chunks += min(max(0, done.chunks), batch.count)
+            result.lines.addSaturating(done.lines)
         }
         return result
     }

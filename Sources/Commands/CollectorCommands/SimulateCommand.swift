@@ -142,8 +142,8 @@ struct SimulateCommand: AsyncParsableCommand {
         try check("--transmit-interval", transmitInterval, 1...86_400)
         try check("--beacon-interval", beaconInterval, 1...86_400)
         try check("--concurrency", concurrency, 1...10_000)
-        guard speed >= 0, speed <= 10_000 else {
-            throw CommandError(.usage, "--speed is \(speed); expected 0 to 10000.")
+        guard speed == 0 || (0.001...10_000).contains(speed) else {
+            throw CommandError(.usage, "--speed is \(speed); expected 0, or 0.001 to 10000.")
         }
         var plan = FleetPlan(devices: devices, seconds: seconds)
         plan.seed = seed

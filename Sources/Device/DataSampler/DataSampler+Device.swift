@@ -234,7 +234,8 @@ extension DataSampler {
                 return nil
             }
             group.addTask {
-                try? await clock.sleep(for: limit)
+                // A clock cannot add the longest durations to its time.
+                try? await clock.sleep(for: min(limit, .seconds(1 << 32)))
                 return nil
             }
             let first = await group.next() ?? nil

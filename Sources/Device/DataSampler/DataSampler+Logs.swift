@@ -2,6 +2,7 @@ import FoundationEssentials
 import LogStore
 import RecordQueue
 import Synchronization
+import TelemetryBasics
 import Transmitter
 import WireModel
 
@@ -153,6 +154,6 @@ extension WireRequestLogs {
     }
 
     private static func microseconds(_ date: Date) -> Int64 {
-        Int64((min(max(date.timeIntervalSince1970, 0), 253_402_300_799) * 1_000_000).rounded())
+        max(0, Timestamp.microseconds(ofSeconds: date.timeIntervalSince1970))
     }
 }

@@ -3,6 +3,7 @@ import Gzip
 import Logging
 import RecordQueue
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Sends one request, and evaluates what every kind of answer tells.
@@ -126,9 +127,10 @@ extension Transmitter {
     }
 
     /// Compares the collector's clock with ours, so a person can see why times look odd.
+    /// An impossible time is ignored.
     /// - Parameter began: when the request was sent. The answer was made about half way between then and now.
     func noteTime(_ serverTime: Int64, askedAt began: RecordStamp) {
-        guard serverTime > 0 else { return }
+        guard serverTime > 0, Timestamp.range.contains(serverTime) else { return }
         let ended = clock.now()
         let took = ended.timeSinceBoot >= began.timeSinceBoot ? ended.timeSinceBoot - began.timeSinceBoot : 0
         published.withLock { $0.clockOffset = serverTime &- (ended.wallTime &- Int64(clamping: took / 2)) }

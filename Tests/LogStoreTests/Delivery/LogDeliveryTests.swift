@@ -76,20 +76,23 @@ import WireModel
         let entries = [
             LogEntry(.information, "a secret", category: "secret", metadata: ["secret": "my secret"]),
             LogEntry(.information, long, leftOutBytes: 1_000_000),
+            // What another program says.
+            LogEntry(.information, "short", leftOutBytes: .max),
         ]
-        #expect(store.deliver(entries).written == 2)
-        #expect(visitor.deliver(entries).written == 2)
+        #expect(store.deliver(entries).written == 3)
+        #expect(visitor.deliver(entries).written == 3)
         await store.close()
         let lines = try written().lines
-        #expect(lines.count == 4)
-        for line in [lines[0], lines[2]] {
+        #expect(lines.count == 6)
+        for line in [lines[0], lines[3]] {
             #expect(line.category == "[scrubbed]" && line.message == "a [scrubbed]")
             #expect(line.metadata == "[scrubbed]=my\\u{20}[scrubbed]")
         }
-        for line in [lines[1], lines[3]] {
+        for line in [lines[1], lines[4]] {
             let kept = line.message.prefix { $0 == "x" }.count
             #expect(line.message.dropFirst(kept) == "…[+\(LogEntry.messageBytes + 1_000_000 - kept)]")
         }
+        for line in [lines[2], lines[5]] { #expect(line.message == "short…[+\(1 << 40)]") }
     }
 
     // MARK: Without a store that is open

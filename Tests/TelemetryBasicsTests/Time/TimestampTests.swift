@@ -73,6 +73,15 @@ struct TimestampTests {
         #expect(Timestamp.text(.min) == "0000-01-01T00:00:00.000000Z")
     }
 
+    @Test(
+        arguments: [
+            (1.5, 1_500_000), (-1, -1_000_000), (.nan, 0), (.infinity, 253_402_300_799_000_000),
+            (-.infinity, Timestamp.range.lowerBound), (1.7e15, 253_402_300_799_000_000),
+        ] as [(Double, Int64)])
+    func `Any number of seconds is a time in range`(seconds: Double, microseconds: Int64) {
+        #expect(Timestamp.microseconds(ofSeconds: seconds) == microseconds)
+    }
+
     @Test func `The fixed form is refused at every byte that is changed to another form`() {
         let text = Array("2026-11-21T23:51:28.123456Z".utf8)
         for place in text.indices {

@@ -145,9 +145,10 @@ struct BudgetPolicy: Equatable, Sendable {
         verdict.allowed = allowed
         verdict.used =
             reason == .cpu
-            ? UInt64((demand(.cpu) / verdict.factor / 100).rounded())
-            : UInt64((saved.used[reason.rawValue] ?? 0).rounded())
+            ? Self.whole(demand(.cpu) / verdict.factor / 100) : Self.whole(saved.used[reason.rawValue] ?? 0)
     }
+
+    private static func whole(_ number: Double) -> UInt64 { UInt64(min(max(0, number), 1e18).rounded()) }
 
     private func allowed(_ kind: BudgetKind, _ budgets: DataSamplerBudgets) -> UInt64? {
         switch kind {

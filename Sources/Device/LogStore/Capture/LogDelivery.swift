@@ -49,7 +49,7 @@ package struct LogEntry: Equatable, Sendable {
         self.message = message
         self.category = category
         self.metadata = metadata
-        self.leftOutBytes = leftOutBytes
+        self.leftOutBytes = min(max(0, leftOutBytes), 1 << 40)
     }
 }
 

@@ -132,7 +132,7 @@ extension LogStore {
     }
 
     private static func microseconds(_ date: Date) -> Int64 {
-        Int64((date.timeIntervalSince1970 * 1_000_000).rounded())
+        Timestamp.microseconds(ofSeconds: date.timeIntervalSince1970)
     }
 }
 

@@ -228,7 +228,8 @@ enum Backtraces {
         let files = candidates.compactMap { file -> (time: Int64, path: String)? in
             var status = stat()
             guard stat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-            let time = Int64(status.st_mtim.tv_sec) * 1_000_000 + Int64(status.st_mtim.tv_nsec) / 1000
+            let time = Timestamp.microseconds(
+                ofSeconds: Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1_000_000_000)
             return time >= session.started ? (time, file) : nil
         }
         return files.max { $0.time < $1.time }.flatMap { contents($0.path) }

@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import Gzip
 import TelemetryBasics
 import WireModel
 
@@ -173,6 +174,8 @@ extension SegmentIndex {
 
     /// Whether the blocks cover the segment: in text, file, numbers and levels.
     private var addsUp: Bool {
+        let maximumBytes = InflateLimits.sealedSegment.maximumBytes
+        guard whole.rawBytes <= maximumBytes, whole.storedBytes <= maximumBytes else { return false }
         var (stored, raw, lines) = (0, 0, 0)
         var levels: [UInt64] = [0, 0, 0, 0]
         for block in blocks {

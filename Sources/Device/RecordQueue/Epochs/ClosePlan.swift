@@ -142,7 +142,9 @@ struct CloseComparison {
         let top = max(common, min(mark.number, ledger.last))
         self.common = common
         self.top = top
-        doubtful = isUnknown ? min(ledger.last, max(common, (search.bound ?? mark.number + 1) - 1)) : common
+        doubtful =
+            isUnknown
+            ? min(ledger.last, max(common, (search.bound ?? mark.number + 1).subtractingSaturating(1))) : common
         gaps = ledger.abandoned == nil ? ledger.gaps[...] : ledger.gaps.dropLast()
         isMarkHidden =
             try rowsAbove(common) == rowsAbove(top) && !gaps.contains { $0.last > common && $0.last <= top }

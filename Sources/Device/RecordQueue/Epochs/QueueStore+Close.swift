@@ -73,13 +73,19 @@ extension QueueStore {
     }
 
     private static func answer(_ wire: WireClosedStream) throws -> ClosePlan.Answer {
+        let answer: ClosePlan.Answer
         do {
-            return ClosePlan.Answer(
+            answer = ClosePlan.Answer(
                 mark: try StreamMark(wire.mark), matched: wire.hasMatched ? wire.matched.number : nil,
                 isUnknown: wire.unknown)
         } catch {
             throw QueueError(.invalid, "the answer to a close is malformed: \(error)", cause: error)
         }
+        // The mark's counts are added to those of former epochs.
+        guard answer.mark.number <= QueueState.greatestTally else {
+            throw QueueError(.invalid, "the answer to a close has the impossible number \(answer.mark.number)")
+        }
+        return answer
     }
 
     private func isOwn(_ mark: StreamMark, of epoch: EndedEpoch, _ stream: StreamName) throws -> Bool {

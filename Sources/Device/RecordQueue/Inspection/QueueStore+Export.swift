@@ -182,7 +182,7 @@ extension QueueStore {
         try connection.setPragma("secure_delete", to: 1)
         defer { try? connection.setPragma("secure_delete", to: 0) }
         try change { next in
-            let sequence = (next.copies[file]?.sequence ?? 0) + 1
+            let sequence = (next.copies[file]?.sequence ?? 0) &+ 1
             next.copies[file] = QueueState.FileCopy(sequence: sequence, content: content)
         }
         // A damaged WAL must not bring back an obsolete credential or decision.

@@ -95,7 +95,7 @@ struct SalvageFiles {
     }
 
     private static func ordinal(_ name: String) -> Int {
-        Int(name.dropFirst(QueueFile.corruptPrefix.count).prefix { $0.isNumber }) ?? 0
+        min(Int(name.dropFirst(QueueFile.corruptPrefix.count).prefix { $0.isNumber }) ?? 0, 1 << 40)
     }
 
     private func remove(_ name: String) {

@@ -147,13 +147,14 @@ enum SalvageRow {
     private init?(tally row: RawRow) {
         guard let chain = row.integer(0).flatMap({ ChainCode(rawValue: $0) }),
             let account = row.text(1).flatMap({ TallyAccount(rawValue: $0) }),
-            let reason = row.integer(2), let count = row.count(3), count <= BatchPart.greatestNumber >> 8
+            let reason = row.integer(2), let count = row.count(3), count <= QueueState.greatestTally
         else { return nil }
         self = .tally(chain, account, Int(clamping: reason), count)
     }
 
     private init?(epoch id: Int64, _ row: RawRow) {
-        guard row.columns.count == 9, id > 0, let identifier = row.bytes(1).flatMap({ EpochID($0) }),
+        guard row.columns.count == 9, ChainCode.ordinals.contains(id),
+            let identifier = row.bytes(1).flatMap({ EpochID($0) }),
             let phase = row.integer(3).flatMap({ EndedEpoch.Phase(rawValue: Int(clamping: $0)) }),
             let ended = row.integer(4), let salvaged = row.count(7), let lost = row.count(8)
         else { return nil }

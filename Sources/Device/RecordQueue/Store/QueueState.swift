@@ -3,6 +3,9 @@ import WireModel
 
 /// The whole state of the queue except its rows, as committed, kept in memory.
 struct QueueState: Equatable, Sendable {
+    /// The most records in one count. Then sums of counts do not overflow.
+    static let greatestTally = BatchPart.greatestNumber >> 8
+
     var epoch: EpochID
     /// The current epoch's position among the file's epochs, from 1.
     var ordinal: Int64 = 1

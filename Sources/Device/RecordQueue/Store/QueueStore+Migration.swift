@@ -16,6 +16,7 @@ extension QueueStore {
             version == 1 ? "SELECT 1, epoch FROM meta" : "SELECT ordinal, id FROM epoch WHERE reason IS NULL")
         guard try head.step(), let epoch = EpochID(head.data(1)) else { return nil }
         let ordinal = head.int64(0)
+        guard ChainCode.ordinals.contains(ordinal) else { return nil }
         let row = try connection.prepare(
             "SELECT last_number FROM ledger WHERE \(version == 1 ? "stream" : "chain") = ?")
         func last(_ key: Int64) throws -> UInt64 {

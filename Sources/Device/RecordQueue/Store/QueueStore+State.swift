@@ -140,7 +140,7 @@ extension QueueStore {
         var rows: [SalvageRow.Epoch] = []
         while try statement.step() {
             let name = statement.optionalString(2)
-            guard let id = EpochID(statement.data(1)), statement.int64(0) > 0,
+            guard let id = EpochID(statement.data(1)), ChainCode.ordinals.contains(statement.int64(0)),
                 let phase = EndedEpoch.Phase(rawValue: statement.int(3)),
                 name == nil || EpochEnd(rawValue: name ?? "") != nil
             else { throw corrupt("the note of epoch \(statement.int64(0)) is damaged") }
@@ -237,7 +237,7 @@ extension QueueStore {
         while try tally.step() {
             let count = try tally.uint64(2)
             // Keeps sums of counts from overflowing.
-            guard count <= BatchPart.greatestNumber >> 8 else {
+            guard count <= QueueState.greatestTally else {
                 throw corrupt("tally of stream \(chain.stream): an impossible count")
             }
             switch TallyAccount(rawValue: tally.string(0)) {

@@ -117,6 +117,7 @@ struct StreamLedger: Equatable, Sendable {
         }
         if front == last, frontLink != lastLink { return "the chain at \(last) has two links" }
         guard rowCount <= last - front else { return "\(rowCount) rows are counted between \(front) and \(last)" }
+        guard closing.matched ?? 0 <= last else { return "the matched number is above the last number \(last)" }
         return nil
     }
 }
@@ -161,6 +162,8 @@ struct ChainCode: Hashable, Sendable {
 
     /// The sum of settled epochs.
     static let past: Int64 = 0
+    /// Those of epochs that fit into `rawValue`.
+    static let ordinals: Range<Int64> = 1..<1 << 38
     /// Up to version 5: records that waited for consent.
     static let shelf: Int64 = -1
 
@@ -171,7 +174,8 @@ struct ChainCode: Hashable, Sendable {
 
 extension ChainCode {
     init?(rawValue: Int64) {
-        guard rawValue >= Self.shelf * 4, rawValue < 1 << 40, let stream = StreamName(rawValue: Int(rawValue & 3))
+        guard rawValue >= Self.shelf * 4, rawValue < Self.ordinals.upperBound << 2,
+            let stream = StreamName(rawValue: Int(rawValue & 3))
         else { return nil }
         self.init(ordinal: rawValue >> 2, stream: stream)
     }

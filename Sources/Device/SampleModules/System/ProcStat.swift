@@ -86,9 +86,10 @@ extension CPUTimes {
         guard user >= earlier.user, nice >= earlier.nice, system >= earlier.system, idle >= earlier.idle,
             ioWait >= earlier.ioWait, irq >= earlier.irq, softIrq >= earlier.softIrq, steal >= earlier.steal
         else { return nil }
-        let (total, overflow) = sum.subtractingReportingOverflow(earlier.sum)
+        guard let sum, let earlierSum = earlier.sum else { return nil }
+        let total = sum - earlierSum
         // Beyond this the scaling below would overflow. No machine counts so many ticks between two samples.
-        guard !overflow, total > 0, total <= UInt64.max / 20_000 else { return nil }
+        guard total > 0, total <= UInt64.max / 20_000 else { return nil }
 
         // Rounding the running sum, not each share, keeps the total exact.
         var passed: UInt64 = 0
@@ -112,8 +113,14 @@ extension CPUTimes {
         return shares
     }
 
-    /// Wraps on garbage instead of trapping. ``shares(since:number:)`` refuses the result.
-    private var sum: UInt64 {
-        user &+ nice &+ system &+ idle &+ ioWait &+ irq &+ softIrq &+ steal
+    /// `nil` if it overflows, which only garbage does.
+    private var sum: UInt64? {
+        var sum: UInt64 = 0
+        for ticks in [user, nice, system, idle, ioWait, irq, softIrq, steal] {
+            let (next, overflow) = sum.addingReportingOverflow(ticks)
+            guard !overflow else { return nil }
+            sum = next
+        }
+        return sum
     }
 }

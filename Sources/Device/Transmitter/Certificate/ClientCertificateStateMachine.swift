@@ -101,10 +101,8 @@ struct CredentialRenewal: Equatable, Sendable {
     ///   - now: microseconds since boot.
     func step(_ enrollment: Enrollment, lifetime: Duration, at wallTime: Int64, now: UInt64) -> Step {
         guard let since = enrollment.credentialSince, since <= wallTime else { return .beginCounting }
-        guard now >= notBefore, wallTime - since >= Self.age(of: enrollment.deviceID, lifetime: lifetime) else {
-            return .wait
-        }
-        return .renew
+        let age = wallTime.subtractingSaturating(since)
+        return now >= notBefore && age >= Self.age(of: enrollment.deviceID, lifetime: lifetime) ? .renew : .wait
     }
 
     mutating func failed(now: UInt64) { notBefore = now &+ Self.pause }

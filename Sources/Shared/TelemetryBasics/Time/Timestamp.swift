@@ -7,6 +7,13 @@ package enum Timestamp {
     /// Microseconds since 1970, of the years 0 to 9999: all that the form can write.
     package static let range: ClosedRange<Int64> = -62_167_219_200_000_000...253_402_300_799_999_999
 
+    /// Microseconds of a time in seconds since 1970, which a `Date` gives: the nearest in `range`, 0 for no number.
+    package static func microseconds(ofSeconds seconds: Double) -> Int64 {
+        guard !seconds.isNaN else { return 0 }
+        let (first, last) = (Double(range.lowerBound / 1_000_000), Double(range.upperBound / 1_000_000))
+        return Int64((min(max(seconds, first), last) * 1_000_000).rounded())
+    }
+
     // MARK: - Writing
 
     /// - Parameter microseconds: since 1970. Times out of range are written as the nearest that is in it.
