@@ -53,7 +53,8 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Seconds of fleet time per second; 0: as fast as the collector answers.", valueName: "factor"))
+            "Seconds of fleet time per second, 0.001 to 10000, or 0: as fast as the collector answers.",
+            valueName: "factor"))
     var speed = 1.0
 
     @Option(help: ArgumentHelp("Seconds between a device's samples.", valueName: "s"))

@@ -168,13 +168,13 @@ struct MarkerFileTests {
     private func marker(_ last: UInt64) -> EpochMarker {
         var streams = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, EpochMarker.Stream()) })
         streams[.event] = EpochMarker.Stream(last: last, link: ChainLink(high: last, low: ~last))
-        return EpochMarker(epoch: .random(), ordinal: ChainCode.ordinals.upperBound - 1, streams: streams)
+        return EpochMarker(epoch: .random(), ordinal: ChainCode.foundOrdinals.upperBound - 1, streams: streams)
     }
 
     @Test("An ordinal that no queue reaches is no marker")
     func impossibleOrdinals() throws {
         let fixture = try QueueFixture()
-        for ordinal in [0, ChainCode.ordinals.upperBound, Int64.max] {
+        for ordinal in [0, ChainCode.foundOrdinals.upperBound, Int64.max] {
             try Data("\(EpochID.random()) \(ordinal)\n".utf8).write(
                 to: URL(fileURLWithPath: "\(fixture.directory)/queue.epoch"))
             #expect(EpochMarker(in: fixture.directory) == nil)

@@ -89,7 +89,7 @@ final class SessionMarker {
     /// The ordinal in a marker's name; `nil` for the name of another file.
     static func ordinal(of name: String) -> UInt64? {
         guard name.hasSuffix(suffix), let ordinal = UInt64(name.dropLast(suffix.count)),
-            ordinal <= SegmentName.greatestOrdinal, Self.name(ordinal) == name
+            ordinal < SegmentName.greatestOrdinal, Self.name(ordinal) == name
         else { return nil }
         return ordinal
     }

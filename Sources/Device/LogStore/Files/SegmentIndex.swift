@@ -174,12 +174,13 @@ extension SegmentIndex {
 
     /// Whether the blocks cover the segment: in text, file, numbers and levels.
     private var addsUp: Bool {
+        // Whoever reads a block allocates as many bytes.
         let maximumBytes = InflateLimits.sealedSegment.maximumBytes
-        guard whole.rawBytes <= maximumBytes, whole.storedBytes <= maximumBytes else { return false }
         var (stored, raw, lines) = (0, 0, 0)
         var levels: [UInt64] = [0, 0, 0, 0]
         for block in blocks {
             guard block.storedOffset == stored, block.rawOffset == raw, block.stretch.lines > 0,
+                block.stretch.rawBytes <= maximumBytes, block.stretch.storedBytes <= maximumBytes,
                 block.stretch.rawBytes >= block.stretch.lines, block.stretch.storedBytes > 0,
                 block.stretch.first.value == whole.first.value + UInt64(lines),
                 block.stretch.levelCounts.count == levels.count,

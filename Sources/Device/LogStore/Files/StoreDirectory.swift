@@ -151,7 +151,8 @@ package struct SegmentName: Hashable, Comparable, Sendable {
         return String(repeating: "0", count: max(0, ordinalDigits - digits.utf8.count)) + digits
     }
 
-    /// Greater ordinals are not the store's own: then no other could follow.
+    /// A name with this number or a greater one is that of a foreign file. Line numbers are the ordinal × 1,000,000 and
+    /// stay below 2^62.
     static let greatestOrdinal: UInt64 = 1 << 42
 
     /// Parses a file's name; `nil` if the file does not belong to a segment.
@@ -159,7 +160,7 @@ package struct SegmentName: Hashable, Comparable, Sendable {
         guard let part = Part.allCases.first(where: { file.hasSuffix($0.rawValue) }) else { return nil }
         let words = file.dropLast(part.rawValue.utf8.count).split(
             separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
-        guard words.count >= 2, let ordinal = UInt64(words[0]), (1...greatestOrdinal).contains(ordinal),
+        guard words.count >= 2, let ordinal = UInt64(words[0]), (1..<greatestOrdinal).contains(ordinal),
             let kind = Kind(rawValue: String(words[1])),
             let application = words.count == 3 ? Self.application(words[2]) : ""
         else { return nil }

@@ -80,7 +80,7 @@ package struct StoreState: Equatable, Sendable {
             default: throw damaged
             }
         }
-        guard let epoch, let next, (1...LogNumber.greatestSegment).contains(next) else { throw damaged }
+        guard let epoch, let next, (1...SegmentName.greatestOrdinal).contains(next) else { throw damaged }
         self.init(epoch: epoch, next: next, dropped: dropped, removing: removing)
     }
 

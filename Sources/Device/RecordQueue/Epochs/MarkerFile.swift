@@ -107,7 +107,7 @@ final class MarkerFile {
             words[1] == version || words[1] == shelfVersion,
             words.last.map(String.init) == checksum(words.dropLast().joined(separator: " ")).description,
             let sequence = UInt64(words[2]), sequence < .max, let epoch = EpochID(String(words[3])),
-            let ordinal = Int64(words[4]), ChainCode.ordinals.contains(ordinal)
+            let ordinal = Int64(words[4]), ChainCode.foundOrdinals.contains(ordinal)
         else { return nil }
         var streams: [StreamName: EpochMarker.Stream] = [:]
         for (stream, word) in zip(StreamName.allCases, words[5...]) {
@@ -120,7 +120,7 @@ final class MarkerFile {
     private static func parseVersion1(_ bytes: ArraySlice<UInt8>) -> EpochMarker? {
         let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
         guard words.count == 2, let epoch = EpochID(String(words[0])), let ordinal = Int64(words[1]),
-            ChainCode.ordinals.contains(ordinal)
+            ChainCode.foundOrdinals.contains(ordinal)
         else {
             return nil
         }

@@ -42,6 +42,12 @@ extension QueueStore {
                 throw QueueError(.invalid, "the answer to a close has no stream \(stream); nothing was changed")
             }
             var answer = try Self.answer(wire)
+            // The mark's counts are added to those of former epochs, and no sum may exceed what a count may be.
+            guard answer.mark.number <= QueueState.greatestTally >> 8 else {
+                throw QueueError(
+                    .invalid,
+                    "the answer to a close has the impossible number \(answer.mark.number) of stream \(stream)")
+            }
             let offered = try points(of: epoch, stream)
             if let matched = answer.matched {
                 guard offered.contains(where: { $0.number == matched && $0.link.data == wire.matched.link }) else {
@@ -73,19 +79,13 @@ extension QueueStore {
     }
 
     private static func answer(_ wire: WireClosedStream) throws -> ClosePlan.Answer {
-        let answer: ClosePlan.Answer
         do {
-            answer = ClosePlan.Answer(
+            return ClosePlan.Answer(
                 mark: try StreamMark(wire.mark), matched: wire.hasMatched ? wire.matched.number : nil,
                 isUnknown: wire.unknown)
         } catch {
             throw QueueError(.invalid, "the answer to a close is malformed: \(error)", cause: error)
         }
-        // The mark's counts are added to those of former epochs.
-        guard answer.mark.number <= QueueState.greatestTally else {
-            throw QueueError(.invalid, "the answer to a close has the impossible number \(answer.mark.number)")
-        }
-        return answer
     }
 
     private func isOwn(_ mark: StreamMark, of epoch: EndedEpoch, _ stream: StreamName) throws -> Bool {

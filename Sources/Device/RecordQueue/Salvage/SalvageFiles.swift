@@ -95,7 +95,7 @@ struct SalvageFiles {
     }
 
     private static func ordinal(_ name: String) -> Int {
-        min(Int(name.dropFirst(QueueFile.corruptPrefix.count).prefix { $0.isNumber }) ?? 0, 1 << 40)
+        min(Int(name.dropFirst(QueueFile.corruptPrefix.count).prefix { $0.isNumber }) ?? 0, .max - 1)
     }
 
     private func remove(_ name: String) {

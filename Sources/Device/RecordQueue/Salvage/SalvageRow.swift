@@ -153,7 +153,7 @@ enum SalvageRow {
     }
 
     private init?(epoch id: Int64, _ row: RawRow) {
-        guard row.columns.count == 9, ChainCode.ordinals.contains(id),
+        guard row.columns.count == 9, ChainCode.foundOrdinals.contains(id),
             let identifier = row.bytes(1).flatMap({ EpochID($0) }),
             let phase = row.integer(3).flatMap({ EndedEpoch.Phase(rawValue: Int(clamping: $0)) }),
             let ended = row.integer(4), let salvaged = row.count(7), let lost = row.count(8)

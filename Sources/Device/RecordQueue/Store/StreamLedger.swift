@@ -162,8 +162,11 @@ struct ChainCode: Hashable, Sendable {
 
     /// The sum of settled epochs.
     static let past: Int64 = 0
-    /// Those of epochs that fit into `rawValue`.
+    /// What an epoch's ordinal may be.
     static let ordinals: Range<Int64> = 1..<1 << 38
+    /// What the ordinal of a marker or of a row found in a damaged file may be. The ones that follow it are then valid,
+    /// too.
+    static let foundOrdinals: Range<Int64> = 1..<1 << 37
     /// Up to version 5: records that waited for consent.
     static let shelf: Int64 = -1
 
@@ -173,8 +176,9 @@ struct ChainCode: Hashable, Sendable {
 }
 
 extension ChainCode {
+    /// Of a row that was found.
     init?(rawValue: Int64) {
-        guard rawValue >= Self.shelf * 4, rawValue < Self.ordinals.upperBound << 2,
+        guard rawValue >= Self.shelf * 4, rawValue < Self.foundOrdinals.upperBound << 2,
             let stream = StreamName(rawValue: Int(rawValue & 3))
         else { return nil }
         self.init(ordinal: rawValue >> 2, stream: stream)

@@ -86,8 +86,10 @@ extension CPUTimes {
         guard user >= earlier.user, nice >= earlier.nice, system >= earlier.system, idle >= earlier.idle,
             ioWait >= earlier.ioWait, irq >= earlier.irq, softIrq >= earlier.softIrq, steal >= earlier.steal
         else { return nil }
-        guard let sum, let earlierSum = earlier.sum else { return nil }
-        let total = sum - earlierSum
+        let total = [
+            user - earlier.user, nice - earlier.nice, system - earlier.system, idle - earlier.idle,
+            ioWait - earlier.ioWait, irq - earlier.irq, softIrq - earlier.softIrq, steal - earlier.steal,
+        ].saturatingSum
         // Beyond this the scaling below would overflow. No machine counts so many ticks between two samples.
         guard total > 0, total <= UInt64.max / 20_000 else { return nil }
 
@@ -111,16 +113,5 @@ extension CPUTimes {
         shares.steal = share(steal - earlier.steal)
         shares.number = number
         return shares
-    }
-
-    /// `nil` if it overflows, which only garbage does.
-    private var sum: UInt64? {
-        var sum: UInt64 = 0
-        for ticks in [user, nice, system, idle, ioWait, irq, softIrq, steal] {
-            let (next, overflow) = sum.addingReportingOverflow(ticks)
-            guard !overflow else { return nil }
-            sum = next
-        }
-        return sum
     }
 }

@@ -58,8 +58,6 @@ package struct LogLine: Equatable, Sendable {
 /// The number of a line in its store: `segment × 1,000,000 + position`, both from 1. `Schemas/logs/FORMAT.md` says why.
 package struct LogNumber: Hashable, Comparable, Sendable {
     package static let linesPerSegment: UInt64 = 1_000_000
-    /// The greatest ordinal of a segment whose line numbers fit into 63 bits.
-    package static let greatestSegment = UInt64(Int64.max) / linesPerSegment - 1
 
     package let value: UInt64
 
