@@ -163,7 +163,7 @@ package struct CollectorMetrics: Sendable {
         requests[RequestKey(route: key.route, method: key.method, status: status)].increment()
     }
 
-    /// Does the work, which is the housekeeping.
+    /// Runs the housekeeping, and shows in `ws1_housekeeping` that this collector does it.
     package func duringHousekeeping(_ work: () async -> Void) async {
         housekeeping.set(1)
         await work()

@@ -30,6 +30,7 @@ struct RequestStanding: Equatable {
         default: meaning = .pending
         }
         let uploads = command.uploads ?? []
+        // The collector may send any numbers. Sums of impossible ones are nonsense, but do not end the program.
         let chunks = uploads.reduce(0) { $0 &+ $1.chunks }
         let stored = uploads.reduce(0) { $0 &+ $1.storedChunks }
         // The device reports its progress late. The collector knows earlier which chunks have arrived.

@@ -38,7 +38,8 @@ package struct LogEntry: Equatable, Sendable {
     package var category: String
     package var message: String
     package var metadata: [String: String]
-    /// Bytes at the end of a very long message that the caller did not read.
+    /// Bytes at the end of a very long message that the caller did not read. At most 2^40, because another program may
+    /// claim any number, and sizes are added to it.
     package var leftOutBytes: Int
 
     package init(

@@ -182,6 +182,7 @@ extension QueueStore {
         try connection.setPragma("secure_delete", to: 1)
         defer { try? connection.setPragma("secure_delete", to: 0) }
         try change { next in
+            // A damaged row may have the greatest number.
             let sequence = (next.copies[file]?.sequence ?? 0) &+ 1
             next.copies[file] = QueueState.FileCopy(sequence: sequence, content: content)
         }

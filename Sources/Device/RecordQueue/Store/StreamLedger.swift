@@ -176,7 +176,7 @@ struct ChainCode: Hashable, Sendable {
 }
 
 extension ChainCode {
-    /// Of a row that was found.
+    /// Reads the code of a row that was found in a damaged file.
     init?(rawValue: Int64) {
         guard rawValue >= Self.shelf * 4, rawValue < Self.foundOrdinals.upperBound << 2,
             let stream = StreamName(rawValue: Int(rawValue & 3))
