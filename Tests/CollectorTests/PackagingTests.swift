@@ -211,6 +211,9 @@ struct PackagingTests {
                 let ended = try Self.run("/usr/bin/git", step)
                 try #require(ended.status == 0, "\(ended.error)")
             }
+            let clone = try Self.run(
+                "/usr/bin/git", ["clone", "-q", address, root.appendingPathComponent(".build/checkouts/\(name)").path])
+            try #require(clone.status == 0, "\(clone.error)")
             let head = try Self.run("/usr/bin/git", ["-C", address, "rev-parse", "HEAD"])
             return (address, head.output.trimmingCharacters(in: .whitespacesAndNewlines))
         }
@@ -233,7 +236,27 @@ struct PackagingTests {
         #expect(try Self.dependencies("check", in: root).status == 0)
 
         // A mirror may hold the same version under another commit.
-        try write([tested[0], Package(name: "beta", version: "2.1.0", commit: "eeeeeeeeee")])
+        var mirrored = tested[1]
+        mirrored.commit = "eeeeeeeeee"
+        try write([tested[0], mirrored])
+        #expect(try Self.dependencies("check", in: root).status == 0)
+        // The same version with other files is not the same.
+        let checkout = root.appendingPathComponent(".build/checkouts/b")
+        let added = checkout.appendingPathComponent("Added.swift")
+        try Data("// added".utf8).write(to: added)
+        try expectRefusal(naming: "beta 2.1.0: tested", "checked out changed")
+        let author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        for step in [["add", "-A"], author + ["commit", "-q", "-m", "two"]] {
+            let ended = try Self.run("/usr/bin/git", ["-C", checkout.path] + step)
+            try #require(ended.status == 0, "\(ended.error)")
+        }
+        try expectRefusal(naming: "beta 2.1.0: tested", "other files than those that were tested")
+        try FileManager.default.moveItem(at: checkout, to: root.appendingPathComponent("away"))
+        try expectRefusal(naming: "beta 2.1.0: tested", "checked out absent")
+        let reset = try Self.run(
+            "/usr/bin/git", ["-C", root.appendingPathComponent("away").path, "reset", "-q", "--hard", "HEAD~1"])
+        try #require(reset.status == 0, "\(reset.error)")
+        try FileManager.default.moveItem(at: root.appendingPathComponent("away"), to: checkout)
         #expect(try Self.dependencies("check", in: root).status == 0)
         try write([Package(name: "alpha", version: "1.0.1"), tested[1]])
         try expectRefusal(naming: "alpha: tested 1.0.0, resolved 1.0.1")
@@ -264,6 +287,8 @@ struct PackagingTests {
         let listed = try Self.text("../dependencies.txt").split(separator: "\n").map { $0.split(separator: " ") }
         let addresses = manifest.matches(of: /\.package\(url: "([^"]+)"/).map { $0.1 }
         #expect(addresses.count > 10)
-        for address in addresses { #expect(listed.contains { $0.count == 3 && $0[2] == address }, "\(address)") }
+        for address in addresses {
+            #expect(listed.contains { $0.count == 4 && $0[2] == address && $0[3].count == 40 }, "\(address)")
+        }
     }
 }
