@@ -190,6 +190,21 @@ import Testing
         #expect(outcome.notStored?.code == .shutDown)
     }
 
+    @Test func `Plain HTTP to another machine is refused unless asked for`() async throws {
+        for urls in [["http://10.0.0.11:8123"], ["http://127.0.0.1:8123", "http://clickhouse-2.example:8123"]] {
+            var configuration = ClickHouseConfiguration(urls: urls)
+            let error = #expect(throws: ClickHouseError.self) {
+                try ClickHouseClient(configuration, logger: ClientFixtures.logger)
+            }
+            #expect(error?.code == .configuration && error?.message.contains(urls.last ?? "") == true)
+            configuration.allowsPlaintext = true
+            try await ClientFixtures.withClient(configuration) { _ in }
+        }
+        for urls in [["https://10.0.0.11:8443"], ["http://127.0.0.1:8123", "https://clickhouse-2.example"]] {
+            try await ClientFixtures.withClient(ClickHouseConfiguration(urls: urls)) { _ in }
+        }
+    }
+
     @Test(arguments: [[], ["ftp://host"], ["http://user:secret@host"], ["http://"]])
     func `A configuration without a valid URL is an error without secrets`(urls: [String]) {
         do throws(ClickHouseError) {

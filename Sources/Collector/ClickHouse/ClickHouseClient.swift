@@ -79,9 +79,17 @@ package final class ClickHouseClient: Sendable {
         throws(ConnectionSettingsError) -> HTTPClient.Configuration
     {
         guard let endpoint = endpoints.first else { return HTTPClient.Configuration() }
+        if !configuration.allowsPlaintext,
+            let exposed = endpoints.first(where: { $0.scheme == .http && !$0.isLoopback })
+        {
+            throw ConnectionSettingsError(
+                .plaintext,
+                "ClickHouse at \(exposed) is on another machine, and plain http:// lets everybody in between read and "
+                    + "change records. Use https://, or allow plaintext where the network itself is protected")
+        }
         var settings = ConnectionSettings(
             collector: endpoint, certificateAuthorityFile: configuration.caFile)
-        // The network between collector and database is the administrator's.
+        // Each address has been checked.
         settings.allowsPlaintext = true
         settings.keepAlive = keepAlive
         settings.connectTimeout = .seconds(configuration.connectTimeoutSeconds)

@@ -8,6 +8,8 @@ package struct ClickHouseConfiguration: Sendable, CustomStringConvertible, Custo
     package var database: String
     /// PEM file of the only trusted certificate authorities for https; `nil` trusts the system's.
     package var caFile: String?
+    /// Whether plain HTTP may leave this machine. Everybody on the way can then read and change records.
+    package var allowsPlaintext = false
     /// Time limit for a connection, seconds.
     package var connectTimeoutSeconds: Int
     /// Time limit for a whole query on one replica, seconds. The server ends a slow query one second earlier.

@@ -12,6 +12,9 @@ package struct PostgresConfiguration: Sendable, CustomStringConvertible, CustomD
     package var connectionString: String
     /// A file whose first line is the password, read for each new connection. It outranks the string's password.
     package var passwordFile: String?
+    /// Whether a server on another machine may be reached without TLS, or without verifying who it is. Everybody on
+    /// the way can then read and change marks and tokens.
+    package var allowsPlaintext = false
     /// Connections of the pool; those of locks and listeners come in addition.
     package var maximumConnections: Int
     /// For one host: TCP, TLS and authentication together. A slow name server is not limited by it.

@@ -37,8 +37,11 @@ struct ClusterCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await options.withCluster { cluster in
-                var steps = try await ClusterSetup(cluster.settings.cluster.records, logger: .ofCommand)
-                    .run(isDryRun: dryRun)
+                var steps = try await ClusterSetup(
+                    cluster.settings.cluster.records(allowsPlaintext: cluster.settings.allowPlaintext),
+                    logger: .ofCommand
+                )
+                .run(isDryRun: dryRun)
                 steps += try await cluster.postgresRegistry.prepare(isDryRun: dryRun, logger: .ofCommand)
                 try await cluster.checkBucket()
                 for step in steps { try Output.line(step) }
@@ -74,7 +77,8 @@ struct ClusterCommand: AsyncParsableCommand {
             try await options.withCluster { cluster in
                 let registry = cluster.postgresRegistry
                 let recovery = ClusterRecovery(
-                    cluster.settings.cluster.records, isRestored: restored, logger: .ofCommand
+                    cluster.settings.cluster.records(allowsPlaintext: cluster.settings.allowPlaintext),
+                    isRestored: restored, logger: .ofCommand
                 ) {
                     session throws(StoreError) in
                     try registry.beginIncarnation(in: session, at: SystemStoreClock().now())

@@ -1,8 +1,8 @@
 import CommandKit
 import Foundation
-import HTTPConnection
 import NIOCore
 import NIOPosix
+import TelemetryBasics
 import WireModel
 
 /// The address on which the server listens: a host name or address, and a port.

@@ -46,7 +46,9 @@ struct MoveCommand: AsyncParsableCommand {
             let result: Result<MoveReport, any Error>
             do {
                 let move = ClusterMove(
-                    from: source, to: cluster.settings.cluster.records, registry: cluster.postgresRegistry,
+                    from: source,
+                    to: cluster.settings.cluster.records(allowsPlaintext: cluster.settings.allowPlaintext),
+                    registry: cluster.postgresRegistry,
                     chunks: try cluster.chunks(), name: cluster.settings.cluster.name, logger: .ofCommand)
                 result = .success(try await move.run(Self.tell))
             } catch { result = .failure(error) }

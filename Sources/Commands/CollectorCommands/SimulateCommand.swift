@@ -3,7 +3,7 @@ import CollectorStore
 import CommandKit
 import FleetSimulator
 import Foundation
-import HTTPConnection
+import TelemetryBasics
 import WireModel
 
 struct SimulateCommand: AsyncParsableCommand {

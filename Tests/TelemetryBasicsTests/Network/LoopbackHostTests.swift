@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTPConnection
+import TelemetryBasics
 
 @Suite struct LoopbackHostTests {
     @Test(arguments: [

@@ -55,6 +55,18 @@ struct LibPQ: @unchecked Sendable {  // The functions are written once, before a
                     + "host=... port=... user=... dbname=...; special characters in a URI are percent-encoded.")
         }
         defer { call.conninfoFree(options) }
+        return Self.values(options)
+    }
+
+    /// What libpq takes for a setting that the connection string does not have: from the environment (`PGHOST`), a
+    /// service file or its own defaults.
+    func defaults() -> [String: String] {
+        guard let options = call.conndefaults() else { return [:] }
+        defer { call.conninfoFree(options) }
+        return Self.values(options)
+    }
+
+    private static func values(_ options: UnsafeMutablePointer<PQconninfoOption>) -> [String: String] {
         var settings: [String: String] = [:]
         var option = options
         while let keyword = option.pointee.keyword {

@@ -20,6 +20,9 @@ struct PostgresConnector: Sendable {
         try configuration.validate()
         library = try LibPQ.open(configuration.library)
         settings = try library.parse(configuration.connectionString)
+        if !configuration.allowsPlaintext {
+            try PostgresTransportRule.check(settings.merging(library.defaults()) { own, _ in own })
+        }
         self.configuration = configuration
         self.logger = logger
         self.check = check

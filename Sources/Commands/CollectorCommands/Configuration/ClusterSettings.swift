@@ -38,7 +38,7 @@ struct ClusterSettings: Equatable, Sendable {
         Setting(
             "clickhouse-urls", \.cluster.clickHouseURLs, .urls,
             "Of a cluster: http:// or https:// addresses of ClickHouse, one for each replica, separated by commas",
-            value: "urls", example: "http://10.0.0.11:8123,http://10.0.0.12:8123,http://10.0.0.13:8123"),
+            value: "urls", example: "https://10.0.0.11:8443,https://10.0.0.12:8443,https://10.0.0.13:8443"),
         Setting(
             "clickhouse-database", \.cluster.clickHouseDatabase, .text, "Database in ClickHouse", value: "name"),
         Setting("clickhouse-user", \.cluster.clickHouseUser, .text, "User in ClickHouse", value: "name"),
@@ -100,18 +100,25 @@ struct ClusterSettings: Equatable, Sendable {
     }
 
     /// For the record store.
-    var records: ClusterRecordStore.Configuration {
+    /// - Parameter allowsPlaintext: whether plain HTTP and unverified TLS may leave this machine.
+    func records(allowsPlaintext: Bool) -> ClusterRecordStore.Configuration {
         var clickHouse = ClickHouseConfiguration(
             urls: clickHouseURLs, user: clickHouseUser, password: clickHousePassword ?? "",
             database: clickHouseDatabase)
         clickHouse.caFile = clickHouseCA
-        var configuration = ClusterRecordStore.Configuration(postgreSQL: database, clickHouse: clickHouse)
+        clickHouse.allowsPlaintext = allowsPlaintext
+        var configuration = ClusterRecordStore.Configuration(
+            postgreSQL: database(allowsPlaintext: allowsPlaintext), clickHouse: clickHouse)
         configuration.quorum = clickHouseQuorum
         return configuration
     }
 
-    var database: PostgresConfiguration {
-        PostgresConfiguration(connectionString: postgreSQL ?? "", passwordFile: postgreSQLPasswordFile)
+    /// - Parameter allowsPlaintext: whether a server of another machine may be reached without verified TLS.
+    func database(allowsPlaintext: Bool) -> PostgresConfiguration {
+        var database = PostgresConfiguration(
+            connectionString: postgreSQL ?? "", passwordFile: postgreSQLPasswordFile)
+        database.allowsPlaintext = allowsPlaintext
+        return database
     }
 
     /// - Parameter allowsPlaintext: whether plain HTTP may leave this machine.

@@ -89,7 +89,10 @@ struct Settings: ProgramSettings, Equatable {
                 "Days for which a device's certificate is valid", value: "days"),
             Setting(
                 "allow-plaintext", \.allowPlaintext, .flag,
-                "Allow http to and from other machines: listening without TLS behind a proxy that ends it, and --notice-webhook"
+                """
+                Allow http to and from other machines: listening without TLS behind a proxy that ends it, \
+                --notice-webhook, and a cluster's servers, PostgreSQL without verified TLS among them
+                """
             ),
             Setting(
                 "log-level", \.logLevel, .choice(), "Least severe level of the log", value: "level", reload: .atOnce),

@@ -21,7 +21,9 @@ final class ClusterData: CollectorData {
         self.settings = settings
         self.logger = logger
         postgresRegistry = PostgresRegistry(
-            try ClusterRecordStore.database(settings.cluster.database, logger: logger), name: Self.registryName)
+            try ClusterRecordStore.database(
+                settings.cluster.database(allowsPlaintext: settings.allowPlaintext), logger: logger),
+            name: Self.registryName)
     }
 
     private static let registryName = "the registry in PostgreSQL"
@@ -41,7 +43,8 @@ final class ClusterData: CollectorData {
         observer: (any StoreObserver)? = nil
     ) async throws(StoreError) -> ClusterRecordStore {
         let store = try await ClusterRecordStore.open(
-            settings.cluster.records, incidents: incidents, logger: logger, observer: observer)
+            settings.cluster.records(allowsPlaintext: settings.allowPlaintext), incidents: incidents, logger: logger,
+            observer: observer)
         opened.withLock { $0.records = store }
         return store
     }

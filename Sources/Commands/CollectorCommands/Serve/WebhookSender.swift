@@ -6,6 +6,7 @@ import HTTPConnection
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import TelemetryBasics
 import WireModel
 
 /// Posts notices to a webhook with its own HTTP client: TLS 1.2 or later, no redirects, one connection.
