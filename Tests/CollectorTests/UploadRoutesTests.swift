@@ -328,7 +328,7 @@ struct UploadRoutesTests {
             #expect(try await notices() == ["log-quota-75"])
             let refused = try await scene.send(upload, 4, book.chunks[3].gzip)
             try refused.expect(507, Problem.Code.logQuotaExceeded.rawValue)
-            #expect(try refused.problem.retryable && refused.headers[.retryAfter] == "3600")
+            #expect(try refused.problem.retryable && refused.headers[.retryAfter] == "300")
             #expect(try await notices() == ["log-quota-100", "log-quota-75"])
             // Another application, a test device, a beacon: none of them is concerned.
             var other = LogBook(application: "com.example.other")

@@ -68,9 +68,10 @@ import WireModel
         for status in [408, 415, 418, 429, 600] {
             guard case .retry = classify(status) else { Issue.record("\(status)"); return }
         }
-        for status in [500, 502, 503, 507, 599] {
+        for status in [500, 502, 503, 599] {
             guard case .failing = classify(status) else { Issue.record("\(status)"); return }
         }
+        guard case .full = classify(507) else { Issue.record("507"); return }
         for status in [404, 405, 410] {
             guard case .notFound = classify(status) else { Issue.record("\(status)"); return }
         }
@@ -85,6 +86,16 @@ import WireModel
         let answer = classify(
             409, extra: ["content-type": "application/problem+json"], body: try JSONEncoder().encode(problem))
         #expect(answer == .conflict("the collector answered HTTP 409 device-conflict: taken", code: "device-conflict"))
+    }
+
+    @Test func tooManyOpenUploadsConcernUploadsThatBeginAndNoOthers() throws {
+        let problem = Problem(
+            status: 429, code: .tooManyUploads, title: "too many", retryable: true, retryAfterMs: 60_000)
+        let answer = classify(
+            429, extra: ["content-type": "application/problem+json"], body: try JSONEncoder().encode(problem))
+        #expect(
+            answer
+                == .full(after: .seconds(60), "the collector answered HTTP 429 too-many-uploads: too many"))
     }
 
     @Test func theProblemSaysWhyAndWhen() throws {

@@ -116,7 +116,7 @@ import WireModel
         arguments: [
             (CollectorAnswer.retry(after: nil, "busy"), 1.0), (.retry(after: .seconds(20), "busy"), 21),
             (.failing(after: nil, "500"), 1),
-            (.failing(after: .seconds(7200), "507 log-quota-exceeded"), 3601), (.unreachable("nobody"), 1),
+            (.failing(after: .seconds(7200), "503"), 3601), (.unreachable("nobody"), 1),
             (.tooLarge("a proxy"), 301),
             (.credentialRefused("no"), 301), (.forbidden("no"), 301), (.incompatible("2"), 301),
             (.notEnrolled("not yet"), 301),
@@ -130,6 +130,54 @@ import WireModel
         #expect(machine.next(now: due - 1) == nil)
         #expect(machine.next(now: due)?.request == .chunk(1))
         #expect(machine.uploads.allSatisfy { !$0.phase.isFinal })
+    }
+
+    @Test func anUploadWithoutRoomWaitsAloneAndTellsWhy() throws {
+        var machine = machine(Self.upload(1, type: .crash), Self.upload(2), Self.upload(3, chunks: 1))
+        let (full, other, last) = (
+            Data(repeating: 1, count: 16), Data(repeating: 2, count: 16), Data(repeating: 3, count: 16)
+        )
+        let quota = CollectorAnswer.full(after: .seconds(3600), "507 log-quota-exceeded")
+        try answer(&machine, .announce, Self.status([1, 2, 3]))
+        try answer(&machine, .chunk(1), quota)
+        #expect(machine[full]?.detail == "507 log-quota-exceeded")
+        // The others go on at once, and are finished meanwhile.
+        #expect(machine.next(now: 0) == .init(upload: other, request: .announce))
+        try answer(&machine, .announce, Self.status([], complete: true))
+        #expect(machine.next(now: 0) == .init(upload: last, request: .announce))
+        try answer(&machine, .announce, Self.status([1]))
+        try answer(&machine, .chunk(1), .empty)
+        try answer(&machine, .complete, Self.status([], complete: true))
+        #expect(machine[full]?.phase == .sending)
+        let due = try #require(machine.dueAt)
+        #expect(machine.next(now: due - 1) == nil)
+        #expect(machine.next(now: due) == .init(upload: full, request: .chunk(1)))
+        #expect(machine[full]?.detail == "507 log-quota-exceeded")
+    }
+
+    @Test(arguments: [nil, .zero, .seconds(3600)] as [Duration?])
+    func aRaisedQuotaIsNoticedWithinSixMinutesHoweverLongItWasUsedUp(_ after: Duration?) throws {
+        var machine = machine(Self.upload(1))
+        try answer(&machine, .announce, Self.status([1, 2, 3]))
+        var now: Int64 = 0
+        var requests = 0
+        while now < 86_400 * 1_000_000 {
+            try answer(&machine, .chunk(1), .full(after: after, "507"), now: now)
+            requests += 1
+            let due = try #require(machine.dueAt)
+            #expect(due - now <= 360 * 1_000_000)
+            now = due
+        }
+        #expect(requests < 24 * 60 + 10, "\(requests) requests in a day")
+        try answer(&machine, .chunk(1), .empty, now: now)
+        #expect(machine.dueAt == 0)
+    }
+
+    @Test func anUploadThatTheCollectorForgotDoesNotHoldOthersBack() throws {
+        var machine = machine(Self.upload(1), Self.upload(2))
+        try answer(&machine, .announce, Self.status([1]))
+        try answer(&machine, .chunk(1), .notFound("expired"))
+        #expect(machine.next(now: 0) == .init(upload: Data(repeating: 2, count: 16), request: .announce))
     }
 
     @Test func failuresInARowWaitLongerAndAChunkThatArrivesEndsThat() throws {
@@ -182,12 +230,12 @@ import WireModel
         var machine = machine(Self.upload(1))
         try answer(&machine, .announce, Self.status([1, 2, 3]))
         try answer(&machine, .chunk(1), .notFound("expired"))
-        let now = machine.notBefore
+        let now = try #require(machine.dueAt)
         #expect(now > 0)
         try answer(&machine, .announce, Self.status([1, 2, 3]), now: now)
         // Forgotten again, at once: it is not announced without end.
         try answer(&machine, .chunk(1), .notFound("expired"), now: now)
-        #expect(machine.notBefore - now == 2_000_000)
+        #expect(machine.dueAt.map { $0 - now } == 2_000_000)
     }
 
     @Test func aChunkThatIsRefusedComesAgainAndThenEndsTheUpload() throws {

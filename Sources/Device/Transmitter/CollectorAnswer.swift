@@ -22,6 +22,9 @@ package enum CollectorAnswer: Equatable, Sendable {
     case retry(after: Duration?, String)
     /// 5xx: the collector failed, because of the request or for its own reasons.
     case failing(after: Duration?, String)
+    /// 507 from our collector, or 429 because of the device's open uploads: it has no room for this upload. Others may
+    /// have room.
+    case full(after: Duration?, String)
     /// 401: the credential is not known, or no longer.
     case credentialRefused(String)
     /// 403: the collector rejects this device.
@@ -48,8 +51,8 @@ package enum CollectorAnswer: Equatable, Sendable {
         switch self {
         case .success, .empty, .notModified: nil
         case .notFound(let why), .conflict(let why, _), .tooLarge(let why), .refused(let why), .retry(_, let why),
-            .failing(_, let why), .credentialRefused(let why), .forbidden(let why), .unreachable(let why),
-            .incompatible(let why), .notEnrolled(let why):
+            .failing(_, let why), .full(_, let why), .credentialRefused(let why), .forbidden(let why),
+            .unreachable(let why), .incompatible(let why), .notEnrolled(let why):
             why
         case .otherCollector(let other): "another collector, \(other), answers at this address"
         }
@@ -89,6 +92,8 @@ package enum CollectorAnswer: Equatable, Sendable {
         case 400, 422: return .refused(said)
         case 404, 405, 410: return .notFound(said)
         case 409: return .conflict(said, code: problem?.code)
+        case 429 where problem?.code == Problem.Code.tooManyUploads.rawValue: return .full(after: later, said)
+        case 507: return .full(after: later, said)
         case 408, 429: return .retry(after: later, said)
         case 500...599: return .failing(after: later, said)
         default:

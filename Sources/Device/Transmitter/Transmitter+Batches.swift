@@ -122,7 +122,7 @@ extension CollectorAnswer {
         case .tooLarge(let why): .tooLarge(why)
         case .refused(let why): .refused(why)
         case .retry(let after, let why): .retry(after: after, why)
-        case .failing(let after, let why): .failed(after: after, why)
+        case .failing(let after, let why), .full(let after, let why): .failed(after: after, why)
         case .credentialRefused(let why): .credentialRefused(why)
         case .forbidden(let why): .forbidden(why)
         case .unreachable(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):

@@ -111,7 +111,7 @@ extension Transmitter {
             return machine.enrollmentRefused("enrolling was refused: \(why)")
         case .otherCollector(let other):
             return machine.enrollmentRefused("another collector, \(other), answers at this address")
-        case .retry(let after, let why), .failing(let after, let why):
+        case .retry(let after, let why), .failing(let after, let why), .full(let after, let why):
             return machine.enrollmentFailed(after: after, "enrolling: \(why)", roll: roll())
         case .tooLarge(let why), .unreachable(let why), .notFound(let why), .notEnrolled(let why):
             return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())

@@ -71,7 +71,7 @@ extension Transmitter {
             return machine.settled(
                 [], answer.verdict(under: enrollment), mayQuarantine: false, now: now, roll: roll())
         // The failure concerns this request alone. Newer records do not wait for it.
-        case .failing(let after, let why): return closeFailed(why, after: after, now: now)
+        case .failing(let after, let why), .full(let after, let why): return closeFailed(why, after: after, now: now)
         case .tooLarge(let why), .refused(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
             return closeFailed(why, after: TransmitterStateMachine.lookAgain, now: now)
         case .empty, .notModified: return closeFailed("the answer has no body", after: nil, now: now)

@@ -154,13 +154,13 @@ extension Problem {
                 status: 507, code: .logQuotaExceeded, title: "Log quota exceeded",
                 detail:
                     "\(used) of \(limit) bytes of log text are stored for \(owner.text). Keep the chunk and try again later.",
-                retryable: true, scope: owner == .device ? .device : .collector, retryAfterMs: 3_600_000, limit: limit)
+                retryable: true, scope: owner == .device ? .device : .collector, retryAfterMs: 300_000, limit: limit)
         case .tooManyApplications(let ofDevice, let limit):
             Problem(
                 status: 507, code: .tooManyApplications, title: "Too many applications",
                 detail: "Logs of \(limit) applications are stored or under way "
                     + "\(ofDevice ? "from this device" : "for this organization"), which is the limit. Keep the logs and try again later.",
-                retryable: true, scope: ofDevice ? .device : .collector, retryAfterMs: 3_600_000, limit: limit)
+                retryable: true, scope: ofDevice ? .device : .collector, retryAfterMs: 300_000, limit: limit)
         case .store(let error): ofStore(error)
         }
     }

@@ -341,6 +341,8 @@ struct ToldBlocks: KeptState, Equatable {
 /// What a running data sampler adds to what its directory tells.
 struct RunReport: Sendable {
     var transmitter: TransmitterStatus
+    /// Log uploads that have not ended.
+    var openUploads: [LogUpload]
     var modules: [DataSamplerStatus.Module]
     /// Seconds.
     var beaconInterval: Double?
@@ -372,7 +374,8 @@ extension DeviceSupervisor {
         }
         let verdict = parts.budgets.verdict
         return RunReport(
-            transmitter: parts.transmitter.status, modules: modules,
+            transmitter: parts.transmitter.status,
+            openUploads: await parts.uploader.uploads.filter { !$0.phase.isFinal }, modules: modules,
             beaconInterval: await parts.loop.beacons.interval.map { Double($0) / 1_000_000 },
             profile: await parts.profiles.report, commands: await parts.commands.report,
             wipe: await parts.wipes.pending, isDoNotDisturb: policy.isDoNotDisturb(core.settings),

@@ -199,7 +199,8 @@ actor ProfileKeeper {
         switch answer {
         case .notModified: return (.unchanged(revision: report.revision), .current(revision: report.revision))
         case .success(let body, let etag): return await take(body, etag: etag ?? "", audience: audience)
-        case .retry(let after, let why), .failing(let after, let why): return (.failed(why), .failed(after: after))
+        case .retry(let after, let why), .failing(let after, let why), .full(let after, let why):
+            return (.failed(why), .failed(after: after))
         case .notFound(let why), .conflict(let why, _), .tooLarge(let why), .refused(let why),
             .credentialRefused(let why), .forbidden(let why), .unreachable(let why), .incompatible(let why),
             .notEnrolled(let why):

@@ -245,7 +245,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var unavailableModules: [String: String]
     /// Status, event, sample.
     public var streams: [Stream]
-    /// Why records wait that could be sent; empty if none do.
+    /// Why records wait that could be sent, and what uploads of logs wait for; empty if none do.
     public var holding: [String]
     /// `nil` if the histories agree.
     public var parting: Divergence?

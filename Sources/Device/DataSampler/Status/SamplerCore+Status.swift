@@ -50,7 +50,9 @@ extension SamplerCore {
             salvages: queue.ended.compactMap { ended in ended.salvage.map { Self.salvage($0, at: ended.endedWallTime) }
             },
             logind: run?.logind)
-        status.holding = holding(status) + (transmitter.map(Self.blocked) ?? [])
+        status.holding =
+            holding(status) + (transmitter.map(Self.blocked) ?? [])
+            + Self.waiting(run?.openUploads ?? [])
         return status
     }
 
@@ -124,6 +126,20 @@ extension SamplerCore {
             "stream \(stream) waits: its first record was sent alone and refused \(blocked.refusals) times, the last time because \(blocked.why). It is "
                 + "retried, and quarantined if it is refused for ten minutes while other streams pass"
         }
+    }
+
+    /// What uploads of logs wait for. Uploads of one application usually wait for the same.
+    static func waiting(_ uploads: [LogUpload]) -> [String] {
+        var counts: [String: Int] = [:]
+        var words: [String] = []
+        for upload in uploads where !upload.detail.isEmpty {
+            let what = upload.isCrash ? "crash logs" : "logs"
+            let owner = (try? WireUploadManifest.decode(upload.manifest))?.application ?? ""
+            let why = "\(what)\(owner.isEmpty ? "" : " of \(owner)") wait: \(upload.detail)"
+            if counts[why] == nil { words.append(why) }
+            counts[why, default: 0] += 1
+        }
+        return words.map { why in counts[why].map { $0 > 1 ? "\(why) (\($0) uploads)" : why } ?? why }
     }
 
     private func holding(_ status: DataSamplerStatus) -> [String] {

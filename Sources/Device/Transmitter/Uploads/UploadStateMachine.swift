@@ -5,10 +5,13 @@ import WireModel
 /// next request comes out.
 ///
 /// Crash logs go before other logs, and older uploads before newer ones. There is one request at a time, so records,
-/// which go between any two, never wait for more than one chunk. If the collector cannot serve uploads now, one backoff
-/// holds all of them back. A refused upload waits by its own backoff, and the others continue. It fails after ten
-/// minutes of refusals during which the device's records pass, because an answer alone does not prove who gave it
-/// (`RefusalEvidence`). Times are microseconds of the queue clock.
+/// which go between any two, never wait for more than one chunk.
+///
+/// If the collector cannot serve uploads now, one backoff holds all of them back. What concerns one upload makes only
+/// that one wait: a quota of its application, a chunk that cannot be read here, a collector that has forgotten it. A
+/// refused upload waits by its own backoff, too. It fails after ten minutes of refusals during which the device's
+/// records pass, because an answer alone does not prove who gave it (`RefusalEvidence`). Times are microseconds of the
+/// queue clock.
 package struct UploadStateMachine: Sendable {
     enum Request: Equatable, Sendable {
         case announce
@@ -32,14 +35,27 @@ package struct UploadStateMachine: Sendable {
 
     private(set) var uploads: [LogUpload]
     private let policy = RetryPolicy()
+    /// For an upload that the collector has no room for. Nobody tells a device that a quota was raised, so it asks
+    /// again within six minutes, whatever the collector asks for. One request of one upload costs little.
+    private static let roomPolicy = RetryPolicy(cap: .seconds(60), greatestRetryAfter: .seconds(300))
+    /// The least wait for room where the answer does not say when.
+    private static let roomPause = Duration.seconds(60)
     private var recordsAcknowledged: UInt64 = 0
     private var failures = 0
     /// Uploads of which a request was refused.
     private var refusals: [Data: Refusals] = [:]
+    /// Uploads that wait while the others continue.
+    private var waits: [Data: Wait] = [:]
     /// How often chunks were missing at an upload's end.
     private var incompletes: [Data: Int] = [:]
     /// The earliest time of the next request.
     private(set) var notBefore: Int64 = 0
+
+    private struct Wait {
+        var failures = 0
+        /// The upload is not tried earlier.
+        var notBefore: Int64 = 0
+    }
 
     private struct Refusals {
         var evidence = RefusalEvidence()
@@ -74,7 +90,10 @@ package struct UploadStateMachine: Sendable {
     mutating func cancel(_ id: Data) { end(id, .cancelled, "cancelled") }
 
     /// Removes an upload that could not be stored.
-    mutating func remove(_ id: Data) { uploads.removeAll { $0.id == id } }
+    mutating func remove(_ id: Data) {
+        uploads.removeAll { $0.id == id }
+        waits[id] = nil
+    }
 
     /// The next request; `nil` if there is none, or none before `notBefore`.
     func next(now: Int64) -> Step? {
@@ -89,15 +108,20 @@ package struct UploadStateMachine: Sendable {
     }
 
     private func foremost(_ now: Int64) -> LogUpload? {
-        let open = uploads.filter { !$0.phase.isFinal && refusals[$0.id]?.notBefore ?? 0 <= now }
+        let open = uploads.filter { !$0.phase.isFinal && earliest($0.id) <= now }
         return open.first(where: \.isCrash) ?? open.first
+    }
+
+    /// When the upload may be tried again, as far as it alone is concerned.
+    private func earliest(_ id: Data) -> Int64 {
+        max(refusals[id]?.notBefore ?? 0, waits[id]?.notBefore ?? 0)
     }
 
     var isIdle: Bool { uploads.allSatisfy(\.phase.isFinal) }
 
     /// When the next request is due; `nil` for never.
     var dueAt: Int64? {
-        uploads.filter { !$0.phase.isFinal }.map { max(notBefore, refusals[$0.id]?.notBefore ?? 0) }.min()
+        uploads.filter { !$0.phase.isFinal }.map { max(notBefore, earliest($0.id)) }.min()
     }
 
     /// Ends uploads that are too old.
@@ -157,7 +181,11 @@ package struct UploadStateMachine: Sendable {
                 upload.detail = why
                 upload.phase = .announcing
             }
-            backOff(after: step.request == .announce ? policy.cap : nil, now: now, roll: roll)
+            // A collector that does not know the address serves no upload.
+            guard step.request != .announce else { return backOff(after: policy.cap, now: now, roll: roll) }
+            putOffAlone(step.upload, why, policy, after: nil, now: now, roll: roll)
+        case .full(let after, let why):
+            putOffAlone(step.upload, why, Self.roomPolicy, after: after ?? Self.roomPause, now: now, roll: roll)
         case .retry(let after, let why), .failing(let after, let why):
             putOff(step.upload, why, after: after, now: now, roll: roll)
         case .unreachable(let why): putOff(step.upload, why, after: nil, now: now, roll: roll)
@@ -176,6 +204,7 @@ package struct UploadStateMachine: Sendable {
         if step.request != .announce {
             failures = 0
             refusals[step.upload] = nil
+            waits[step.upload] = nil
         }
         guard let upload = self[step.upload] else { return }
         let gone = Set(upload.gone.map(\.number))
@@ -235,6 +264,19 @@ package struct UploadStateMachine: Sendable {
         backOff(after: after, now: now, roll: roll)
     }
 
+    /// The upload waits, and the others continue.
+    private mutating func putOffAlone(
+        _ id: Data, _ why: String, _ policy: RetryPolicy, after: Duration?, now: Int64, roll: Double
+    ) {
+        guard let upload = self[id], !upload.phase.isFinal else { return }
+        var wait = waits[id] ?? Wait()
+        wait.failures += 1
+        let delay = policy.delay(failures: wait.failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
+        wait.notBefore = now + Int64(clamping: delay.wholeMicroseconds)
+        waits[id] = wait
+        change(id) { $0.detail = why }
+    }
+
     private mutating func backOff(after: Duration?, now: Int64, roll: Double) {
         failures += 1
         notBefore =
@@ -244,6 +286,7 @@ package struct UploadStateMachine: Sendable {
     private mutating func end(_ id: Data, _ phase: LogUpload.Phase, _ detail: String) {
         guard let upload = self[id], !upload.phase.isFinal else { return }
         refusals[id] = nil
+        waits[id] = nil
         incompletes[id] = nil
         change(id) { upload in
             upload.phase = phase
