@@ -112,11 +112,45 @@ import WireModel
             DataSamplerNotice(.networkStopped, "", ["reason": "proxy"]), DataSamplerNotice(.networkResumed, ""),
             DataSamplerNotice(.reachable, ""), DataSamplerNotice(.offlineTimeExceeded, ""),
             DataSamplerNotice(.blocked, ""), DataSamplerNotice(.reachable, ""), DataSamplerNotice(.unblocked, ""),
-            DataSamplerNotice(.slowdown, ""), DataSamplerNotice(.wiped, ""),
+            DataSamplerNotice(.slowdown, ""), DataSamplerNotice(.userChanged, ""), DataSamplerNotice(.wiped, ""),
         ]
         for notice in notices { await bench.engine.dataSampler(sampler, noticed: notice) }
         try await SDKBench.until { bench.delegate.told.last == "wiped" }
-        #expect(bench.delegate.told == ["stop roaming", "stop proxyFailed", "resume", "locked", "unlocked", "wiped"])
+        #expect(
+            bench.delegate.told == [
+                "stop roaming", "stop proxyFailed", "resume", "locked", "unlocked", "user changed", "wiped",
+            ])
+    }
+
+    @Test func `A delegate of 18.5 hears by its own names`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path)
+        let former = FormerDelegate()
+        bench.engine.delegate = former
+        let sampler = try DataSampler(
+            configuration: try #require(bench.engine.configuration), logger: Logger(label: "test"))
+        for notice in [
+            DataSamplerNotice(.networkStopped, "", ["reason": "roaming"]), DataSamplerNotice(.networkResumed, ""),
+            DataSamplerNotice(.userChanged, ""), DataSamplerNotice(.wiped, ""),
+        ] { await bench.engine.dataSampler(sampler, noticed: notice) }
+        try await SDKBench.until { former.told.last == "wipe" }
+        #expect(former.told == ["stop roaming", "resume", "user changed", "wipe"])
+        bench.controller.start()
+        try await SDKBench.until { former.told.contains("check passed") }
+        #expect(former.told.contains("profiles 1") && former.told.contains("enrolled"))
+        await bench.stop()
+    }
+
+    @Test func `The documented start compiles, and no URL is the SDK's`() throws {
+        let controller = SDKBench(nil).controller
+        controller.callbackScheme = "kiosk"
+        controller.teamID = "ABCDE12345"
+        #expect(controller.callbackScheme == "kiosk" && controller.teamID == "ABCDE12345")
+        let url = try #require(URL(string: "kiosk://return"))
+        #expect(!controller.handleOpenURL(url, fromApplication: "com.example.other"))
+        #expect(!controller.handleOpenURL(url, fromApplication: nil))
+        #expect(DeviceInformationController.sharedController() === DeviceInformationController.sharedController)
+        #expect(SDKBeaconTransmitter.sharedTransmitter() === SDKBeaconTransmitter.sharedTransmitter)
     }
 
     @Test func `Encryption fails with the container's error`() throws {
@@ -144,6 +178,31 @@ import WireModel
                 SDKBeaconTransmitter(engine: bench.engine).sendDeviceStatusBeacon(completion: $0)
             } == nil)
         await bench.stop()
+    }
+
+    @Test func `Destroying the container of a stopped SDK erases it, and leaves it stopped`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path)
+        try await bench.start()
+        bench.engine.logs.log(.error, "the door is stuck")
+        await bench.stop()
+        let cleaner = WS1SDKContainerCleaner(engine: bench.engine)
+        #expect(await SDKBench.failure { cleaner.destroyContainerData(completion: $0) } == nil)
+        try await SDKBench.until { bench.delegate.told.contains("wiped") }
+        #expect(!bench.delegate.told.contains("refresh"))
+        #expect(
+            await SDKBench.failure { bench.controller.loadCommands(completion: $0) } == .missingRequiredInformation)
+        #expect(try await !Self.lines(bench).contains("the door is stuck"))
+        // The device is the same one afterwards.
+        try await bench.start()
+        #expect(bench.collector.enrollments == 1)
+        await bench.stop()
+
+        let unset = SDKBench(nil)
+        #expect(
+            await SDKBench.failure {
+                WS1SDKContainerCleaner(engine: unset.engine).destroyContainerData(completion: $0)
+            } == .missingRequiredInformation)
     }
 
     private static func lines(_ bench: SDKBench) async throws -> String {

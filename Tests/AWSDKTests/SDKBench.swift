@@ -116,6 +116,24 @@ final class RecordingDelegate: AWControllerDelegate {
     func controllerDidUnlockDataAccess() { note("unlocked") }
     func applicationShouldStopNetworkActivity(reason: NetworkActivityStatus) { note("stop \(reason)") }
     func applicationCanResumeNetworkActivity() { note("resume") }
+    func controllerDidDetectUserChange() { note("user changed") }
+}
+
+/// Keeps what it is told by the names of 18.5.
+final class FormerDelegate: AWControllerDelegate {
+    private let words = Mutex<[String]>([])
+
+    var told: [String] { words.withLock { $0 } }
+
+    private func note(_ word: String) { words.withLock { $0.append(word) } }
+
+    func controllerDidFinishInitialCheck(error: NSError?) { note("check \(error.map { "\($0.code)" } ?? "passed")") }
+    func receivedProfiles(_ profiles: NSArray) { note("profiles \(profiles.compactMap { $0 as? Profile }.count)") }
+    func didReceiveEnrollmentStatus(_ enrollmentStatus: EnrollmentStatus) { note("\(enrollmentStatus)") }
+    func wipe() { note("wipe") }
+    func stopNetworkActivity(_ networkActivityStatus: NetworkActivityStatus) { note("stop \(networkActivityStatus)") }
+    func resumeNetworkActivity() { note("resume") }
+    func userChanged() { note("user changed") }
 }
 
 /// A directory of a test's own, removed with what is in it.

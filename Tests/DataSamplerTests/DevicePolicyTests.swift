@@ -53,6 +53,18 @@ import WireModel
         #expect(beacons == [1, 0, 1, 1])
     }
 
+    @Test func `Another person at the screen is a notice, the first one and nobody are none`() {
+        var policy = policy()
+        let now = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: 0)
+        func notices(_ isAnotherPerson: Bool) -> [DataSamplerNotice.Kind] {
+            policy.take(.sessionUserChanged(isAnotherPerson: isAnotherPerson), now: now, queueTime: 0).compactMap {
+                if case .notify(let notice) = $0 { notice.kind } else { nil }
+            }
+        }
+        #expect(notices(true) == [.userChanged])
+        #expect(notices(false).isEmpty)
+    }
+
     @Test func `A device that leaves sends its status and no more; a wiped one sends, and no logs`() {
         let leaving = plan(policy()) { $0.isLeaving = true }
         #expect(

@@ -1,5 +1,6 @@
 import DataSampler
 import Foundation
+import Synchronization
 
 /// The documented entry to the SDK (ws1). It runs the one ``DataSampler`` of this process.
 ///
@@ -20,6 +21,7 @@ import Foundation
 /// not have the name, or has it without this signature.
 public final class AWController: Sendable {
     let engine: SDKEngine
+    private let callbacks = Mutex<(scheme: String, team: String)>(("", ""))
     private static let shared = AWController(engine: .shared)
 
     init(engine: SDKEngine) { self.engine = engine }
@@ -40,6 +42,24 @@ public final class AWController: Sendable {
         get { engine.configuration }
         set { engine.configuration = newValue }
     }
+
+    /// The URL scheme by which other applications call this one back (ws1). It has no meaning here: nothing signs in
+    /// through another application. It is kept, and nothing else is done with it.
+    public var callbackScheme: String {
+        get { callbacks.withLock { $0.scheme } }
+        set { callbacks.withLock { $0.scheme = newValue } }
+    }
+
+    /// The developer's team, which shares a keychain on iOS (ws1). It has no meaning here: nothing is shared between
+    /// programs. It is kept, and nothing else is done with it.
+    public var teamID: String {
+        get { callbacks.withLock { $0.team } }
+        set { callbacks.withLock { $0.team = newValue } }
+    }
+
+    /// Whether the SDK handles a URL that opened the application (ws1). Always `false` here: no other application calls
+    /// back, so every URL is the application's own.
+    public func handleOpenURL(_ url: URL, fromApplication: String?) -> Bool { false }
 
     /// Starts the data sampler and asks the collector for the profile (ws1). Returns at once.
     ///

@@ -38,29 +38,63 @@ public protocol AWControllerDelegate: AnyObject, Sendable {
     /// Everything may be sent again (ws1).
     func applicationCanResumeNetworkActivity()
 
-    /// Another person uses a shared device (ws1). Never called: here devices are not checked out to persons.
+    /// Another person uses the device (ws1). Told when logind says that another person than before has the session at
+    /// the screen. Requires ``DataSampler/DataSamplerConfiguration/followsLogind``.
     func controllerDidDetectUserChange()
+
+    /// ``controllerDidReceive(profiles:)`` by its name of 18.5.
+    func receivedProfiles(_ profiles: NSArray)
+
+    /// ``controllerDidReceive(enrollmentStatus:)`` by its name of 18.5.
+    func didReceiveEnrollmentStatus(_ enrollmentStatus: EnrollmentStatus)
+
+    /// ``controllerDidWipeCurrentUserData()`` by its name of 18.5.
+    func wipe()
+
+    /// ``applicationShouldStopNetworkActivity(reason:)`` by its name of 18.5.
+    func stopNetworkActivity(_ networkActivityStatus: NetworkActivityStatus)
+
+    /// ``applicationCanResumeNetworkActivity()`` by its name of 18.5.
+    func resumeNetworkActivity()
+
+    /// ``controllerDidDetectUserChange()`` by its name of 18.5.
+    func userChanged()
 }
 
 extension AWControllerDelegate {
-    /// Does nothing.
-    public func controllerDidReceive(profiles: [Profile]) {}
-    /// Does nothing.
-    public func controllerDidReceive(enrollmentStatus: EnrollmentStatus) {}
+    /// Calls ``receivedProfiles(_:)``.
+    public func controllerDidReceive(profiles: [Profile]) { receivedProfiles(NSArray(array: profiles)) }
+    /// Calls ``didReceiveEnrollmentStatus(_:)``.
+    public func controllerDidReceive(enrollmentStatus: EnrollmentStatus) {
+        didReceiveEnrollmentStatus(enrollmentStatus)
+    }
     /// Does nothing.
     public func controllerWillStartRefresh() {}
-    /// Does nothing.
-    public func controllerDidWipeCurrentUserData() {}
+    /// Calls ``wipe()``.
+    public func controllerDidWipeCurrentUserData() { wipe() }
     /// Does nothing.
     public func controllerDidLockDataAccess() {}
     /// Does nothing.
     public func controllerDidUnlockDataAccess() {}
+    /// Calls ``stopNetworkActivity(_:)``.
+    public func applicationShouldStopNetworkActivity(reason: NetworkActivityStatus) { stopNetworkActivity(reason) }
+    /// Calls ``resumeNetworkActivity()``.
+    public func applicationCanResumeNetworkActivity() { resumeNetworkActivity() }
+    /// Calls ``userChanged()``.
+    public func controllerDidDetectUserChange() { userChanged() }
+
     /// Does nothing.
-    public func applicationShouldStopNetworkActivity(reason: NetworkActivityStatus) {}
+    public func receivedProfiles(_ profiles: NSArray) {}
     /// Does nothing.
-    public func applicationCanResumeNetworkActivity() {}
+    public func didReceiveEnrollmentStatus(_ enrollmentStatus: EnrollmentStatus) {}
     /// Does nothing.
-    public func controllerDidDetectUserChange() {}
+    public func wipe() {}
+    /// Does nothing.
+    public func stopNetworkActivity(_ networkActivityStatus: NetworkActivityStatus) {}
+    /// Does nothing.
+    public func resumeNetworkActivity() {}
+    /// Does nothing.
+    public func userChanged() {}
 }
 
 /// Whether the device is enrolled (ws1). The documentation does not list the cases; these are ours, after the three

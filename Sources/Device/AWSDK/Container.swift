@@ -10,26 +10,17 @@ public struct WS1SDKContainerCleaner: Sendable {
 
     init(engine: SDKEngine) { self.engine = engine }
 
-    /// Erases records, logs and keys, which cannot be undone, and goes on (ws1). The device stays enrolled. The
-    /// delegate is told that a refresh begins and, when it has ended, of an initial check.
+    /// Erases records, logs and keys, which cannot be undone (ws1). The device stays enrolled.
     ///
-    /// Requires that the SDK runs: it counts what is erased, so that the collector does not take it for lost.
+    /// If the SDK runs, it goes on: the delegate is told that a refresh begins and, when it has ended, of an initial
+    /// check. If it does not run, it runs for as long as erasing takes, and is stopped again. It has to, because it
+    /// counts what is erased, so that the collector does not take it for lost.
     ///
-    /// - Parameter completion: ours; told when all is erased. After an error, a wipe that has begun goes on by itself.
-    ///   `nil`: a failure is logged only.
-    public func destroyContainerData(completion: SDKCompletion? = nil) {
-        engine.call(
-            "destroyContainerData",
-            { [engine] sampler in
-                engine.tell { $0.controllerWillStartRefresh() }
-                var failure: NSError?
-                do { try await sampler.wipe(reason: "destroyContainerData") } catch {
-                    failure = AWSDKError.error(for: error)
-                }
-                engine.tell { [failure] in $0.controllerDidFinishInitialCheck(error: failure) }
-                if let failure { throw failure }
-            }, then: completion)
-    }
+    /// Requires ``AWController/configuration``.
+    ///
+    /// - Parameter completion: ours; told when all is erased. After an error, a wipe that has begun goes on by itself,
+    ///   at the latest with the next start. `nil`: a failure is logged only.
+    public func destroyContainerData(completion: SDKCompletion? = nil) { engine.destroyContainer(completion) }
 }
 
 /// The container cannot be used (ws1). The documentation shows this one case.

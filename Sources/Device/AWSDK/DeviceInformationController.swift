@@ -9,10 +9,13 @@ import Foundation
 public final class DeviceInformationController: Sendable {
     private let engine: SDKEngine
 
-    /// The controller of this process (ws1; 18.5 has a method of this name).
+    /// The controller of this process (ws1).
     public static let sharedController = DeviceInformationController(engine: .shared)
 
     init(engine: SDKEngine) { self.engine = engine }
+
+    /// This controller, so that `sharedController()` of 18.5 compiles, too.
+    public func callAsFunction() -> DeviceInformationController { self }
 
     /// Enrollment status.
     public var enrollmentStatus: EnrollmentStatus { EnrollmentStatus(engine.information?.enrollment) }

@@ -13,6 +13,9 @@ public final class SDKBeaconTransmitter: Sendable {
 
     init(engine: SDKEngine) { self.engine = engine }
 
+    /// This transmitter, so that `sharedTransmitter()` of 18.5 compiles, too.
+    public func callAsFunction() -> SDKBeaconTransmitter { self }
+
     /// Sends a beacon at once (ws1).
     ///
     /// - Parameter completion: success once the collector has stored it. An error within 60 seconds otherwise; the

@@ -136,6 +136,34 @@ final class SDKEngine: Sendable {
         perform("configure", isOrdered: true, { try await $0?.reconfigure(changed) }, then: Self.told(completion))
     }
 
+    /// Erases what the data sampler keeps. One that does not run is started for it, and stopped afterwards.
+    func destroyContainer(_ completion: SDKCompletion?) {
+        let configuration = configuration
+        perform(
+            "destroyContainerData", isOrdered: true,
+            { [self] sampler in
+                guard let sampler else {
+                    let sampler = try makeSampler(try complete(configuration), self)
+                    try await sampler.start()
+                    do { try await Self.wipe(sampler) } catch {
+                        await sampler.stop()
+                        throw error
+                    }
+                    await sampler.stop()
+                    return await logs.close()
+                }
+                tell { $0.controllerWillStartRefresh() }
+                var failure: NSError?
+                do { try await Self.wipe(sampler) } catch { failure = AWSDKError.error(for: error) }
+                tell { [failure] in $0.controllerDidFinishInitialCheck(error: failure) }
+                if let failure { throw failure }
+            }, then: Self.told(completion))
+    }
+
+    private static func wipe(_ sampler: DataSampler) async throws {
+        try await sampler.wipe(reason: "destroyContainerData")
+    }
+
     /// - Throws: an error with the number of what is missing.
     private func complete(_ given: DataSamplerConfiguration?) throws -> DataSamplerConfiguration {
         guard var configuration = given else {
@@ -349,6 +377,7 @@ extension SDKEngine: DataSamplerDelegate {
                 tell { $0.controllerDidFinishInitialCheck(error: error) }
             }
         case .wiped: tell { $0.controllerDidWipeCurrentUserData() }
+        case .userChanged: tell { $0.controllerDidDetectUserChange() }
         case .networkStopped:
             if let gate = notice.closedGate {
                 tell { $0.applicationShouldStopNetworkActivity(reason: NetworkActivityStatus(gate)) }

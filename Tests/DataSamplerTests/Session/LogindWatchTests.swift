@@ -81,6 +81,7 @@ import WireModel
         let logind = try ScriptedLogind(on: bus, session: .init(name: "first"))
         defer { logind.stop() }
         try await run(bus.address) { sampler in
+            let notices = sampler.notices
             func told(_ name: String) async throws {
                 try await SamplerBench.until { try await bench.beacons().last?.userDisplayName == name }
             }
@@ -91,6 +92,13 @@ import WireModel
             try await told("")
             logind.activate(.init(name: "third"))
             try await told("third")
+            // From the first person to the second, and to the third after nobody.
+            var changes = 0
+            for await notice in notices where notice.kind == .userChanged {
+                changes += 1
+                if changes == 2 { break }
+            }
+            #expect(changes == 2)
             try await sampler.setUser(DeviceUser(displayName: "host's"))
             try await told("host's")
             logind.activate(.init(name: "fourth"))

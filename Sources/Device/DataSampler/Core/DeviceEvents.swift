@@ -47,8 +47,9 @@ enum DeviceEvent: Sendable {
     case verdictChanged
     /// logind told that a screen was unlocked. It may tell twice of one unlock.
     case unlocked
-    /// Somebody else has the session at the machine's screen.
-    case sessionUserChanged
+    /// Beacons tell another user of the session at the machine's screen, or none.
+    /// - Parameter isAnotherPerson: since the start another person had the session.
+    case sessionUserChanged(isAnotherPerson: Bool)
     /// The clock reached the end of the offline time that is allowed.
     case offlineTimeEnded
     /// What the gates let through may have lasted long enough to be told.

@@ -139,7 +139,10 @@ struct DevicePolicy: Sendable {
         case .consentChanging: consentChanges += 1
         case .consentChanged: consentChanges -= 1
         case .wipeEnded: return [.recordUsage(.sdkAction(SDKAction.wiped.rawValue, .succeeded)), .follow]
-        case .verdictChanged, .sessionUserChanged: break
+        case .verdictChanged: break
+        case .sessionUserChanged(let isAnotherPerson):
+            guard isAnotherPerson else { break }
+            return [.notify(DataSamplerNotice(.userChanged, "another person has the session")), .follow]
         case .unlocked:
             if let lastUnlock, now.timeSinceBoot < lastUnlock + Self.unlockMicroseconds { return [] }
             lastUnlock = now.timeSinceBoot

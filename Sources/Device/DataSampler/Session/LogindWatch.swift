@@ -28,6 +28,8 @@ final class LogindWatch: Sendable {
     private let loop: DeviceLoop
     private let events: DeviceEvents
     private let state = Mutex(DataSamplerStatus.Logind(connected: false, reason: "not connected yet"))
+    /// The last person who had the session.
+    private let lastUser = Mutex<DeviceUser?>(nil)
 
     /// - Parameter address: of the message bus.
     init(address: String, core: SamplerCore, loop: DeviceLoop, events: DeviceEvents) {
@@ -87,6 +89,12 @@ final class LogindWatch: Sendable {
 
     private func setUser(_ user: SessionUser?) {
         let user = user.map { DeviceUser(fullName: $0.fullName, displayName: $0.name) }
-        if core.beacons.setSessionUser(user) { events.post(.sessionUserChanged) }
+        guard core.beacons.setSessionUser(user) else { return }
+        let isAnotherPerson = lastUser.withLock { last in
+            guard let user else { return false }
+            defer { last = user }
+            return last != nil && last != user
+        }
+        events.post(.sessionUserChanged(isAnotherPerson: isAnotherPerson))
     }
 }

@@ -60,6 +60,9 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let newEpoch = Kind(rawValue: "new-epoch")
         /// A command of the collector ended; `details["action"]`, `details["state"]`.
         public static let commandEnded = Kind(rawValue: "command-ended")
+        /// logind tells that another person has the session at the machine's screen than before (ws1: a user change).
+        /// Not told for the first one after a start, nor while the host's `setUser` counts.
+        public static let userChanged = Kind(rawValue: "user-changed")
         /// Queue and kept state were erased.
         public static let wiped = Kind(rawValue: "wiped")
         /// This device was unenrolled.
