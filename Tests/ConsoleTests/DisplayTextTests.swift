@@ -29,6 +29,22 @@ import Testing
         #expect(DisplayText.duration(value) == text)
     }
 
+    /// A device may send any number.
+    @Test(
+        arguments: [
+            (.integer(-1), "-1"), (.unsigned(1 << 53), "9,007,199,254,740,992"),
+            (.unsigned(1 << 63), "9,223,372,036,854,775,808"), (.integer(.min), "-9,223,372,036,854,775,808"),
+            (.unsigned(.max), "1.84e+19"), (.real(-1e300), "-1.00e+300"), (.real(.leastNonzeroMagnitude), "0"),
+            (.real(.nan), "-"), (.real(-.infinity), "-"),
+        ] as [(JSONValue, String)]) func anyNumberIsCounted(value: JSONValue, text: String)
+    {
+        #expect(value.transform("count") as? String == text)
+        for name in ["bytes", "number", "percent", "seconds", "raw", "segment", "json"] {
+            #expect((value.transform(name) as? String)?.isEmpty == false, "\(name)")
+        }
+        #expect(!value.renderText.isEmpty)
+    }
+
     @Test(arguments: [
         ("non-compliant", "non compliant"), ("lostAtCollector", "lost at collector"), ("reporting", "reporting"),
     ]) func words(word: String, text: String) { #expect(DisplayText.words(word) == text) }

@@ -83,10 +83,12 @@ enum DisplayText {
         return "\(unit == 0 ? count(value) : number(value)) \(units[unit])"
     }
 
-    /// A whole number with separators: 12,345.
+    /// A whole number with separators: 12,345. Numbers that no counter of 64 bits holds are written with an exponent.
     static func count(_ value: Double) -> String {
-        guard let whole = Int64(exactly: value.rounded()) else { return number(value) }
-        let digits = Array(String(whole.magnitude))
+        guard value.isFinite else { return "-" }
+        let whole = value.rounded()
+        guard let magnitude = UInt64(exactly: whole.magnitude) else { return String(format: "%.2e", whole) }
+        let digits = Array(String(magnitude))
         var text = whole < 0 ? "-" : ""
         for (index, digit) in digits.enumerated() {
             if index > 0, (digits.count - index) % 3 == 0 { text += "," }
