@@ -63,6 +63,52 @@ struct SystemModuleTests {
         #expect(sample.self_p.uptimeMicroseconds == 100_000_000)
     }
 
+    @Test("of a Lenovo the name that people know is told with the machine type, unless the firmware has none")
+    func modelOfLenovo() {
+        func model(_ version: String, vendor: String = "LENOVO") -> String {
+            let host = CapturedMachine.laptop.host()
+            host.set("/sys/class/dmi/id/sys_vendor", "\(vendor)\n")
+            host.set("/sys/class/dmi/id/product_name", "21KCS06300\n")
+            host.set("/sys/class/dmi/id/product_version", "\(version)\n")
+            var module = Self.module(host)
+            return module.read(at: Self.at(3_700)).identity.model
+        }
+        #expect(model("ThinkPad X1 Carbon Gen 12") == "ThinkPad X1 Carbon Gen 12 (21KCS06300)")
+        #expect(model("Not Available") == "21KCS06300")
+        #expect(model("1.0") == "21KCS06300")
+        #expect(model("ThinkPad X1 Carbon Gen 12", vendor: "Other") == "21KCS06300")
+    }
+
+    @Test("sensors of one chip with one label have names of their own, and others keep theirs")
+    func sensorsOfOneLabel() {
+        let host = CapturedMachine.laptop.host()
+        let chip = "/sys/class/hwmon/hwmon2"
+        host.set("\(chip)/temp1_label", "Ambient\n")
+        host.set("\(chip)/temp98_label", "Ambient\n")
+        host.set("\(chip)/temp98_input", "31000\n")
+        host.set("\(chip)/temp99_label", "Board\n")
+        host.set("\(chip)/temp99_input", "32000\n")
+        var module = Self.module(host)
+        let names = module.read(at: Self.at(3_700)).temperatures.map(\.sensor)
+        #expect(Set(names).count == names.count)
+        #expect(names.contains { $0.hasSuffix("/Ambient temp1") })
+        #expect(names.contains { $0.hasSuffix("/Ambient temp98") })
+        #expect(names.contains { $0.hasSuffix("/Board") })
+    }
+
+    @Test("a port that is offline says nothing of the power of a machine without a battery")
+    func offlinePortOfDesktop() {
+        func power(online: Int, battery: Bool = false) -> WirePower? {
+            func event(_ text: String) -> PowerSupplyEvent { Array(text.utf8).withUnsafeBytes { PowerSupplyEvent($0) } }
+            var supplies = [event("POWER_SUPPLY_TYPE=USB\nPOWER_SUPPLY_ONLINE=\(online)\n")]
+            if battery { supplies.append(event("POWER_SUPPLY_TYPE=Battery\nPOWER_SUPPLY_PRESENT=1\n")) }
+            return PowerSummary.power(of: supplies)
+        }
+        #expect(power(online: 0) == nil)
+        #expect(power(online: 1)?.externalPower == true)
+        #expect(power(online: 0, battery: true)?.externalPower == false)
+    }
+
     @Test("of a laptop's file systems each local disk is sent once, and nothing on a network is asked")
     func fileSystemsOfLaptop() {
         let host = CapturedMachine.laptop.host()

@@ -4,7 +4,7 @@ import WireModel
 enum PowerSupplyReader {
     private static let directory = "/sys/class/power_supply"
 
-    /// - Returns: `nil` if the machine has neither batteries nor known line power.
+    /// - Returns: `nil` if the machine has neither batteries nor a line supply that is online.
     static func read(_ reader: inout FileReader) -> WirePower? {
         var supplies: [PowerSupplyEvent] = []
         for name in reader.list(directory, maximumEntries: 64) {
@@ -99,12 +99,15 @@ struct PowerSupplyEvent: Equatable {
 
 /// The summary of a machine's power supplies.
 enum PowerSummary {
-    /// - Returns: `nil` if the machine has neither batteries nor known line power.
+    /// A machine without a battery runs, so it has power from outside. A supply that is offline, such as the port of a
+    /// graphics card, is then not the one that feeds it.
+    ///
+    /// - Returns: `nil` if the machine has neither batteries nor a line supply that is online.
     static func power(of supplies: [PowerSupplyEvent]) -> WirePower? {
         let own = supplies.filter { !$0.isPeripheral }
         let lines = own.filter { $0.kind == .line }.compactMap(\.online)
         let batteries = own.filter { $0.kind == .battery && $0.isPresent }
-        guard !lines.isEmpty || !batteries.isEmpty else { return nil }
+        guard !batteries.isEmpty || lines.contains(where: { $0 != 0 }) else { return nil }
 
         var power = WirePower()
         if !lines.isEmpty { power.externalPower = lines.contains { $0 != 0 } }

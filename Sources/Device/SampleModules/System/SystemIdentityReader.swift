@@ -56,10 +56,23 @@ struct SystemIdentityReader: Sendable {
         let bootID = reader.parse(BootIDFile.path, maximumBytes: 64) { BootIDFile.parse($0) }
         let processor = reader.parse(CPUInfo.path, maximumBytes: CPUInfo.maximumBytes, traced: false) { CPUInfo($0) }
         // Boards with a device tree (most of ARM) have no DMI tables.
-        let model = reader.line("/sys/class/dmi/id/product_name") ?? reader.deviceTreeText("/proc/device-tree/model")
         let vendor = reader.line("/sys/class/dmi/id/sys_vendor")
+        var model = reader.line("/sys/class/dmi/id/product_name") ?? reader.deviceTreeText("/proc/device-tree/model")
+        // Lenovo puts the machine type into the product's name, and the name that people know into its version.
+        if vendor?.uppercased() == "LENOVO", let name = reader.line("/sys/class/dmi/id/product_version"),
+            isModelName(name)
+        {
+            model = model.map { $0 == name ? name : "\(name) (\($0))" } ?? name
+        }
         return Fixed(
             bootID: bootID?.data ?? Data(), cpuModel: processor?.model ?? "", model: model ?? "", vendor: vendor ?? "")
+    }
+
+    /// Names have several words. Firmware that was not filled in has words of its own.
+    private static func isModelName(_ text: String) -> Bool {
+        let placeholders = ["not available", "not specified", "not applicable", "default string", "system version"]
+        let folded = text.lowercased()
+        return folded.contains(" ") && !placeholders.contains(folded) && !folded.hasPrefix("to be filled")
     }
 }
 

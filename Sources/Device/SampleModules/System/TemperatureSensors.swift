@@ -30,9 +30,15 @@ struct TemperatureSensors: Sendable {
                 names.contains(chip)
                 ? reader.host.readLink("\(directory)/device")?.split(separator: "/").last ?? device[...] : nil
             names.insert(chip)
-            for input in inputs {
-                let base = "\(directory)/\(input.dropLast("_input".count))"
-                let label = reader.line("\(base)_label") ?? String(input.dropLast("_input".count))
+            let labels = inputs.map { input in
+                let own = String(input.dropLast("_input".count))
+                return reader.line("\(directory)/\(own)_label") ?? own
+            }
+            // Some firmware gives several inputs one label. All of these get the input's name, which is unique.
+            let counts = Dictionary(labels.map { ($0, 1) }, uniquingKeysWith: +)
+            for (input, given) in zip(inputs, labels) {
+                let own = input.dropLast("_input".count)
+                let label = counts[given] == 1 ? given : "\(given) \(own)"
                 add(owner.map { "\(chip)@\($0)/\(label)" } ?? "\(chip)/\(label)", "\(directory)/\(input)")
             }
         }
