@@ -15,6 +15,19 @@ import WireModel
         machine.plan(at: now).requests.map { $0.map(\.stream) }
     }
 
+    @Test func troubleOfTheOwnDiskIsTriedAgainWithinSecondsAndDoesNotCountAgainstTheCollector() {
+        var machine = TransmitterStateMachine()
+        for _ in 1...50 {
+            guard case .retry(let pause, "the queue: EIO") = machine.localFailed("the queue: EIO", roll: 1) else {
+                Issue.record("not tried again"); return
+            }
+            #expect(pause >= .seconds(1) && pause <= .seconds(10))
+        }
+        #expect(machine.failures == 0)
+        // What could not be noted is sent again. It is little.
+        #expect(machine.plan(at: 0).parts.allSatisfy { $0.maximumBytes == TransmitterStateMachine.leastPartBytes })
+    }
+
     @Test func statusGoesBeforeEventsBeforeSamplesAndNoneWaitsBehindAnother() {
         #expect(streams(Machine()) == [[.status, .event, .sample]])
     }

@@ -265,17 +265,31 @@ import WireModel
     }
 
     @Test func anEnrollmentThatCannotBeKeptIsKeptLaterAndNotAskedForAgain() async throws {
-        try await withTransmitter(failingSaves: 3) { queue, collector, store, transmitter in
+        try await withTransmitter(failingSaves: 12) { queue, collector, store, transmitter in
             try await enqueue(2, to: queue)
-            for _ in 0..<3 {
-                guard case .paused = await transmitter.pass() else {
+            for _ in 0..<12 {
+                guard case .paused(let pause) = await transmitter.pass() else {
                     Issue.record("sent without being enrolled"); return
                 }
+                #expect(pause >= .milliseconds(500) && pause <= .seconds(10), "trouble of the own disk")
                 #expect(collector.batches == 0)
             }
             #expect(await transmitter.pass() == .finished)
             #expect(collector.enrollments == 1)
             #expect(try await stored(store, collector) == [1, 2])
+        }
+    }
+
+    @Test func aQueueThatCannotBeReadIsTriedAgainWithinSeconds() async throws {
+        try await withTransmitter { queue, _, _, transmitter in
+            #expect(await transmitter.pass() == .finished)
+            await queue.close()
+            for _ in 0..<12 {
+                guard case .paused(let pause) = await transmitter.pass() else {
+                    Issue.record("a closed queue was read"); return
+                }
+                #expect(pause >= .milliseconds(500) && pause <= .seconds(10))
+            }
         }
     }
 

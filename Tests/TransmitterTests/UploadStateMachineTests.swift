@@ -173,6 +173,23 @@ import WireModel
         #expect(machine.dueAt == 0)
     }
 
+    @Test func aChunkThatCannotBeReadIsTriedAgainWithinSecondsAndHoldsNoOtherUploadBack() throws {
+        var machine = machine(Self.upload(1), Self.upload(2))
+        let id = Data(repeating: 1, count: 16)
+        try answer(&machine, .announce, Self.status([1, 2, 3]))
+        machine.couldNotRead(id, "EIO", now: 0, roll: 1)
+        #expect(machine.next(now: 0) == .init(upload: Data(repeating: 2, count: 16), request: .announce))
+        machine.cancel(Data(repeating: 2, count: 16))
+        var now: Int64 = 0
+        for _ in 1...20 {
+            let due = try #require(machine.dueAt)
+            #expect(due - now <= 10_000_000)
+            now = due
+            machine.couldNotRead(id, "EIO", now: now, roll: 1)
+        }
+        #expect(machine[id]?.detail == "EIO")
+    }
+
     @Test func anUploadThatTheCollectorForgotDoesNotHoldOthersBack() throws {
         var machine = machine(Self.upload(1), Self.upload(2))
         try answer(&machine, .announce, Self.status([1]))

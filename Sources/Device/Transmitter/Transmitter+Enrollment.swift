@@ -39,7 +39,7 @@ extension Transmitter {
             (current.credential, current.formerCredential) = (former, current.credential)
             (current.certificate, current.formerCertificate) = (current.formerCertificate, current.certificate)
             do { try enrollments.save(current) } catch {
-                return machine.enrollmentFailed(after: nil, "the identity cannot be stored: \(error)", roll: roll())
+                return machine.localFailed("the identity cannot be stored: \(error)", roll: roll())
             }
             enrollment = current
             placeCertificate()
@@ -157,10 +157,10 @@ extension Transmitter {
                 try await beginAsClone(of: former, as: grant.enrollment)
             }
         } catch {
-            return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())
+            return machine.localFailed("the queue: \(error.message)", roll: roll())
         }
         do { try enrollments.save(grant.enrollment) } catch {
-            return machine.enrollmentFailed(after: nil, "the enrollment cannot be stored: \(error)", roll: roll())
+            return machine.localFailed("the enrollment cannot be stored: \(error)", roll: roll())
         }
         granted = nil
         logger.info(
@@ -185,7 +185,7 @@ extension Transmitter {
                         + "to them")
             }
         } catch {
-            return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())
+            return machine.localFailed("the queue: \(error.message)", roll: roll())
         }
         self.enrollment = enrollment
         placeCertificate()

@@ -236,7 +236,7 @@ package actor Transmitter {
             return .over(nothingDue(decision, now: now))
         } catch {
             failed("the queue: \(error.message)", .backingOff)
-            return .over(.paused(TransmitterStateMachine.lookAgain))
+            return .over(.paused(machine.localPause(roll: roll())))
         }
     }
 

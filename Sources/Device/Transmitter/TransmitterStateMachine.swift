@@ -100,6 +100,10 @@ struct TransmitterStateMachine: Sendable {
     /// second.
     static let forbiddenPolicy = RetryPolicy(base: .seconds(60), cap: .seconds(900))
 
+    /// The pause after trouble of this device's own disk: a second at first, ten in the end. Nobody else is asked
+    /// meanwhile, so a disk that works again is used within seconds.
+    static let localPolicy = RetryPolicy(cap: .seconds(10))
+
     private let partBytes: Int
     private let policy = RetryPolicy()
     private var limits: [StreamName: Limit]
@@ -108,6 +112,8 @@ struct TransmitterStateMachine: Sendable {
     private var enrolledAgain = false
     /// Consecutive 403 answers.
     private var forbiddenInRow = 0
+    /// Consecutive failures of this device's own disk.
+    private var localFailures = 0
     /// Consecutive failures without any progress.
     private(set) var failures = 0
 
@@ -199,6 +205,18 @@ struct TransmitterStateMachine: Sendable {
         return backOff(after, why, roll: roll)
     }
 
+    /// Reading or writing on this device failed. The collector is not to blame, so its backoff does not grow. The parts
+    /// become small, because an answer that could not be noted makes the device send the same part again.
+    mutating func localFailed(_ why: String, roll: Double) -> Action { .retry(after: localPause(roll: roll), why) }
+
+    /// As `localFailed`.
+    /// - Returns: how long to wait.
+    mutating func localPause(roll: Double) -> Duration {
+        localFailures += 1
+        for stream in limits.keys { limits[stream]?.bytes = min(Self.leastPartBytes, partBytes) }
+        return Self.localPolicy.delay(failures: localFailures, roll: RetryPolicy.upperHalf(roll), retryAfter: nil)
+    }
+
     /// There is no token to enroll with, or it was refused.
     func enrollmentRefused(_ why: String) -> Action { hold(why) }
 }
@@ -240,6 +258,7 @@ extension TransmitterStateMachine {
         // that.
         if failures > 0 { changeSuspicions { $0.notBefore = min($0.notBefore, now) } }
         failures = 0
+        localFailures = 0
         enrolledAgain = false
         states[stream] = .flowing
         changeSuspicions { $0.evidence.otherPassed() }

@@ -151,7 +151,7 @@ package struct UploadStateMachine: Sendable {
 
     /// A chunk could not be made now.
     mutating func couldNotRead(_ id: Data, _ why: String, now: Int64, roll: Double) {
-        putOff(id, why, after: nil, now: now, roll: roll)
+        putOffAlone(id, why, TransmitterStateMachine.localPolicy, after: nil, now: now, roll: roll)
     }
 
     /// - Parameters:
