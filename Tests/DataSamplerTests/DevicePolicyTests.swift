@@ -123,6 +123,19 @@ import WireModel
         #expect(plan(policy(), isConsentDenied: true).logLevels.level(of: "") == nil)
     }
 
+    @Test(arguments: [true, false])
+    func `Under do-not-disturb no log line is written or sent, if the profile allows it`(_ isAllowed: Bool) {
+        var policy = policy()
+        var profile = WireProfile.analyticsOn
+        profile.doNotDisturbAllowed = isAllowed
+        _ = take(&policy, .profileArrived(profile))
+        _ = take(&policy, .capturesChanged([LogLevelWish(level: .verbose)]))
+        #expect(plan(policy).logLevels.level(of: "") == .verbose && plan(policy).transmission.logHold == nil)
+        _ = take(&policy, .doNotDisturbSwitched(true, request: Data(repeating: 1, count: 16)))
+        #expect((plan(policy).logLevels.level(of: "") == nil) == isAllowed)
+        #expect(plan(policy).transmission.logHold == (isAllowed ? .doNotDisturb : nil))
+    }
+
     @Test func `A capture widens the level of the logs, and its end returns it`() {
         var policy = policy()
         let before = plan(policy).logLevels.level(of: "")

@@ -259,7 +259,8 @@ struct DevicePolicy: Sendable {
             logLevels: LogLevels(
                 settings: DeviceSettings.resolve(local: local, profile: profile).logging, command: logLevelWish,
                 captures: captures,
-                isStopped: gate.isWiping || gate.isLeaving || gate.isUnenrolled || isDisabled || isConsentDenied),
+                isStopped: gate.isWiping || gate.isLeaving || gate.isUnenrolled || isDisabled || isConsentDenied
+                    || isDoNotDisturb),
             transmission: transmission(
                 settings, gate: gate, isConsentDenied: isConsentDenied, awaits: awaits, pins: pins(settings.pins)))
     }

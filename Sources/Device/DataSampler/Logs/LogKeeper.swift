@@ -102,7 +102,8 @@ struct LogLevels: Equatable, Sendable {
     var command: LogLevelWish?
     /// The levels that captures request. They never lower what is written anyway.
     var captures: [LogLevelWish] = []
-    /// Telemetry is disabled, a wipe is under way, consent is denied, or the device was unenrolled.
+    /// Telemetry is disabled, a wipe is under way, consent is denied, do-not-disturb is on, or the device was
+    /// unenrolled.
     var isStopped: Bool
 
     /// - Parameter application: bundle id.

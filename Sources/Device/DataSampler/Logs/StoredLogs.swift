@@ -191,7 +191,7 @@ package struct OfflineLogs {
         let settings = DeviceSettings.resolve(local: configuration, profile: try Self.profile(configuration.directory))
         var store = LogStore.Configuration(configuration, applicationName: "ws1agent", applicationVersion: "")
         if !application.isEmpty { store.applicationIdentifier = application }
-        let isStopped = try Self.isStopped(configuration)
+        let isStopped = try Self.isStopped(configuration) || Self.isDoNotDisturb(configuration, settings)
         store.level = LogLevels(settings: settings.logging, isStopped: settings.telemetryDisabled || isStopped)
             .level(of: store.applicationIdentifier)
         store.scrubbing = settings.logging.scrubbing
@@ -207,6 +207,14 @@ package struct OfflineLogs {
         do { return try stored.validProfile() } catch {
             throw DataSamplerError(
                 .storageDamaged, "\(file.file.path) contains no usable profile: start the agent, which fetches another")
+        }
+    }
+
+    /// An unreadable decision counts as on, where the profile allows do-not-disturb.
+    private static func isDoNotDisturb(_ configuration: DataSamplerConfiguration, _ settings: DeviceSettings) -> Bool {
+        guard settings.doNotDisturbAllowed else { return false }
+        do { return try DoNotDisturbState.file(in: configuration.directory).load()?.isOn ?? false } catch {
+            return true
         }
     }
 

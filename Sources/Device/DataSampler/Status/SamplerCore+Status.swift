@@ -158,7 +158,7 @@ extension SamplerCore {
                 "there is no profile yet, so events wait for it\(status.profile.failure.map { ": \($0)" } ?? "")")
         }
         if status.consent != "granted" { reasons.append("consent is \(status.consent)") }
-        if status.doNotDisturb { reasons.append("do-not-disturb is on: samples and events pause") }
+        if status.doNotDisturb { reasons.append("do-not-disturb is on: samples, events and logs pause") }
         if status.suspended { reasons.append("the application has suspended it") }
         reasons += status.collector.gates.sorted { $0.key < $1.key }.map {
             "\($0.key) may not be sent now: \($0.value)"
