@@ -10,6 +10,10 @@ import WireModel
 @Suite struct EventCommandTests {
     private func command(_ arguments: [String]) throws -> EventCommand { try EventCommand.parse(arguments) }
 
+    @Test func anInterruptedQueueExits75() {
+        #expect(CommandError(DataSamplerError(.queueInterrupted, "commit failed")).code == .tryAgain)
+    }
+
     @Test func `Name, value, type and attributes become an event`() throws {
         let message = try command(["door", "7", "--type", "integer", "--attribute", "a=b=c", "--attribute", "empty="])
             .event().message

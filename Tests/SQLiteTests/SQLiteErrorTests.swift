@@ -91,6 +91,8 @@ import Testing
         #expect(SQLiteError.Code(result: 778, systemError: EDQUOT) == .full)
         #expect(SQLiteError.Code(result: 778, systemError: EIO) == .io)
         #expect(SQLiteError.Code(result: 14, systemError: ENOSPC) == .full)
+        #expect(SQLiteError.Code(result: 1034, systemError: EINTR) == .interrupted)  // SQLITE_IOERR_FSYNC
+        #expect(SQLiteError.Code(result: 14, systemError: EINTR) == .interrupted)
         #expect(SQLiteError.Code(result: 261, systemError: 0) == .busy)  // SQLITE_BUSY_RECOVERY
     }
 }

@@ -18,8 +18,8 @@ extension CommandError {
         let code: Code =
             switch error.code {
             case .invalidConfiguration, .invalidEvent, .invalidArgument, .invalidModule: .usage
-            case .queueInUse, .queueFull, .notRunning, .profileNotChecked, .collector, .wipePending, .networkNotAllowed,
-                .notDelivered:
+            case .queueInUse, .queueFull, .queueInterrupted, .notRunning, .profileNotChecked, .collector, .wipePending,
+                .networkNotAllowed, .notDelivered:
                 .tryAgain
             default: .failed
             }

@@ -113,7 +113,8 @@ public enum AWSDKError: Int, CaseIterable, Error, CustomNSError, Sendable {
         switch error.code {
         case .identity: .enrollmentInformationSetup
         case .profileRefused: .emptyProfiles
-        case .storage, .storageDamaged, .queue, .queueFull, .queueInUse: .protectedDataIsUnavailable
+        case .storage, .storageDamaged, .queue, .queueFull, .queueInUse, .queueInterrupted:
+            .protectedDataIsUnavailable
         case .invalidConfiguration, .invalidArgument, .invalidEvent, .invalidModule, .notRunning:
             .missingRequiredInformation
         case .unenrolled: .deviceNotEnrolled

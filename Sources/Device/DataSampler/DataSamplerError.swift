@@ -25,6 +25,8 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let queueInUse = Code(rawValue: "queue-in-use")
         /// The disk or the queue's memory is full. Try again later.
         public static let queueFull = Code(rawValue: "queue-full")
+        /// A signal interrupted the queue's work. Try again.
+        public static let queueInterrupted = Code(rawValue: "queue-interrupted")
         /// The queue could not be opened, read or written.
         public static let queue = Code(rawValue: "queue")
         /// The identity file is unreadable, damaged, or belongs to another machine.
@@ -90,6 +92,7 @@ extension DataSamplerError {
             switch error.code {
             case .inUse: .queueInUse
             case .diskFull, .capReached, .bufferFull: .queueFull
+            case .interrupted: .queueInterrupted
             case .tooLarge: .invalidEvent
             case .closed: .notRunning
             case .corrupt, .newerVersion, .io, .invalid, .tooSoon: .queue

@@ -20,6 +20,8 @@ package struct QueueError {
         /// A newer version wrote the file.
         case newerVersion = "newer-version"
         case io
+        /// A signal interrupted a system call. Try again.
+        case interrupted
         /// Too many epochs ended in a short time. The message says how long to wait.
         case tooSoon = "too-soon"
         /// The queue was closed.
@@ -61,6 +63,7 @@ extension QueueError {
                 self.init(.corrupt, finding, remedy: Self.corruptRemedy, cause: error)
             case .unsupportedVersion: self.init(.newerVersion, error.message, cause: error)
             case .busy, .locked: self.init(.inUse, error.message, cause: error)
+            case .interrupted: self.init(.interrupted, error.message, cause: error)
             default: self.init(.io, error.message, cause: error)
             }
         default:

@@ -27,6 +27,7 @@ package struct SQLiteError: Error, Equatable, CustomStringConvertible {
         case outOfMemory
         /// A programming error: closed connection, wrong parameter, value out of range.
         case misuse
+        /// `interrupt()` was called, or a signal ended a system call. Trying again can help.
         case interrupted
         /// The SQLite library is too old, or a newer program wrote the file.
         case unsupportedVersion
@@ -60,6 +61,8 @@ extension SQLiteError.Code {
     ///   - systemError: `errno` of the failed call; 0 if unknown. SQLite reports some full disks as I/O errors.
     init(result: Int32, systemError: Int32) {
         switch result & 0xFF {
+        // SQLite does not repeat an interrupted sync, and calls it an I/O error.
+        case SQLITE_IOERR where systemError == EINTR, SQLITE_CANTOPEN where systemError == EINTR: self = .interrupted
         case SQLITE_FULL: self = .full
         case SQLITE_BUSY, SQLITE_PROTOCOL: self = .busy
         case SQLITE_LOCKED: self = .locked
@@ -94,7 +97,7 @@ extension SQLiteError.Code {
         case .tooBig: "Split the value."
         case .outOfMemory: "Free memory."
         case .misuse: "This is a defect in the program."
-        case .interrupted: "The operation was asked to stop; nothing was changed."
+        case .interrupted: "It was asked to stop, or a signal interrupted it: try again."
         case .unsupportedVersion: "Use the version that wrote the file, or a newer one."
         case .pragma: "Check the library's build options and the file system."
         case .other: "See the code."
