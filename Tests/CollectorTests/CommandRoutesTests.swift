@@ -257,6 +257,25 @@ struct CommandRoutesTests {
         }
     }
 
+    @Test(arguments: ["wipe", "enterprise-wipe"])
+    func whoMayNotWipeMayNotCancelAWipe(kind: String) async throws {
+        try await play { scene in
+            let administrator = try await scene.harness.person(.administrator)
+            let wipe = try await scene.issue(#"{"kind": "\#(kind)"}"#, bearer: administrator)
+            #expect(wipe.status == .created)
+            let id = try #require(try wipe.json.text("id"))
+            let cancel = #"{"kind": "cancel", "arguments": {"command": "\#(id)"}}"#
+            #expect(try await scene.issue(cancel).status == .forbidden)
+            #expect(try await scene.given().count == 1)
+            let cancelled = try await scene.issue(cancel, bearer: administrator)
+            #expect(cancelled.status == .created)
+            // Nor end the administrator's cancellation, which would let the wipe go on.
+            let second = try #require(try cancelled.json.text("id"))
+            let again = #"{"kind": "cancel", "arguments": {"command": "\#(second)"}}"#
+            #expect(try await scene.issue(again).status == .forbidden)
+        }
+    }
+
     @Test func everyKindReachesTheDeviceWithItsArguments() async throws {
         try await play { scene in
             let first = try await scene.issue(

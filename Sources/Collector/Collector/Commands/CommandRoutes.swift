@@ -10,7 +10,7 @@ import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
-/// Commands for devices. Viewers see them, operators request all but a wipe, and administrators also a wipe.
+/// Commands for devices. Viewers see them, operators request and cancel all but a wipe, and administrators also a wipe.
 struct CommandRoutes: Sendable {
     static let bodyBytes = 32 * 1024
     static let keyBytes = 1...255
@@ -90,6 +90,13 @@ struct CommandRoutes: Sendable {
                 throw Problem.forbidden(
                     "A wipe needs the role \(document.role); the token has the role \(person.role).")
             }
+            if case .cancel(let cancel) = document.action {
+                let needed = try await role(toCancel: cancel, of: device.id)
+                guard person.role >= needed else {
+                    throw Problem.forbidden(
+                        "Cancelling this command needs the role \(needed); the token has the role \(person.role).")
+                }
+            }
             let new = NewCommand(
                 device: device.id, action: document.action, expires: document.expires, issuer: AuditActor(person),
                 idempotencyKey: key, request: body)
@@ -107,6 +114,18 @@ struct CommandRoutes: Sendable {
             response.headers[.location] = "/api/v1/devices/\(device.id)/commands/\(view.command.id)"
             return response
         }
+    }
+
+    /// The role that may end a command is the role that may request it. To end a cancellation lets the command before
+    /// go on, so it asks for the role of that one. Each command names an older one, so the chain ends.
+    private func role(toCancel cancel: WireCancelCommand, of device: DeviceID) async throws -> PersonRole {
+        var (role, next) = (PersonRole.operator, CommandID(cancel.commandID))
+        while let id = next, let action = try await metadata.command(id, of: device)?.command.action {
+            role = max(role, action.role)
+            next = nil
+            if case .cancel(let before) = action { next = CommandID(before.commandID) }
+        }
+        return role
     }
 }
 
