@@ -6,6 +6,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -203,6 +204,30 @@ import WireModel
                 let refused = try await client.send(.get, "/live?topics=\(topics)", headers: cookie)
                 #expect([400, 404].contains(refused.status.code), "\(topics)")
             }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    func aLivePageEndsWithItsSession(byRevocation: Bool) async throws {
+        let token = try await harness.metadata.createPersonToken(
+            name: "watcher", role: .viewer, organization: "default")
+        let secret = try #require(try await harness.metadata.signIn(token: token.token)).secret
+        try await harness.live { [harness] client in
+            let connection = try await BlockingCall.run {
+                let connection = try RawConnection(port: client.port)
+                connection.send(
+                    "GET /live?topics=devices HTTP/1.1\r\nHost: collector\r\nConnection: close\r\n"
+                        + "Cookie: ws1_session=\(secret)\r\n\r\n")
+                #expect(connection.receive(until: "retry: 5000").hasPrefix("HTTP/1.1 200 "))
+                return connection
+            }
+            if byRevocation {
+                try await harness.metadata.revokeToken(token.id)
+            } else {
+                try await harness.metadata.signOut(secret, everywhere: false)
+            }
+            let ended = try await BlockingCall.run { connection.receiveToEnd().ended }
+            #expect(ended)
         }
     }
 

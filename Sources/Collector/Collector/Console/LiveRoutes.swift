@@ -28,9 +28,14 @@ struct LiveRoutes: Sendable {
     func stream(_ request: Request, _ context: PersonContext) async throws -> Response {
         let topics = try await topics(FormFields(encoded: request.uri.query ?? "")["topics"] ?? "", context)
         let place = try context.takePlace(in: streams, for: "live pages")
+        let secret = SessionCookie(of: request)?.secret
         let events = LiveEvents(
             topics: topics, organization: context.person.organization, digests: digests, streams: streams,
-            place: place)
+            place: place
+        ) { [metadata] in
+            guard let secret else { return false }
+            return try await metadata.authenticateSession(secret) != nil
+        }
         // A stream does not hold up the end of the collector.
         return Response(
             status: .ok, headers: [.contentType: "text/event-stream"],
@@ -64,7 +69,7 @@ struct LiveRoutes: Sendable {
     }
 }
 
-/// The events of one page, until its browser goes.
+/// The events of one page, until its browser goes or its session has ended.
 private struct LiveEvents: AsyncSequence, Sendable {
     /// Seconds of silence after which a comment keeps the connection.
     private static let idleSeconds = 20
@@ -75,6 +80,8 @@ private struct LiveEvents: AsyncSequence, Sendable {
     let streams: RequestShares
     /// Given back when the stream is released.
     let place: RequestShares.Place
+    /// Whether the session still has its rights.
+    let isSignedIn: @Sendable () async throws -> Bool
 
     /// The topics to look at that many seconds after an event. Those of the whole fleet wait longer; the others on the
     /// page do not wait for them.
@@ -102,6 +109,8 @@ private struct LiveEvents: AsyncSequence, Sendable {
             while true {
                 try await Task.sleep(for: .seconds(1))
                 (silence, idle) = (silence + 1, idle + 1)
+                // The browser connects again and is refused, which ends its stream for good.
+                guard try await events.isSignedIn() else { return nil }
                 let current = try await events.digests.now(
                     events.topics(after: silence), organization: events.organization)
                 if current.contains(where: { known[$0.key] != $0.value }) {
