@@ -64,4 +64,14 @@ import Testing
         let text = "name,note\r\n\"a,b\",\"say \"\"hi\"\"\"\r\n'=1+1,-5\r\n'@x,\"two\nlines\"\r\n"
         #expect(String(decoding: CSV.text(rows), as: UTF8.self) == text)
     }
+
+    /// Spreadsheets of many countries split at semicolons, and then take no notice of quotes inside a cell.
+    @Test(arguments: [
+        ("a;=1+1", "\"a;'=1+1\""), ("a; =1+1", "\"a; '=1+1\""), ("a\t@x", "\"a\t'@x\""), ("a\r+x", "\"a\r'+x\""),
+        ("a\n-x", "\"a\n'-x\""), ("a;\"=x", "\"a;\"\"'=x\""), (" =1+1", " '=1+1"), ("\u{FF1D}1", "'\u{FF1D}1"),
+        ("\t=1", "\"'\t'=1\""), ("a=b", "a=b"), ("1;-5;2", "\"1;-5;2\""),
+    ])
+    func aTableComputesNothingAlsoWhereCellsEndAtSemicolons(field: String, text: String) {
+        #expect(String(decoding: CSV.text([[field]]), as: UTF8.self) == text + "\r\n")
+    }
 }
