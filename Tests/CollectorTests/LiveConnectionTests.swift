@@ -113,6 +113,16 @@ struct LiveConnectionTests {
         Self.expectRefusal(answer, 400, "malformed-http")
     }
 
+    @Test(arguments: [
+        "GET /healthz HTTP/1.1\r\n\r\n", "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", "GET /healthz HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
+    ])
+    func aRequestWithoutExactlyOneHostIsRefused(bytes: String) async throws {
+        let answer = try await Self.exchange(Harness()) { connection in connection.send(bytes) }
+        Self.expectRefusal(answer, 400, "malformed-http")
+        #expect(answer.text.components(separatedBy: "HTTP/1.1 ").count == 2, "one answer")
+    }
+
     @Test(arguments: ["zz\r\n", "FFFFFFFFFFFFFFFFFF\r\n"])
     func aChunkThatIsNoneIsTheSendersFault(chunk: String) async throws {
         let harness = Harness()

@@ -7,6 +7,8 @@ import NIOHTTP1
 ///   the server would wait for another request that never comes.
 /// - `Expect: 100-continue` is answered with 100 at once, so the sender does not wait before its body. A body that must
 ///   be refused is refused while it arrives, like any other.
+/// - A request of HTTP/1.1 without exactly one `Host`, or an older one with several, is answered with 400 like bytes that
+///   are not HTTP. A proxy before the collector might have decided by another of them.
 /// - The answer to HEAD has no body, not even the end of a chunked one, which would look like the start of the next
 ///   answer.
 ///
@@ -19,9 +21,18 @@ final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     /// Whether each unanswered request is HEAD, in order. Beyond a few, pipelined requests wait in the kernel.
     private var unanswered: [Bool] = []
+    /// Set when a request was refused. Nothing after it is read, because the connection ends.
+    private var isRefused = false
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isRefused else { return }
         guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+        let hosts = head.headers["host"].count
+        guard hosts == 1 || hosts == 0 && head.version.minor == 0 else {
+            isRefused = true
+            context.fireErrorCaught(HTTPParserError.invalidHeaderToken)
+            return
+        }
         unanswered.append(head.method == .HEAD)
         if head.version == .http1_1, head.headers["expect"].contains(where: { $0.lowercased() == "100-continue" }) {
             context.writeAndFlush(
