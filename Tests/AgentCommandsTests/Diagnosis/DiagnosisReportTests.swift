@@ -71,8 +71,14 @@ import WireModel
     @Test func `Of a secret setting it only says whether it is given`() throws {
         let layers = SettingLayers<AgentSettings>(
             flags: ["data": "/data", "enrollment-token": "secret-token"], environment: [:],
-            file: (["scrub": .table(["values": .list(["hunter2"])])], "agent.json5"))
+            file: (
+                [
+                    "scrub": .table(["values": .list(["hunter2"])]), "noticeHook": .text("/bin/true"),
+                    "noticeHookArguments": .list(["--key", "hook-key"]),
+                ], "agent.json5"
+            ))
         let settings = try AgentSettings(layers, needsCollector: false)
+        #expect(settings.noticeHookArguments == ["--key", "hook-key"])
         #expect(settings.configuration.logScrubbing == LogScrubbing(values: ["hunter2"]))
         guard case .object(let shown) = DiagnoseCommand.described(settings) else {
             Issue.record("no object")
@@ -83,6 +89,7 @@ import WireModel
             shown["enrollment-token"] == .string("given, not shown") && shown["scrub"] == .string("given, not shown"))
         let text = String(decoding: try JSONText.of(JSONValue.object(shown)), as: UTF8.self)
         #expect(!text.contains("secret-token") && !text.contains("hunter2"))
+        #expect(shown["notice-hook-arguments"] == .string("given, not shown") && !text.contains("hook-key"))
     }
 
     @Test func `Times in JSON are RFC 3339, and other numbers stay`() throws {

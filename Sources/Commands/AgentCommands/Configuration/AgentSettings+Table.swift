@@ -136,7 +136,7 @@ extension AgentSettings {
             fallback: "nobody else", example: "adm"),
         Setting(
             "notice-hook-arguments", \.noticeHookArguments, .arguments, "Arguments of the notice hook, in order",
-            in: seldom, example: "--quiet"),
+            in: seldom, example: "--quiet", isSecret: true),
         Setting(
             "notice-hook-seconds", \.noticeHookSeconds, .number(SettingRange(1...300, "seconds")),
             "Seconds after which a run of the notice hook is killed", in: seldom),
