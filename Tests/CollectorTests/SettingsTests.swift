@@ -32,6 +32,17 @@ struct SettingsTests {
         #expect(settings.maximumBodyBytes == 4 * 1024 * 1024)
     }
 
+    @Test func secretsAmongTheArgumentsAreWarnedOfWithoutShowingThem() throws {
+        let secrets = Settings.declarations.filter { $0.isSecret && $0.places.contains(.flag) }
+        #expect(secrets.map(\.name).sorted() == ["clickhouse-password", "notice-webhook", "postgresql"])
+        for setting in secrets {
+            let warnings = try ServerOptions.parse(["--data", "/d", setting.flag, "http://h/hunter2"]).warnings
+            #expect(warnings.count == 1 && warnings[0].hasPrefix("\(setting.flag) shows"), "\(warnings)")
+            #expect(warnings[0].contains(setting.variable) && !warnings[0].contains("hunter2"))
+        }
+        #expect(try ServerOptions.parse(["--data", "/d"]).warnings.isEmpty)
+    }
+
     @Test func retentionIsSetByStream() throws {
         let file = try ConfigurationFile(
             text: "data: /d\nretention-sample-days: 7\nretention-event-bytes: 5000000\n", path: "c.yaml")

@@ -48,6 +48,7 @@ struct ValidateCommand: AsyncParsableCommand {
         if let pin = tls?.pin {
             try Output.line("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())")
         }
+        for warning in options.warnings { StandardError.line("ws1collector: \(warning)") }
         for exposure in DirectoryExposure.of(directory: settings.data) {
             StandardError.line("ws1collector: warning: \(exposure.message(settings.data))")
         }

@@ -27,6 +27,14 @@ extension ServerOptions {
 }
 
 extension SettingFlags {
+    /// Warns about secrets among the arguments.
+    var warnings: [String] {
+        Flags.flags.filter { $0.isSecret && given[$0.name] != nil }.map { setting in
+            "\(setting.flag) shows a secret to every user of this machine, in the list of processes: set "
+                + "\(setting.variable), or write \(setting.name) into the configuration file that only the collector reads"
+        }
+    }
+
     /// The settings, without those checks that are for `serve` alone.
     func dataSettings() throws(CommandError) -> Settings {
         let layers = try SettingLayers<Settings>(flags: given)

@@ -41,6 +41,7 @@ struct ServeCommand: ServiceCommand {
         let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
         // This check comes before anything is opened, so that a failure leaves nothing half made.
         let server = try Self.fitting(settings.server, memoryLimits, logger: logger)
+        for warning in options.warnings { logger.warning("\(warning)") }
         for exposure in DirectoryExposure.of(directory: settings.data) {
             logger.warning("\(exposure.message(settings.data))")
         }
