@@ -226,7 +226,7 @@ import WireModel
             } else {
                 try await harness.metadata.signOut(secret, everywhere: false)
             }
-            let ended = try await BlockingCall.run { connection.receiveToEnd().ended }
+            let ended = await BlockingCall.run { connection.receiveToEnd().ended }
             #expect(ended)
         }
     }

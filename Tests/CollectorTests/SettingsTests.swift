@@ -1,3 +1,4 @@
+import ArgumentParser
 import CollectorStore
 import Foundation
 import Logging
