@@ -18,14 +18,20 @@ package struct NoticeService: Sendable {
     // MARK: Raising and ending
 
     /// - Parameter organization: whose it is; empty: the collector's own, for its administrators alone.
-    package func raise(_ code: NoticeRow.Code, organization: String = "", subject: String, detail: String) async {
+    /// - Returns: whether it was written, like `end`, `settle` and `follow`. Who raises a notice only once notes it as
+    ///   told after that alone, and otherwise tries again.
+    @discardableResult
+    package func raise(
+        _ code: NoticeRow.Code, organization: String = "", subject: String, detail: String
+    ) async -> Bool {
         await write { table, now throws(StoreError) in
             try table.raise(code, organization: organization, subject: subject, detail: detail, at: now)
         }
     }
 
     /// Ends a notice. Does nothing if there is none.
-    package func end(_ code: NoticeRow.Code, organization: String = "", subject: String) async {
+    @discardableResult
+    package func end(_ code: NoticeRow.Code, organization: String = "", subject: String) async -> Bool {
         await write { table, now throws(StoreError) in
             try table.end(code, organization: organization, subject: subject, at: now)
         }
@@ -33,14 +39,16 @@ package struct NoticeService: Sendable {
 
     /// Makes the collector's open notices of a code exactly these. Each subject is raised only once ever, with its
     /// detail. Notices of other subjects end.
-    package func settle(_ code: NoticeRow.Code, _ present: [String: String]) async {
+    @discardableResult
+    package func settle(_ code: NoticeRow.Code, _ present: [String: String]) async -> Bool {
         await write { table, now throws(StoreError) in try table.settle(code, present, at: now) }
     }
 
     /// Makes the collector's open notices of a code exactly these. Unlike `settle`, it raises a notice again if it had
     /// ended or its detail changed, unless `told` has it already.
     /// - Parameter told: the notices of the previous call; `nil` for none.
-    package func follow(_ code: NoticeRow.Code, _ present: [String: String], told: [String: String]?) async {
+    @discardableResult
+    package func follow(_ code: NoticeRow.Code, _ present: [String: String], told: [String: String]?) async -> Bool {
         await write { table, now throws(StoreError) in
             let same = present.filter { told?[$0.key] == $0.value }
             if told == nil {
@@ -184,8 +192,13 @@ package struct NoticeService: Sendable {
 
     func now() -> Int64 { metadata.clock.now() }
 
-    private func write(_ body: @Sendable (NoticeTable, _ now: Int64) throws(StoreError) -> Void) async {
-        do throws(StoreError) { try await metadata.withNotices(body) } catch { logFailure(error) }
+    @discardableResult
+    private func write(_ body: @Sendable (NoticeTable, _ now: Int64) throws(StoreError) -> Void) async -> Bool {
+        do throws(StoreError) { try await metadata.withNotices(body) } catch {
+            logFailure(error)
+            return false
+        }
+        return true
     }
 
     private func logFailure(_ error: StoreError) {

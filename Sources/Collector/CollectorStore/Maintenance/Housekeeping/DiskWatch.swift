@@ -9,6 +9,7 @@ package final class DiskWatch: Sendable {
     private let lowBytes: UInt64
     private let reserve: DiskReserve
     private let freeBytes: @Sendable () -> UInt64?
+    /// As its notice says; `nil` until one was written or ended.
     private let state = Mutex<DiskState?>(nil)
 
     /// - Parameters:
@@ -28,21 +29,21 @@ package final class DiskWatch: Sendable {
     package func look() async {
         reserve.hold()
         guard let free = freeBytes() else { return }
-        let change: DiskState? = state.withLock { state in
-            let next = DiskState.next(after: state, freeBytes: free, lowBytes: lowBytes)
-            defer { state = next }
-            return next == state ? nil : next
-        }
-        switch change {
-        case .low:
-            await notices.raise(
-                .diskLow, subject: path,
-                detail:
-                    "\(free) bytes are free for \(path), less than \(lowBytes). Free disk space, or keep less. On a full disk nothing is "
-                    + "stored, and devices keep their records.")
-        case .enough: await notices.end(.diskLow, subject: path)
-        case nil: break
-        }
+        let former = state.withLock { $0 }
+        let next = DiskState.next(after: former, freeBytes: free, lowBytes: lowBytes)
+        guard next != former else { return }
+        let isTold =
+            switch next {
+            case .low:
+                await notices.raise(
+                    .diskLow, subject: path,
+                    detail:
+                        "\(free) bytes are free for \(path), less than \(lowBytes). Free disk space, or keep less. On a "
+                        + "full disk nothing is stored, and devices keep their records.")
+            case .enough: await notices.end(.diskLow, subject: path)
+            }
+        // A full disk refuses the notice itself. Then the next look tries again.
+        if isTold { state.withLock { $0 = next } }
     }
 }
 

@@ -29,11 +29,8 @@ package final class CertificateWatch: Sendable {
                 "\(certificate.name) expires at \(Timestamp.text(certificate.expires)), in less than \(threshold) days. "
                 + "Replace it; after that, connections fail."
         }
-        let isNews = told.withLock { told in
-            defer { told = present }
-            return told != present
-        }
-        if isNews { await notices.settle(.certificateExpiry, present) }
+        guard told.withLock({ $0 != present }) else { return }
+        if await notices.settle(.certificateExpiry, present) { told.withLock { $0 = present } }
     }
 }
 
@@ -101,11 +98,8 @@ package final class TokenWatch: Sendable {
             logger.warning("the expiry of tokens could not be checked", metadata: ["error": "\(error)"])
             return
         }
-        let isNews = told.withLock { told in
-            defer { told = present }
-            return told != present
-        }
-        if isNews { await notices.settle(.tokenExpiry, present) }
+        guard told.withLock({ $0 != present }) else { return }
+        if await notices.settle(.tokenExpiry, present) { told.withLock { $0 = present } }
     }
 
     /// Subjects and details to report. Pure.

@@ -30,11 +30,9 @@ package actor RecordFileWatch {
             return
         }
         guard present != told else { return }
-        let former = told
-        told = present
         for detail in present.values.sorted() {
             logger.error("record file missing or damaged", metadata: ["store.error": "\(detail)"])
         }
-        await notices.follow(.recordFile, present, told: former)
+        if await notices.follow(.recordFile, present, told: told) { told = present }
     }
 }

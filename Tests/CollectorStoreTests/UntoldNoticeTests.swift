@@ -1,0 +1,73 @@
+import RecordStoreTestKit
+import SQLite
+import Synchronization
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+/// A full disk refuses the notice about itself, as a trigger does here.
+@Suite("Notices that could not be written") struct UntoldNoticeTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+    private let service: NoticeService
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
+    }
+
+    private func execute(_ sql: String) throws {
+        let connection = try Connection(path: "\(directory.path)/collector.sqlite", options: .init(mode: .readWrite))
+        try connection.execute(sql)
+        try connection.close()
+    }
+
+    private func refuseNotices() throws {
+        for (name, event) in [("noInsert", "INSERT"), ("noUpdate", "UPDATE")] {
+            try execute(
+                "CREATE TRIGGER \(name) BEFORE \(event) ON notice BEGIN SELECT RAISE(ABORT, 'no room'); END")
+        }
+    }
+
+    private func acceptNotices() throws {
+        for name in ["noInsert", "noUpdate"] { try execute("DROP TRIGGER \(name)") }
+    }
+
+    private func lasting(_ code: NoticeRow.Code) async throws -> Int {
+        try await service.counts()[code].lasting
+    }
+
+    @Test func theNextLookRaisesTheNoticeOfALowDiskAndAnotherOneEndsIt() async throws {
+        let free = Mutex<UInt64>(5)
+        let watch = DiskWatch(
+            directory: directory.path, lowBytes: 100, notices: service, freeBytes: { free.withLock { $0 } })
+        try refuseNotices()
+        await watch.look()
+        #expect(try await lasting(.diskLow) == 0)
+        try acceptNotices()
+        await watch.look()
+        #expect(try await lasting(.diskLow) == 1)
+
+        free.withLock { $0 = 5000 }
+        try refuseNotices()
+        await watch.look()
+        #expect(try await lasting(.diskLow) == 1)
+        try acceptNotices()
+        await watch.look()
+        #expect(try await lasting(.diskLow) == 0)
+    }
+
+    @Test func theNextLookRaisesTheNoticeOfACertificateThatExpires() async throws {
+        let certificate = WatchedCertificate(
+            name: "tls-certificate", serial: "1f", expires: clock.now() + 1_000_000)
+        let watch = CertificateWatch(notices: service, clock: clock, certificates: { [certificate] })
+        try refuseNotices()
+        await watch.look()
+        #expect(try await lasting(.certificateExpiry) == 0)
+        try acceptNotices()
+        await watch.look()
+        #expect(try await lasting(.certificateExpiry) == 1)
+    }
+}
