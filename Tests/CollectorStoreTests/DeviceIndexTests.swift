@@ -89,6 +89,21 @@ import WireModel
         #expect(Self.ids(index) { $0.text = "  " }.count == 2)
     }
 
+    @Test func aRenamedDeviceIsListedUnderItsNewestNameAndFoundByBoth() {
+        var beacon = WireBeacon()
+        beacon.deviceName = "Aisle-17"
+        var renamed = Self.device(4) { $0.beacon = beacon }
+        let index = Self.index([Self.device(2), renamed])
+        #expect(renamed.newestName == "Aisle-17")
+        #expect(Self.ids(index) { $0.text = "aisle-17" } == [renamed.id])
+        #expect(Self.ids(index) { $0.text = "kiosk-4" } == [renamed.id])
+        #expect(Self.ids(index) { $0.sort = .name } == [renamed.id, Self.device(2).id])
+        renamed.beacon?.deviceName = ""
+        #expect(renamed.newestName == "Kiosk-4", "a profile may drop the name from beacons")
+        renamed.beacon?.deviceName = String(repeating: "x", count: 10_000)
+        #expect(renamed.newestName.utf8.count == WireEnrollRequest.textBytes)
+    }
+
     @Test func filtersAreWhatTheNewestRecordsSay() {
         let index = Self.index([Self.device(1), Self.device(2)])
         let id = Self.device(1).id

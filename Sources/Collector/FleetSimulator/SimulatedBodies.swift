@@ -40,7 +40,6 @@ enum SimulatedBodies {
     static func beacon(sequence: UInt64, nextSeconds: Int) -> Data {
         var beacon = WireBeacon()
         beacon.trigger = .schedule
-        beacon.deviceName = "simulated"
         beacon.operatingSystem.name = "linux"
         beacon.enrollment = .enrolled
         beacon.deviceCompliance = .unknown

@@ -186,7 +186,7 @@ struct DeviceDeletionView: Encodable {
         deleted = isDone
         device = row.id.description
         organization = row.organization
-        name = row.name
+        name = row.newestName
         logChunks = logs.chunks
         logRawBytes = logs.rawBytes
         confirm = isDone ? nil : row.deletionConfirmation

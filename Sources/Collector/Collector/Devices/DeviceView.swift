@@ -45,7 +45,7 @@ struct DeviceView: Encodable {
     init(_ device: DeviceRow, for role: PersonRole, lineage: DeviceLineage? = nil, now: Int64) throws {
         id = device.id.description
         organization = device.organization
-        name = device.name
+        name = device.newestName
         state = ReportingState(of: device, at: now).rawValue
         agentVersion = device.newestAgentVersion
         application = device.application

@@ -76,7 +76,7 @@ struct DeviceIndexEntry {
             $0.cut(toBytes: Self.findingBytes)
         }
         profileFindings = Set(findings).map { values.texts.take($0) }
-        sortName = row.name.lowercased()
+        sortName = row.newestName.lowercased()
         compliance = row.compliance
         let verdict = row.verdicts?.beacon.compromised ?? .unknown
         // A word of a later version of the wire is not known here.

@@ -6,6 +6,7 @@ import WireModel
 package struct DeviceRow: Equatable, Sendable {
     package var id: DeviceID
     package var organization: String
+    /// From its enrollment.
     package var name: String
     package var operatingSystem: WireOperatingSystem
     package var agentVersion: String
@@ -65,6 +66,12 @@ package struct DeviceRevocation: Equatable, Sendable {
 }
 
 extension DeviceRow {
+    /// From its newest beacon, or from its enrollment. Many a machine gets its name only after that, as from cloud-init.
+    package var newestName: String {
+        guard let newest = beacon?.deviceName, !newest.isEmpty else { return name }
+        return newest.cut(toBytes: WireEnrollRequest.textBytes)
+    }
+
     /// From its newest beacon, or from its enrollment.
     package var newestAgentVersion: String {
         guard let version = beacon?.libraryVersion, !version.isEmpty else { return agentVersion }
