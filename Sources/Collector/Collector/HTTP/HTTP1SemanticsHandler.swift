@@ -7,8 +7,8 @@ import NIOHTTP1
 ///   the server would wait for another request that never comes.
 /// - `Expect: 100-continue` is answered with 100 at once, so the sender does not wait before its body. A body that must
 ///   be refused is refused while it arrives, like any other.
-/// - A request of HTTP/1.1 without exactly one `Host`, or an older one with several, is answered with 400 like bytes that
-///   are not HTTP. A proxy before the collector might have decided by another of them.
+/// - A request of HTTP/1.1 without exactly one `Host`, or an older one with several, is answered with 400, like bytes
+///   that are not HTTP. A proxy before the collector might have decided by another of them.
 /// - The answer to HEAD has no body, not even the end of a chunked one, which would look like the start of the next
 ///   answer.
 ///

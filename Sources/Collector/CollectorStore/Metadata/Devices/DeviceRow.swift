@@ -66,7 +66,8 @@ package struct DeviceRevocation: Equatable, Sendable {
 }
 
 extension DeviceRow {
-    /// From its newest beacon, or from its enrollment. Many a machine gets its name only after that, as from cloud-init.
+    /// From its newest beacon, or from its enrollment. Many a machine gets its name only after that, for instance from
+    /// cloud-init.
     package var newestName: String {
         guard let newest = beacon?.deviceName, !newest.isEmpty else { return name }
         return newest.cut(toBytes: WireEnrollRequest.textBytes)
