@@ -59,7 +59,7 @@ import Testing
         let lines = String(decoding: response.body, as: UTF8.self).split(separator: "\r\n")
         #expect(response.contentType.hasPrefix("text/csv") && lines.count == 3)
         #expect(lines[0] == "time,actor,role,token,organization,action,subject,outcome,job,detail")
-        #expect(lines[2].contains(",'=cmd,administrator,") && lines[2].hasSuffix("a: 1; b: 2"))
+        #expect(lines[2].contains(",'=cmd,administrator,") && lines[2].hasSuffix(#""a: 1; b: 2""#))
     }
 
     @Test func theActionsAreThoseOfTheAPI() throws {
