@@ -113,6 +113,36 @@ import WireModel
         }
     }
 
+    /// Browsers send a cookie to every port of its host, as with two port forwards to localhost.
+    @Test func twoConsolesOnPortsOfOneHostKeepASessionEach() async throws {
+        try await harness.route { client in
+            func at(_ authority: String) -> HTTPFields { [.init("X-Forwarded-Host")!: authority] }
+            var cookies: [String: String] = [:]
+            for authority in ["localhost:8001", "localhost:8002", "[::1]:8003", "[::1]", "localhost"] {
+                let signedIn = try await Self.signIn(client, "viewer-default", at(authority))
+                let field = try #require(try Self.cookie(signedIn)[.cookie])
+                let parts = field.split(separator: "=", maxSplits: 1)
+                cookies[String(parts[0])] = String(parts[1])
+            }
+            let ports = ["_8001", "_8002", "_8003", ""]
+            #expect(Set(cookies.keys) == Set(ports.map { "ws1_session\($0)" }))
+            let jar = cookies.map { "\($0)=\($1)" }.joined(separator: "; ")
+            for authority in ["localhost:8001", "localhost:8002"] {
+                let page = try await client.send(.get, "/devices", headers: at(authority) + [.cookie: jar])
+                #expect(page.status == .ok, "\(authority)")
+            }
+            let token = try Self.formToken(
+                try await client.send(.get, "/", headers: at("localhost:8001") + [.cookie: jar])
+            ).percentEncoded
+            let signedOut = try await client.send(
+                .post, "/sign-out", headers: Self.form + at("localhost:8001") + [.cookie: jar],
+                body: Data("formToken=\(token)".utf8))
+            #expect(signedOut.headers[.setCookie]?.hasPrefix("ws1_session_8001=;") == true)
+            let other = try await client.send(.get, "/devices", headers: at("localhost:8002") + [.cookie: jar])
+            #expect(other.status == .ok, "the other console's session stays")
+        }
+    }
+
     @Test func aFormWithoutTheSessionsTokenOrFromElsewhereIsRefused() async throws {
         try await harness.route { client in
             let mine = try Self.cookie(try await Self.signIn(client, "viewer-default"))

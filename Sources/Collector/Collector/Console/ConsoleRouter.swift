@@ -108,8 +108,8 @@ struct ConsoleRouter {
         logger.notice("signed in", metadata: ["person": "\(session.person.name)"])
         var response = Response(status: .seeOther, headers: [.location: request.consoleBase + next])
         response.headers[.setCookie] = SessionCookie(secret: session.secret).field(
-            maximumAge: MetadataService.sessionSeconds, isSecure: servesTLS || request.isForwardedFromTLS,
-            path: request.consoleBase)
+            for: request, maximumAge: MetadataService.sessionSeconds,
+            isSecure: servesTLS || request.isForwardedFromTLS)
         return response
     }
 
@@ -135,7 +135,7 @@ struct ConsoleRouter {
         try await metadata.signOut(cookie.secret, everywhere: form["everywhere"] != nil)
         var response = Response(status: .seeOther, headers: [.location: request.consoleBase + "/sign-in"])
         response.headers[.setCookie] = SessionCookie(secret: "").field(
-            maximumAge: 0, isSecure: servesTLS || request.isForwardedFromTLS, path: request.consoleBase)
+            for: request, maximumAge: 0, isSecure: servesTLS || request.isForwardedFromTLS)
         return response
     }
 

@@ -6,7 +6,6 @@ import WireModel
 
 /// The cookie of a session, and the form tokens that belong to it.
 struct SessionCookie {
-    private static let name = "ws1_session"
     private static let nonceBytes = 16
 
     let secret: String
@@ -15,10 +14,11 @@ struct SessionCookie {
 
     /// The cookie of a request; `nil` if it has none.
     init?(of request: Request) {
+        let name = Self.name(for: request)
         for field in request.headers[values: .cookie] {
             for pair in field.split(separator: ";") {
                 let parts = pair.split(separator: "=", maxSplits: 1)
-                guard parts.count == 2, parts[0].trimmingCharacters(in: .whitespaces) == Self.name,
+                guard parts.count == 2, parts[0].trimmingCharacters(in: .whitespaces) == name,
                     parts[1].utf8.count <= 128
                 else { continue }
                 secret = parts[1].trimmingCharacters(in: .whitespaces)
@@ -29,9 +29,20 @@ struct SessionCookie {
     }
 
     /// The field that sets it. Scripts cannot read it, and other sites' pages send it only when they link here.
-    func field(maximumAge: Int64, isSecure: Bool, path: String) -> String {
-        "\(Self.name)=\(secret); Path=\(path.isEmpty ? "/" : path); Max-Age=\(maximumAge); HttpOnly; SameSite=Lax"
-            + (isSecure ? "; Secure" : "")
+    func field(for request: Request, maximumAge: Int64, isSecure: Bool) -> String {
+        let base = request.consoleBase
+        return "\(Self.name(for: request))=\(secret); Path=\(base.isEmpty ? "/" : base); Max-Age=\(maximumAge)"
+            + "; HttpOnly; SameSite=Lax" + (isSecure ? "; Secure" : "")
+    }
+
+    /// It has the port that the browser sees. Browsers send a cookie to all ports of a host, so consoles on several
+    /// ports would otherwise replace each other's session.
+    private static func name(for request: Request) -> String {
+        let name = "ws1_session"
+        guard let authority = request.consoleAuthority, let colon = authority.lastIndex(of: ":"),
+            let port = UInt16(authority[authority.index(after: colon)...])
+        else { return name }
+        return "\(name)_\(port)"
     }
 
     // MARK: Form tokens
@@ -75,9 +86,11 @@ extension Request {
     var isForwardedFromTLS: Bool { headers[.xForwardedProto]?.lowercased() == "https" }
 
     func consoleOrigin(servesTLS: Bool) -> String {
-        let authority = headers[.xForwardedHost] ?? head.authority ?? "localhost"
-        return "\(servesTLS || isForwardedFromTLS ? "https" : "http")://\(authority)"
+        "\(servesTLS || isForwardedFromTLS ? "https" : "http")://\(consoleAuthority ?? "localhost")"
     }
+
+    /// The host, and its port if the browser names one; `nil` if nothing is said about it.
+    fileprivate var consoleAuthority: String? { headers[.xForwardedHost] ?? head.authority }
 }
 
 extension HTTPField.Name {
