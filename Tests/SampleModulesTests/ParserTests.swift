@@ -145,7 +145,7 @@ struct ParserTests {
         let info = Self.with(
             """
             1 0 8:1 / / rw - ext4 /dev/sda1 rw
-            2 1 8:17 / /media/A\\040B\\134 ro,nosuid shared:1 - vfat /dev/sdb1 rw
+            2 1 8:17 / /media/A\\040B\\134 ro,nosuid shared:1 - vfat /dev/sdb1 ro,errors=remount-ro
             3 1 8:33 / /mnt/disk rw - ext4 /dev/sdc1 rw
             4 1 0:50 / /mnt rw - nfs server:/x rw
             garbage
@@ -155,5 +155,19 @@ struct ParserTests {
         #expect(info.oddLines == 1)
         #expect(info.selected().map(\.mountPoint) == ["/", "/media/A B\\"])
         #expect(info.selected().map(\.readOnly) == [false, true])
+    }
+
+    @Test("a file system of which a sandbox makes its mounts read-only is told as writable")
+    func readOnlyBySandbox() {
+        let info = Self.with(
+            """
+            1 0 8:1 / / ro,relatime shared:1 - ext4 /dev/sda1 rw
+            2 1 8:17 / /data ro shared:2 - xfs /dev/sdb1 rw,attr2
+            3 1 8:33 / /failed rw shared:3 - ext4 /dev/sdc1 ro
+
+            """
+        ) { MountInfo($0) }
+        #expect(info.selected().map(\.mountPoint) == ["/", "/data", "/failed"])
+        #expect(info.selected().map(\.readOnly) == [false, false, true])
     }
 }

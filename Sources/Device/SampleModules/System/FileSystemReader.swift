@@ -67,6 +67,8 @@ struct MountInfo: Equatable {
         /// The part of the file system that is mounted; "/" unless it is a bind mount or subvolume.
         var root: String
         var mountPoint: String
+        /// Of the file system itself. A sandbox, such as systemd's `ProtectSystem=strict`, makes only this process's
+        /// mounts of it read-only, and other processes may write.
         var readOnly: Bool
         var type: String
         var source: String
@@ -91,7 +93,7 @@ struct MountInfo: Equatable {
         var scanner = ByteScanner(line)
         guard let id = scanner.number(), let parent = scanner.number(), let device = scanner.word(),
             let root = scanner.word(),
-            let mountPoint = scanner.word(), let options = scanner.word()
+            let mountPoint = scanner.word(), scanner.word() != nil  // The options of this mount.
         else { return nil }
         // Optional fields (shared:1, master:2 and so on) end with a single hyphen.
         while true {
@@ -99,11 +101,10 @@ struct MountInfo: Equatable {
             if field.equals("-") { break }
         }
         guard let type = scanner.word(), let source = scanner.word() else { return nil }
-        let superblockOptions = scanner.word()
+        let options = scanner.word()
         return Mount(
             id: id, parent: parent, device: device.text, root: unescaped(root), mountPoint: unescaped(mountPoint),
-            readOnly: isReadOnly(options) || superblockOptions.map(isReadOnly) == true, type: type.text,
-            source: unescaped(source))
+            readOnly: options.map(isReadOnly) == true, type: type.text, source: unescaped(source))
     }
 
     private static func isReadOnly(_ options: UnsafeRawBufferPointer) -> Bool {
