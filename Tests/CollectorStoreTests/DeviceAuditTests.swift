@@ -6,10 +6,11 @@ import WireModel
 @testable import CollectorStore
 
 @Suite("What devices do, in the audit trail", .eachRegistry) struct DeviceAuditTests {
-    private static let hour = DeviceAuditLimit.intervalMicroseconds
+    private typealias Limit = AuditRepeatLimit<DeviceID>
+    private static let hour = Limit.intervalMicroseconds
 
     @Test func oneEntryAnHourForEachDeviceAndActionAndTheRestIsCounted() {
-        var limit = DeviceAuditLimit()
+        var limit = Limit()
         let (one, two) = (DeviceID.random(), DeviceID.random())
         let steps: [(at: Int64, action: AuditEntry.Action, device: DeviceID, expected: Int?)] = [
             (0, .deviceRotate, one, 0), (1, .deviceRotate, one, nil), (2, .deviceRotate, two, 0),
@@ -20,19 +21,29 @@ import WireModel
             (-5, .deviceRotate, one, 1), (Self.hour - 5, .deviceRotate, one, 0),
         ]
         for step in steps {
-            let admitted = limit.admit(step.action, of: step.device, at: step.at)
+            let admitted = limit.admit(step.action, of: step.device, organization: "o", at: step.at)
             #expect(admitted == step.expected, "at \(step.at)")
         }
     }
 
     @Test func whatIsRememberedIsBoundedAndMakesRoomByTheHour() {
-        var limit = DeviceAuditLimit()
-        let told = (0..<DeviceAuditLimit.maximum + 10).count { _ in
-            limit.admit(.deviceEnroll, of: .random(), at: 0) != nil
+        var limit = Limit()
+        let told = (0..<Limit.maximum + 10).count { _ in
+            limit.admit(.deviceEnroll, of: .random(), organization: "o", at: 0) != nil
         }
-        #expect(told == DeviceAuditLimit.maximum)
-        let afterAnHour = limit.admit(.deviceEnroll, of: .random(), at: Self.hour)
+        #expect(told == Limit.maximum)
+        let afterAnHour = limit.admit(.deviceEnroll, of: .random(), organization: "o", at: Self.hour)
         #expect(afterAnHour == 0)
+    }
+
+    @Test func anOrganizationsStormOfEnrollmentsSilencesNoOther() {
+        var limit = Limit()
+        for _ in 0..<Limit.maximum { _ = limit.admit(.deviceEnroll, of: .random(), organization: "noisy", at: 0) }
+        let (noisy, quiet) = (
+            limit.admit(.deviceEnroll, of: .random(), organization: "noisy", at: 1),
+            limit.admit(.deviceEnroll, of: .random(), organization: "quiet", at: 1)
+        )
+        #expect(noisy == nil && quiet == 0)
     }
 
     @Test func whatADeviceDoesAboutItsIdentityIsToldAsItsOwn() async throws {

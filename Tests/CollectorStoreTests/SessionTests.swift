@@ -99,6 +99,17 @@ import WireModel
             rows.map(\.entry.detail) == [["address": "192.0.2.2", "leftOut": "4"], ["address": "192.0.2.1"]])
     }
 
+    @Test func repeatedSignInsAreOneEntryAnHour() async throws {
+        let (one, other) = (try await token(), try await token())
+        for _ in 0..<5 { _ = try await session(one.token) }
+        _ = try await session(other.token)
+        clock.advance(seconds: 3600)
+        _ = try await session(one.token)
+        let rows = try await metadata.audit(AuditQuery(action: .signIn), below: nil, limit: 10).rows
+        #expect(rows.map(\.entry.subject) == [one.id, other.id, one.id])
+        #expect(rows.map(\.entry.detail) == [["leftOut": "4"], [:], [:]])
+    }
+
     @Test func aDigestChangesWithItsTopicOnly() async throws {
         let created = try await metadata.createEnrollmentToken(organization: "default")
         let device = try await metadata.enroll(token: created.token, request: WireEnrollRequest()).deviceID

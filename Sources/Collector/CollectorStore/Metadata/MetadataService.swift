@@ -61,7 +61,9 @@ package actor MetadataService {
     nonisolated let hasDeviceJobs = Atomic(true)
     /// What the present transaction has named so far.
     var changes: Set<RegistryChange> = []
-    private var auditLimit = DeviceAuditLimit()
+    private var auditLimit = AuditRepeatLimit<DeviceID>()
+    /// Of people, by the id of their token.
+    var signInLimit = AuditRepeatLimit<String>()
     var signInRefusals = SignInRefusals()
 
     private nonisolated let lock: FileLock?
@@ -151,7 +153,7 @@ package actor MetadataService {
         _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         try requireInPlace()
-        let formerLimit = auditLimit
+        let formerLimits = (auditLimit, signInLimit)
         changes = []
         defer { changes = [] }
         let value: Value
@@ -163,7 +165,7 @@ package actor MetadataService {
             }
         } catch {
             // What was told is not on disk.
-            auditLimit = formerLimit
+            (auditLimit, signInLimit) = formerLimits
             // The change may have been made, so what is in memory may be outdated.
             if error.code == .outcomeUnknown { forgetCached() }
             throw error
@@ -181,12 +183,12 @@ package actor MetadataService {
         return try outcome.get()
     }
 
-    /// Writes an audit entry for a device's action in the same transaction, as often as `DeviceAuditLimit` allows.
+    /// Writes an audit entry for a device's action in the same transaction, as often as `AuditRepeatLimit` allows.
     func tell(
         _ action: AuditEntry.Action, of device: DeviceID, organization: String, _ detail: [String: String] = [:],
         outcome: AuditEntry.Outcome = .done, at now: Int64
     ) throws(StoreError) {
-        guard let leftOut = auditLimit.admit(action, of: device, at: now) else { return }
+        guard let leftOut = auditLimit.admit(action, of: device, organization: organization, at: now) else { return }
         try audit.append(
             .ofDevice(action, device, organization: organization, detail, leftOut: leftOut, outcome: outcome), at: now)
     }

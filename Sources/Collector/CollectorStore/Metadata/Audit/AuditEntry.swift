@@ -88,11 +88,14 @@ extension AuditEntry {
         _ action: Action, _ device: DeviceID, organization: String, _ detail: [String: String], leftOut: Int,
         outcome: Outcome = .done
     ) -> AuditEntry {
-        var detail = detail
-        if leftOut > 0 { detail["leftOut"] = "\(leftOut)" }
-        return AuditEntry(
-            action, by: .device(device), organization: organization, subject: device.description, detail: detail,
-            outcome: outcome)
+        AuditEntry(
+            action, by: .device(device), organization: organization, subject: device.description,
+            detail: Self.detail(detail, leftOut: leftOut), outcome: outcome)
+    }
+
+    /// Facts with how often the same was left out, if it was.
+    static func detail(_ facts: [String: String], leftOut: Int) -> [String: String] {
+        leftOut > 0 ? facts.merging(["leftOut": "\(leftOut)"]) { $1 } : facts
     }
 }
 

@@ -3,10 +3,20 @@ import WireModel
 
 /// The audit trail in `collector.sqlite`. Not `Sendable`: the owner of its connection uses it inside its transactions.
 ///
-/// Each organization has its own limits, so none can displace another's entries: the newest 20,000 entries of the last
-/// 400 days are kept. The newest 1,000 are kept at any age, so a clock that jumps forward does not empty the trail.
-/// Entries about devices' actions have separate limits of the same size, so devices cannot displace what people did. So
-/// have those of jobs over many devices, each of which writes one for each device.
+/// Each organization has its own limits, so none can displace another's entries. Within an organization each class of
+/// entries has its own, so whoever can cause entries of one class displaces none of another:
+///
+/// | class | entries |
+/// |---|---|
+/// | `administrator`, `administrator-job` | of administrators and of the command line; those of jobs apart |
+/// | `other`, `other-job` | of people with lesser roles |
+/// | `session` | sign-ins and sign-outs |
+/// | `consequence` | of the collector itself, because a profile asks for it |
+/// | `device` | of devices |
+///
+/// Of each class the newest 20,000 entries of the last 400 days are kept. The newest 1,000 are kept at any age, so a
+/// clock that jumps forward does not empty the trail. If a class is full, whoever has the most entries loses the oldest:
+/// an actor displaces nobody who has written less. A consequence counts for its device.
 struct AuditTable {
     let connection: any RegistrySession
 
@@ -18,33 +28,55 @@ struct AuditTable {
     /// Limit of a subject and of each text in a detail.
     private static let textBytes = 1024
 
+    /// The class of a row. The one place that knows the classes.
+    private static let classOfRow = """
+        CASE WHEN token IS NULL AND actor = '\(AuditActor.consequence.name)' THEN 'consequence'
+        WHEN action IN (\(names(AuditEntry.Action.allCases.filter(\.isOfDevices)))) THEN 'device'
+        WHEN action IN (\(names([.signIn, .signOut]))) THEN 'session'
+        ELSE CASE WHEN role = \(PersonRole.administrator.rawValue)
+        OR (token IS NULL AND actor = '\(AuditActor.commandLine.name)') THEN 'administrator' ELSE 'other' END
+        || CASE WHEN job IS NULL THEN '' ELSE '-job' END END
+        """
+    /// Whose share of its class a row takes.
+    private static let ownerOfRow = """
+        CASE WHEN token IS NULL AND actor = '\(AuditActor.consequence.name)' THEN subject
+        ELSE coalesce(token, actor) END
+        """
+
+    private static func names(_ actions: [AuditEntry.Action]) -> String {
+        actions.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    }
+
     func append(_ entry: AuditEntry, at now: Int64) throws(StoreError) {
-        let id = try connection.first(
+        let written = try connection.first(
             """
             INSERT INTO audit (at, actor, token, role, organization, action, subject, detail, outcome, job)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, \(Self.classOfRow)
             """, now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init),
             entry.organization,
             entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail),
             entry.outcome.rawValue, entry.actor.job
-        ) { $0.int64(0) }
-        if let id, id % Self.pruneEvery == 0 { try prune(like: entry, at: now) }
+        ) { (id: $0.int64(0), ofClass: $0.string(1)) }
+        if let written, written.id % Self.pruneEvery == 0 {
+            try prune(written.ofClass, of: entry.organization, at: now)
+        }
     }
 
-    private func prune(like entry: AuditEntry, at now: Int64) throws(StoreError) {
-        let ofDevices = AuditEntry.Action.allCases.filter(\.isOfDevices).map { "'\($0.rawValue)'" }.joined(
-            separator: ", ")
-        let alike = """
-            organization = ?1 AND action \(entry.action.isOfDevices ? "IN" : "NOT IN") (\(ofDevices))
-            AND job IS \(entry.actor.job == nil ? "NULL" : "NOT NULL")
+    private func prune(_ name: String, of organization: String, at now: Int64) throws(StoreError) {
+        let alike = "organization = ?1 AND \(Self.classOfRow) = ?2"
+        try connection.run(
             """
-        for (kept, before) in [(Self.kept, Int64.max), (Self.keptOfAnyAge, now - Self.keptMicroseconds)] {
-            try connection.run(
-                """
-                DELETE FROM audit WHERE \(alike) AND at < ?2
-                AND id <= (SELECT id FROM audit WHERE \(alike) ORDER BY id DESC LIMIT 1 OFFSET ?3)
-                """, entry.organization, before, kept)
-        }
+            DELETE FROM audit WHERE id IN (
+                SELECT id FROM (
+                    SELECT id, row_number() OVER (PARTITION BY \(Self.ownerOfRow) ORDER BY id DESC) AS place
+                    FROM audit WHERE \(alike)) AS ranked
+                ORDER BY place, id DESC \(RegistryDialect.everyRow) OFFSET ?3)
+            """, organization, name, Self.kept)
+        try connection.run(
+            """
+            DELETE FROM audit WHERE \(alike) AND at < ?3
+            AND id <= (SELECT id FROM audit WHERE \(alike) ORDER BY id DESC LIMIT 1 OFFSET ?4)
+            """, organization, name, now - Self.keptMicroseconds, Self.keptOfAnyAge)
     }
 
     /// Newest first.
@@ -81,48 +113,5 @@ struct AuditTable {
 
     private static func detail(_ text: String) -> [String: String] {
         (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
-    }
-}
-
-/// Limits how often one device gets an audit entry. Pure. In memory, because no device can restart a collector.
-///
-/// A device gets one entry per hour and action; repeats are counted and reported with the next entry. So one device
-/// makes at most 24 entries per day and action, and needs months to displace the 20,000 entries of other devices. A
-/// fleet that enrolls at once still gets an entry per device.
-struct DeviceAuditLimit {
-    static let intervalMicroseconds: Int64 = 3_600_000_000
-    /// The most remembered devices and actions. If an hour has more, the rest get no entry.
-    static let maximum = 16_384
-
-    private struct Key: Hashable {
-        var device: DeviceID
-        var action: AuditEntry.Action
-    }
-
-    private struct Told {
-        var at: Int64
-        var leftOut = 0
-
-        /// A clock that was set back does not silence a device for long.
-        func isRecent(at now: Int64) -> Bool { (0..<DeviceAuditLimit.intervalMicroseconds).contains(now - at) }
-    }
-
-    private var told: [Key: Told] = [:]
-
-    /// - Returns: how often the same was left out since the last entry; `nil` if this is left out too.
-    mutating func admit(_ action: AuditEntry.Action, of device: DeviceID, at now: Int64) -> Int? {
-        let key = Key(device: device, action: action)
-        if let former = told[key] {
-            if former.isRecent(at: now) {
-                told[key]?.leftOut += 1
-                return nil
-            }
-            told[key] = Told(at: now)
-            return former.leftOut
-        }
-        if told.count >= Self.maximum { told = told.filter { $0.value.isRecent(at: now) } }
-        guard told.count < Self.maximum else { return nil }
-        told[key] = Told(at: now)
-        return 0
     }
 }

@@ -11,7 +11,7 @@ extension MetadataService {
     /// The newest sessions of a token that stay; one more ends the oldest.
     static let sessionsPerToken = 100
 
-    /// Begins a session. When it returns, session and audit entry are on synced disk.
+    /// Begins a session. When it returns, session and audit entry are on synced disk. Repeated sign-ins are one entry.
     /// - Returns: the session's secret, which is told only here; `nil` if nobody has the token.
     package func signIn(token: String) async throws(StoreError) -> (secret: String, person: Person)? {
         guard let person = try await authenticatePerson(token: token) else { return nil }
@@ -26,12 +26,21 @@ extension MetadataService {
                 DELETE FROM session WHERE token = ?1 AND hash NOT IN
                 (SELECT hash FROM session WHERE token = ?1 ORDER BY created DESC LIMIT ?2)
                 """, person.tokenID, Self.sessionsPerToken)
-            try audit.append(
-                AuditEntry(
-                    .signIn, by: AuditActor(person), organization: person.organization ?? "", subject: person.tokenID),
-                at: now)
+            try noteSignIn(of: person, at: now)
         }
         return (secret.text, person)
+    }
+
+    /// A script that signs in with every request makes one entry an hour. Call it inside a transaction.
+    private func noteSignIn(of person: Person, at now: Int64) throws(StoreError) {
+        let organization = person.organization ?? ""
+        let admitted = signInLimit.admit(.signIn, of: person.tokenID, organization: organization, at: now)
+        guard let leftOut = admitted else { return }
+        try audit.append(
+            AuditEntry(
+                .signIn, by: AuditActor(person), organization: organization, subject: person.tokenID,
+                detail: AuditEntry.detail([:], leftOut: leftOut)),
+            at: now)
     }
 
     /// The person of a session; `nil` if it has ended, or its token is revoked or expired.
@@ -71,10 +80,9 @@ extension MetadataService {
     package func noteRefusedSignIn(from address: String) throws(StoreError) {
         let now = clock.now()
         guard let leftOut = signInRefusals.admit(at: now) else { return }
-        var detail = ["address": address]
-        if leftOut > 0 { detail["leftOut"] = "\(leftOut)" }
         let entry = AuditEntry(
-            .signIn, by: AuditActor(name: "unknown"), organization: "", subject: "", detail: detail, outcome: .refused)
+            .signIn, by: AuditActor(name: "unknown"), organization: "", subject: "",
+            detail: AuditEntry.detail(["address": address], leftOut: leftOut), outcome: .refused)
         try transaction { () throws(StoreError) in try audit.append(entry, at: now) }
     }
 }

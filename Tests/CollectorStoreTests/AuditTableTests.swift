@@ -1,0 +1,67 @@
+import Foundation
+import RecordStoreTestKit
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite("What displaces what in the audit trail", .eachRegistry) struct AuditTableTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private static let administrator = AuditActor(name: "eve", token: "t-admin", role: .administrator)
+    private static let job = AuditActor(name: "eve", token: "t-admin", role: .administrator, job: "j1")
+    private static let viewer = AuditActor(name: "vic", token: "t-viewer", role: .viewer)
+    private static let `operator` = AuditActor(name: "olga", token: "t-operator", role: .operator)
+    private static let jobOfOperator = AuditActor(name: "olga", token: "t-operator", role: .operator, job: "j2")
+
+    private static func entry(
+        _ action: AuditEntry.Action, by actor: AuditActor, subject: String = "s"
+    ) -> AuditEntry {
+        AuditEntry(action, by: actor, organization: "o", subject: subject)
+    }
+
+    /// What must stay, one of each class.
+    private static let kept = [
+        entry(.commandIssue, by: administrator), entry(.tokenCreate, by: .commandLine),
+        entry(.deviceDelete, by: job), entry(.signIn, by: administrator), entry(.deviceReinstate, by: `operator`),
+        entry(.commandIssue, by: .consequence, subject: "wiped"),
+    ]
+
+    private static let floods: [AuditEntry] = [
+        entry(.signOut, by: viewer), entry(.commandIssue, by: viewer), entry(.commandIssue, by: jobOfOperator),
+        entry(.commandIssue, by: .consequence, subject: "flapping"),
+        .ofDevice(.deviceRotate, .random(), organization: "o", [:], leftOut: 0),
+    ]
+
+    @Test(arguments: floods) func whatOneActorDoesDisplacesNothingOfAnother(flood: AuditEntry) throws {
+        let table = AuditTable(connection: try TestRegistry.session(directory: directory.path))
+        try table.connection.transaction { () throws(StoreError) in
+            for entry in Self.kept { try table.append(entry, at: 5) }
+            for _ in 0..<AuditTable.kept + 200 { try table.append(flood, at: 5) }
+        }
+        let rows = try table.page(AuditQuery(organization: "o"), below: nil, limit: 100_000).rows.map(\.entry)
+        #expect(Array(rows.reversed().prefix(Self.kept.count)) == Self.kept)
+        let left = rows.count - Self.kept.count
+        #expect((AuditTable.kept - 1...AuditTable.kept + 64).contains(left), "\(left)")
+    }
+
+    /// A full class is shared: each of its actors loses the oldest of what exceeds the others'.
+    @Test func aFullClassTakesFromWhoeverHasTheMost() throws {
+        let table = AuditTable(connection: try TestRegistry.session(directory: directory.path))
+        let actors = (0..<3).map { AuditActor(name: "a\($0)", token: "t\($0)", role: .viewer) }
+        let counts = [4000, 9000, 20_000]
+        try table.connection.transaction { () throws(StoreError) in
+            for (actor, count) in zip(actors, counts) {
+                for number in 0..<count {
+                    try table.append(Self.entry(.commandIssue, by: actor, subject: "\(number)"), at: 5)
+                }
+            }
+        }
+        let rows = try table.page(AuditQuery(organization: "o"), below: nil, limit: 100_000).rows.map(\.entry)
+        let left = actors.map { actor in rows.count { $0.actor == actor } }
+        #expect(left[0] == 4000 && (7968...8000).contains(left[1]) && (8000...8096).contains(left[2]), "\(left)")
+        #expect(rows.first { $0.actor == actors[1] }?.subject == "8999", "the newest stay")
+    }
+}
