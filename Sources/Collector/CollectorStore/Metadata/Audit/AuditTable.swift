@@ -15,8 +15,8 @@ import WireModel
 /// | `device` | of devices |
 ///
 /// Of each class the newest 20,000 entries of the last 400 days are kept. The newest 1,000 are kept at any age, so a
-/// clock that jumps forward does not empty the trail. If a class is full, whoever has the most entries loses the oldest:
-/// an actor displaces nobody who has written less. A consequence counts for its device.
+/// clock that jumps forward does not empty the trail. If a class is full, whoever has the most entries loses the
+/// oldest: an actor displaces nobody who has written less. A consequence counts for its device.
 struct AuditTable {
     let connection: any RegistrySession
 
