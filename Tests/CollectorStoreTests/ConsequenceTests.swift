@@ -103,6 +103,48 @@ import WireModel
         #expect(try await wipes(device).count == 2, "another incident")
     }
 
+    @Test func commandsThatWaitDoNotStandInTheWayOfAWipe() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        for _ in 0..<CommandShare.others.limitPerDevice {
+            _ = try await issue(.sendBeacon(WireSendBeacon()), to: device)
+        }
+        try await tell(device, beacon(.yes))
+        let wipe = try #require(try await wipes(device).first)
+        let row = try #require(try await metadata.device(device, organization: nil))
+        #expect(metadata.openCommands(of: row, at: clock.now()).map(\.id) == [wipe.command.id])
+    }
+
+    @Test func theNoticeSaysThatAWipeFoundNoRoomAndItComesWithALaterBeacon() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        var waiting: [CommandRow] = []
+        for _ in 0..<CommandShare.wipes.limitPerDevice {
+            waiting.append(try await issue(.wipe(WireWipe()), to: device))
+        }
+        await #expect(throws: IssueError.tooMany(limit: waiting.count)) {
+            try await issue(.wipe(WireWipe()), to: device)
+        }
+        try await tell(device, beacon(.yes))
+        #expect(try await wipes(device).count == waiting.count)
+        #expect(try await notices().first?.detail.contains("none could be issued") == true)
+        let row = try #require(try await metadata.device(device, organization: nil))
+        let first = try #require(waiting[0].id)
+        #expect(try await metadata.endCommand(first, of: row, by: .commandLine)?.status.state == .expired)
+        try await tell(device, beacon(.yes))
+        let issued = try #require(try await wipes(device).first { $0.issuer == "consequence in the profile" }?.id)
+        #expect(try await notices().first?.detail.contains("\(issued)") == true)
+    }
+
+    @discardableResult
+    private func issue(_ action: WireCommand.OneOf_Action, to device: DeviceID) async throws -> CommandRow {
+        try await metadata.issue(
+            NewCommand(
+                device: device, action: action, expires: clock.now() + 3600 * 1_000_000, issuer: .commandLine,
+                idempotencyKey: nil, request: Data()), organization: nil
+        ).row
+    }
+
     @Test func whatWasFoundByAFormerRevisionWipesNothing() async throws {
         try await profile { $0.detection.consequence = "report" }
         let device = try await enroll().deviceID

@@ -257,11 +257,19 @@ import WireModel
         let devices = try await devices(3)
         var other = WireCommand()
         (other.id, other.expires) = (Data([1]), clock.now() + 1_000_000_000)
-        for _ in 0..<OpenCommands.limitOfJobs - 1 { _ = metadata.openCommands.add(other, of: .random()) }
+        for _ in 0..<OpenCommands.limitOfJobs - 1 {
+            _ = metadata.openCommands.add(other, of: .random(), organization: "default")
+        }
         let job = try await begin(sendBeacon(seconds: 60))
         #expect(try await Self.finish(job, metadata) == .waits)
         #expect(try await results(job, .done).count == 1, "there was room for one")
         #expect(try await metadata.runningDeviceJobs() == [job.row])
+        let wipe = try await begin(.command(.wipe(WireWipe()), expires: clock.now() + 60_000_000))
+        guard case .ended = try await Self.finish(wipe, metadata) else {
+            Issue.record("other commands make a wipe wait")
+            return
+        }
+        #expect(try await results(wipe, .done).count == 3)
         _ = try await metadata.issue(
             NewCommand(
                 device: devices[2].deviceID, action: Self.beacon, expires: clock.now() + 1_000_000, issuer: actor,

@@ -346,6 +346,53 @@ struct CommandRoutesTests {
         }
     }
 
+    @Test(arguments: ["wipe", "enterprise-wipe"])
+    func aWipeAndACancellationHaveRoomBesideOtherCommands(_ kind: String) async throws {
+        try await play { scene in
+            var waiting: [String] = []
+            for _ in 0..<32 {
+                waiting.append(try #require(try await scene.issue(#"{"kind": "send-beacon"}"#).json.text("id")))
+            }
+            #expect(try await scene.issue(#"{"kind": "send-beacon"}"#).status == .conflict)
+            let cancel = try await scene.issue(#"{"kind": "cancel", "arguments": {"command": "\#(waiting[0])"}}"#)
+            #expect(cancel.status == .created)
+            let wipe = try await scene.issue(#"{"kind": "\#(kind)"}"#, bearer: scene.harness.administrator)
+            #expect(wipe.status == .created)
+            let given = try await scene.given().map { CommandID($0.id)?.description }
+            #expect(try given == [cancel.json.text("id"), wipe.json.text("id")])
+            #expect(try await scene.state(waiting[1]) == "expired", "the wipe makes it pointless")
+            #expect(try await scene.issue(#"{"kind": "send-beacon"}"#).status == .created)
+        }
+    }
+
+    @Test func aWaitingCommandIsEndedAtTheCollectorByWhoMayRequestIt() async throws {
+        try await play { scene in
+            func end(_ id: String, bearer: String? = nil) async throws -> TestResponse {
+                try await scene.client.send(.delete, "\(scene.path)/\(id)", bearer: bearer ?? scene.person)
+            }
+            let beacon = try #require(try await scene.issue(#"{"kind": "send-beacon"}"#).json.text("id"))
+            let command = try #require(try await scene.given().first)
+            let ended = try await end(beacon)
+            #expect(try ended.status == .ok && ended.json.text("state") == "expired")
+            #expect(try ended.json.text("detail")?.hasPrefix("It was ended at the collector by") == true)
+            #expect(try await scene.given().isEmpty)
+            #expect(try await end(beacon).status == .ok, "again changes nothing")
+            _ = try await scene.report([(command, .done, "sent")])
+            #expect(try await scene.state(beacon) == "done", "the device had it already")
+            #expect(try await end(beacon).json.text("state") == "done")
+
+            let wipe = try await scene.issue(#"{"kind": "wipe"}"#, bearer: scene.harness.administrator)
+            let id = try #require(try wipe.json.text("id"))
+            #expect(try await end(id).status == .forbidden)
+            #expect(try await end("\(CommandID.random())").status == .notFound)
+            #expect(try await scene.given().count == 1)
+            #expect(try await end(id, bearer: scene.harness.administrator).status == .ok)
+            #expect(try await scene.given().isEmpty)
+            let trail = try await scene.harness.metadata.audit(AuditQuery(action: .commandEnd), below: nil, limit: 10)
+            #expect(trail.rows.map(\.entry.detail["kind"]) == ["wipe", "send-beacon"])
+        }
+    }
+
     @Test func aDeviceHasOnlySoManyOpen() async throws {
         try await play { scene in
             for _ in 0..<32 {

@@ -286,6 +286,26 @@ import Testing
         #expect(change?.body?["arguments"].compactText == arguments)
     }
 
+    @Test func aWaitingCommandIsEndedByWhoMayRequestIt() async throws {
+        func html(_ kind: String, _ state: String, _ role: Visitor.Role) async throws -> String {
+            let command: JSONValue = [
+                "id": "c1", "kind": .text(kind), "state": .text(state), "progress": 0, "arguments": [:],
+                "issuedAt": "2026-01-02T03:00:00.000000Z", "issuedBy": "Ada",
+            ]
+            let list: JSONValue = ["items": [command], "next": .null]
+            return try await page(
+                try harness(Self.device(), ["GET \(Self.api)/commands": .init(body: list)]), "/commands", role: role)
+        }
+        let button = "Do not send it any more"
+        #expect(try await html("send-beacon", "queued", .operator).contains(button))
+        #expect(try await html("send-beacon", "done", .operator).contains(button) == false)
+        #expect(try await html("send-beacon", "queued", .viewer).contains(button) == false)
+        #expect(try await html("wipe", "queued", .operator).contains(button) == false)
+        #expect(try await html("wipe", "queued", .administrator).contains(button))
+        let (response, change) = try await send(try harness(), "/commands", [("action", "end"), ("command", "c1")])
+        #expect(response.status == 303 && change?.method == "DELETE" && change?.path == "\(Self.api)/commands/c1")
+    }
+
     @Test func aRefusedCommandShowsTheFormAsItWasFilledIn() async throws {
         let harness = try harness(
             Self.device(), ["POST \(Self.api)/commands": .refusal(409, "too-many-commands", "32 commands wait.")])

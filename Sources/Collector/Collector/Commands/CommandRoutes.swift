@@ -10,7 +10,8 @@ import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
-/// Commands for devices. Viewers see them, operators request and cancel all but a wipe, and administrators also a wipe.
+/// Commands for devices. Viewers see them. Operators request, cancel and end all but a wipe, and administrators also a
+/// wipe.
 struct CommandRoutes: Sendable {
     static let bodyBytes = 32 * 1024
     static let keyBytes = 1...255
@@ -28,6 +29,7 @@ struct CommandRoutes: Sendable {
             .get("/api/v1/devices/{device}/commands/{command}", use: get)
         router.people(.operator)
             .post("/api/v1/devices/{device}/commands", use: issue)
+            .delete("/api/v1/devices/{device}/commands/{command}", use: end)
     }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -64,7 +66,7 @@ struct CommandRoutes: Sendable {
         let device = try await metadata.known(context)
         guard let id = CommandID(try context.parameter("command")),
             let row = try await metadata.command(id, of: device.id)
-        else { throw Problem.notFound("The device has no such command.") }
+        else { throw Problem.noCommand }
         return try await view(row, now: context.now).response()
     }
 
@@ -91,7 +93,7 @@ struct CommandRoutes: Sendable {
                     "A wipe needs the role \(document.role); the token has the role \(person.role).")
             }
             if case .cancel(let cancel) = document.action {
-                let needed = try await role(toCancel: cancel, of: device.id)
+                let needed = try await role(toEnd: CommandID(cancel.commandID), of: device.id)
                 guard person.role >= needed else {
                     throw Problem.forbidden(
                         "Cancelling this command needs the role \(needed); the token has the role \(person.role).")
@@ -116,10 +118,29 @@ struct CommandRoutes: Sendable {
         }
     }
 
+    /// Ends a command at the collector, whether or not its device ever asks for it.
+    private func end(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let (device, person) = (try await metadata.known(context), context.person)
+        guard let id = CommandID(try context.parameter("command")) else { throw Problem.noCommand }
+        let needed = try await role(toEnd: id, of: device.id)
+        guard person.role >= needed else {
+            throw Problem.forbidden(
+                "Ending this command needs the role \(needed); the token has the role \(person.role).")
+        }
+        guard let row = try await metadata.endCommand(id, of: device, by: AuditActor(person)) else {
+            throw Problem.noCommand
+        }
+        logger.notice(
+            "command ended",
+            metadata: ["device.id": "\(device.id)", "command.id": "\(id)", "person": "\(person.name)"])
+        return try await view(row, now: context.now).response()
+    }
+
     /// The role that may end a command is the role that may request it. To end a cancellation lets the command before
     /// go on, so it asks for the role of that one. Each command names an older one, so the chain ends.
-    private func role(toCancel cancel: WireCancelCommand, of device: DeviceID) async throws -> PersonRole {
-        var (role, next) = (PersonRole.operator, CommandID(cancel.commandID))
+    private func role(toEnd command: CommandID?, of device: DeviceID) async throws -> PersonRole {
+        var (role, next) = (PersonRole.operator, command)
         while let id = next, let action = try await metadata.command(id, of: device)?.command.action {
             role = max(role, action.role)
             next = nil
@@ -156,6 +177,7 @@ extension HTTPField.Name {
 
 extension Problem {
     static let noDevice = Problem.notFound("Your organization has no such device.")
+    static let noCommand = Problem.notFound("The device has no such command.")
 
     static let deviceLeft = Problem(
         status: 409, code: .deviceLeft, title: "Device has left",
@@ -171,7 +193,8 @@ extension Problem {
             Problem(
                 status: 409, code: .tooManyCommands, title: "Too many commands",
                 detail:
-                    "The limit of waiting commands is reached, for this device (\(limit)) or for all devices. Wait until some end or expire.",
+                    "The limit of waiting commands is reached, for this device (\(limit)) or for its organization. "
+                    + "Wait until some end or expire, or end some that wait.",
                 retryable: true, scope: .device, limit: limit)
         case .keyUsed: idempotencyKeyUsed("command")
         case .store(let error): ofStore(error)

@@ -8,7 +8,7 @@ import WireModel
 /// | `devicesByCredential`, `profiles` | `.device`, `.profile` remove entries; not used without a lease |
 /// | `openCommands` | `.commands`, `.device` read a device's again; no command is sent without a lease |
 /// | the limit of a device's commands | is counted in the transaction that issues one |
-/// | the limits of all commands | are of `openCommands`, so they may be exceeded by what others issue in 2 s |
+/// | the limits of an organization's commands | are of `openCommands`, so they may be exceeded by what others issue in 2 s |
 /// | the index of `search` | `.device`, `.observation` read rows again; made anew without a lease |
 /// | `hasDeviceJobs` | `.deviceJobs` |
 /// | `seen`, `results` | are no copies: they wait to be written, and the change is told when they are |

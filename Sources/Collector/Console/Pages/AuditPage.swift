@@ -9,7 +9,7 @@ struct AuditPage: Page {
     private static let filters = ["actor", "action", "subject", "from", "to"]
     /// The actions of the API.
     static let actions = [
-        "assignments-put", "certificate-issue", "command-issue", "device-conflict", "device-delete",
+        "assignments-put", "certificate-issue", "command-end", "command-issue", "device-conflict", "device-delete",
         "device-do-not-disturb", "device-enroll", "device-job", "device-predecessor", "device-reenroll",
         "device-reinstate", "device-revoke", "device-rotate", "device-unenroll", "log-quota-change", "logs-delete",
         "notice-mute", "notice-unmute", "organization-create", "profile-put", "profile-rollback", "records-purge",

@@ -11,6 +11,8 @@ package struct AuditEntry: Equatable, Sendable {
         case profileRollback = "profile-rollback"
         case assignmentsPut = "assignments-put"
         case commandIssue = "command-issue"
+        /// A person ended it at the collector.
+        case commandEnd = "command-end"
         case deviceRevoke = "device-revoke"
         case deviceReinstate = "device-reinstate"
         case deviceDelete = "device-delete"

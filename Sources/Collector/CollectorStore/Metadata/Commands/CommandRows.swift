@@ -27,6 +27,15 @@ package struct CommandRow: Equatable, Sendable {
     }
 }
 
+/// A command that a transaction has issued, or had issued before.
+struct IssuedCommand: Equatable, Sendable {
+    var row: CommandRow
+    /// The device's.
+    var organization: String
+    /// `false` for the command of a former request with the same key.
+    var isNew: Bool
+}
+
 /// A position in a device's list of commands, newest first.
 package struct CommandPosition: Equatable, Sendable {
     package var created: Int64

@@ -17,24 +17,31 @@ extension MetadataService {
     ) throws(IssueError) -> (row: CommandRow, isNew: Bool) {
         let now = clock.now()
         writeResults()
-        let issued = try change { () throws(StoreError) -> Result<(row: CommandRow, isNew: Bool), IssueError> in
+        let issued = try change { () throws(StoreError) -> Result<IssuedCommand, IssueError> in
             try self.issued(new, organization: organization, at: now)
         }
-        if issued.isNew { _ = openCommands.add(issued.row.command, of: new.device) }
-        return issued
+        if issued.isNew { give(issued) }
+        return (issued.row, issued.isNew)
     }
 
-    /// Issues a command. Call it inside a transaction; give a new command to `openCommands` once that is committed.
+    /// Lets a device have a command that is committed.
+    nonisolated func give(_ issued: IssuedCommand) {
+        _ = openCommands.add(issued.row.command, of: issued.row.device, organization: issued.organization)
+    }
+
+    /// Issues a command. Call it inside a transaction, and `give` a new command once that is committed.
     /// - Parameter uncommitted: the commands that the same transaction has issued to other devices.
     func issued(
         _ new: NewCommand, organization: String?, uncommitted: Int = 0, at now: Int64
-    ) throws(StoreError) -> Result<(row: CommandRow, isNew: Bool), IssueError> {
+    ) throws(StoreError) -> Result<IssuedCommand, IssueError> {
         let requestHash = Data(SHA256.hash(data: new.request))
         guard let device = try enrollment(of: new.device, organization: organization) else {
             return .failure(.unknownDevice)
         }
         if let key = new.idempotencyKey, let (row, hash) = try former(new.device, key: key) {
-            return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
+            return hash == requestHash
+                ? .success(IssuedCommand(row: row, organization: device.organization, isNew: false))
+                : .failure(.keyUsed)
         }
         guard device.isWelcome else { return .failure(.deviceLeft) }
         if case .cancel(let cancel) = new.action,
@@ -42,33 +49,36 @@ extension MetadataService {
         {
             return .failure(.unknownCommand)
         }
-        guard try hasRoomForCommand(of: new.device, uncommitted: uncommitted, at: now) else {
-            return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
-        }
-        let row = try insert(
+        let share = CommandShare(new.action)
+        let hasRoom = try hasRoom(
+            for: share, of: new.device, organization: device.organization, uncommitted: uncommitted, at: now)
+        guard hasRoom else { return .failure(.tooMany(limit: share.limitPerDevice)) }
+        let issued = try insert(
             new, organization: device.organization, enrollmentID: device.enrollmentID, requestHash: requestHash,
             at: now)
-        return .success((row, true))
+        return .success(issued)
     }
 
     /// Counts the device's open commands on disk, because another collector may have issued some. Call it inside a
     /// transaction.
-    func hasRoomForCommand(of device: DeviceID, uncommitted: Int = 0, at now: Int64) throws(StoreError) -> Bool {
-        guard openCommands.room(below: OpenCommands.limit, at: now) > uncommitted else { return false }
-        let open = try connection.first(
-            "SELECT count(*) FROM command WHERE device = ? AND state NOT IN \(CommandStatus.finalStates) AND expires > ?",
-            device.data, now
-        ) { $0.int(0) }
-        return open ?? 0 < OpenCommands.limitPerDevice
+    func hasRoom(
+        for share: CommandShare, of device: DeviceID, organization: String, uncommitted: Int = 0, at now: Int64
+    ) throws(StoreError) -> Bool {
+        if share.countsForOrganization {
+            let room = openCommands.room(below: OpenCommands.limit, organization: organization, at: now)
+            guard room > uncommitted else { return false }
+        }
+        let open = try OpenCommands.read(of: device, from: connection, at: now)
+        return open.count { $0.share == share } < share.limitPerDevice
     }
 
-    /// Writes a command with its audit entry. Call it inside a transaction; give the command to `openCommands` once
-    /// that is committed.
+    /// Writes a command with its audit entry, and ends those that it makes pointless. Call it inside a transaction, and
+    /// `give` the command once that is committed.
     /// - Parameter detail: further facts for the audit entry.
     func insert(
         _ new: NewCommand, organization: String, enrollmentID: Data, requestHash: Data = Data(),
         _ detail: [String: String] = [:], at now: Int64
-    ) throws(StoreError) -> CommandRow {
+    ) throws(StoreError) -> IssuedCommand {
         var command = WireCommand()
         command.id = CommandID.random().data
         command.expires = new.expires
@@ -77,6 +87,12 @@ extension MetadataService {
         let row = CommandRow(
             device: new.device, command: command, created: now, expires: new.expires, issuer: new.issuer.name,
             status: CommandStatus())
+        if command.share == .wipes {
+            let open = try OpenCommands.read(of: new.device, from: connection, at: now)
+            for pointless in open where pointless.isEnded(by: command) {
+                try end(pointless.id, of: new.device, because: "A wipe was issued after the command.", at: now)
+            }
+        }
         try insert(row, key: new.idempotencyKey, requestHash: requestHash)
         try removeOldest(of: new.device, at: now)
         noteChanged(.commands(new.device))
@@ -86,7 +102,37 @@ extension MetadataService {
                 .commandIssue, by: new.issuer, organization: organization, subject: new.device.description,
                 detail: facts.merging(detail) { $1 }),
             at: now)
+        return IssuedCommand(row: row, organization: organization, isNew: true)
+    }
+
+    /// Ends a command at the collector: it is not sent to its device any more. A device that has it may carry it out
+    /// all the same, and its result then replaces this end. On synced disk when it returns.
+    /// - Returns: the command as it is now; one that has ended or expired is left alone. `nil` if the device has none.
+    package func endCommand(
+        _ id: CommandID, of device: DeviceRow, by actor: AuditActor
+    ) throws(StoreError) -> CommandRow? {
+        let now = clock.now()
+        writeResults()
+        let row = try transaction { () throws(StoreError) -> CommandRow? in
+            guard let row = try CommandRow.one(id.data, of: device.id, in: connection) else { return nil }
+            guard !CommandStatus.isFinal(row.state(at: now)) else { return row }
+            try end(id.data, of: device.id, because: "It was ended at the collector by \(actor.name).", at: now)
+            noteChanged(.commands(device.id))
+            try audit.append(
+                AuditEntry(
+                    .commandEnd, by: actor, organization: device.organization, subject: device.id.description,
+                    detail: ["command": "\(id)", "kind": row.command.action?.kind ?? "unknown"]),
+                at: now)
+            return try CommandRow.one(id.data, of: device.id, in: connection)
+        }
+        if row != nil { openCommands.end([id.data], of: device.id) }
         return row
+    }
+
+    private func end(_ id: Data, of device: DeviceID, because detail: String, at now: Int64) throws(StoreError) {
+        try connection.run(
+            "UPDATE command SET state = ?, detail = ?, updated = ? WHERE id = ? AND device = ?",
+            WireCommandState.expired.rawValue, detail, now, id, device.data)
     }
 
     /// A device's commands, newest first.

@@ -3,20 +3,27 @@ import Synchronization
 import WireModel
 
 /// Commands that must be sent to devices, in memory, so a batch's answer does not wait for the disk. Limited per device
-/// and in total.
+/// (`CommandShare`) and per organization, so that no organization takes another's room.
 final class OpenCommands: Sendable {
-    /// The most open commands of one device. All of them fit into one answer.
-    static let limitPerDevice = 32
-    /// The most of all devices.
+    /// The most of all devices of an organization, wipes and cancellations apart.
     static let limit = 150_000
     /// The most with those of jobs over many devices, so that single commands have room beside them.
     static let limitOfJobs = 125_000
     /// How often expired commands are searched while there is no room, in microseconds.
     private static let sweepMicroseconds: Int64 = 10_000_000
 
+    private struct Open {
+        var organization: String
+        /// Oldest first.
+        var commands: [WireCommand]
+
+        var counted: Int { commands.count { $0.share.countsForOrganization } }
+    }
+
     private struct State {
-        var commands: [DeviceID: [WireCommand]] = [:]
-        var count = 0
+        var devices: [DeviceID: Open] = [:]
+        /// Those of each organization that count.
+        var counts: [String: Int] = [:]
         var lastSweep: Int64 = .min
 
         /// Devices that stay away do not ask for their commands, so nothing else removes those that have expired.
@@ -24,21 +31,30 @@ final class OpenCommands: Sendable {
             let (elapsed, isOver) = now.subtractingReportingOverflow(lastSweep)
             guard isOver || !(0..<OpenCommands.sweepMicroseconds).contains(elapsed) else { return }
             lastSweep = now
-            for (device, open) in commands {
-                let left = open.filter { $0.expires > now }
-                if left.count < open.count { replace(device, by: left) }
-            }
+            for device in Array(devices.keys) { keep(of: device) { $0.expires > now } }
         }
 
-        mutating func replace(_ device: DeviceID, by commands: [WireCommand]) {
-            count -= (self.commands[device]?.count ?? 0) - commands.count
-            self.commands[device] = commands.isEmpty ? nil : commands
+        mutating func keep(of device: DeviceID, where isKept: (WireCommand) -> Bool) {
+            guard var open = devices[device], !open.commands.allSatisfy(isKept) else { return }
+            open.commands.removeAll { !isKept($0) }
+            replace(device, by: open)
+        }
+
+        mutating func replace(_ device: DeviceID, by open: Open) {
+            if let former = devices[device] { counts[former.organization, default: 0] -= former.counted }
+            counts[open.organization, default: 0] += open.counted
+            devices[device] = open.commands.isEmpty ? nil : open
+        }
+
+        mutating func append(_ command: WireCommand, of device: DeviceID, organization: String) {
+            devices[device, default: Open(organization: organization, commands: [])].commands.append(command)
+            if command.share.countsForOrganization { counts[organization, default: 0] += 1 }
         }
     }
 
     private let state = Mutex(State())
     private let lease: RegistryLease
-    /// The most that are loaded. Collectors that issue at the same time can exceed `limit` together.
+    /// The most of an organization that are loaded. Collectors that issue at the same time can exceed `limit` together.
     private static let loadLimit = 2 * limit
 
     init(lease: RegistryLease = RegistryLease(clock: nil)) { self.lease = lease }
@@ -47,14 +63,16 @@ final class OpenCommands: Sendable {
     func load(from connection: any RegistrySession, at now: Int64) throws(StoreError) {
         var loaded = State()
         try connection.each(
-            "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id",
-            now
+            """
+            SELECT command.device, bytes, organization FROM command JOIN device ON device.id = command.device
+            WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY command.created, command.id
+            """, now
         ) { row in
-            guard loaded.count < Self.loadLimit, let device = DeviceID(row.data(0)),
-                let command = try? WireCommand.decode(row.data(1))
+            guard let device = DeviceID(row.data(0)), let command = try? WireCommand.decode(row.data(1)) else { return }
+            let organization = row.string(2)
+            guard !command.share.countsForOrganization || loaded.counts[organization, default: 0] < Self.loadLimit
             else { return }
-            loaded.commands[device, default: []].append(command)
-            loaded.count += 1
+            loaded.append(command, of: device, organization: organization)
         }
         state.withLock { $0 = loaded }
     }
@@ -66,13 +84,29 @@ final class OpenCommands: Sendable {
         guard !devices.isEmpty else { return }
         try connection.reading { () throws(StoreError) in
             for device in devices {
-                let open = try connection.rows(
-                    "SELECT bytes FROM command WHERE device = ? AND state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id",
-                    device.data, now
-                ) { try? WireCommand.decode($0.data(0)) }
-                state.withLock { $0.replace(device, by: open) }
+                let found = try connection.first("SELECT organization FROM device WHERE id = ?", device.data) {
+                    $0.string(0)
+                }
+                guard let organization = found else {
+                    forget(device)
+                    continue
+                }
+                let commands = try Self.read(of: device, from: connection, at: now)
+                state.withLock { $0.replace(device, by: Open(organization: organization, commands: commands)) }
             }
         }
+    }
+
+    /// A device's open commands on disk, oldest first.
+    static func read(
+        of device: DeviceID, from connection: any RegistrySession, at now: Int64
+    ) throws(StoreError) -> [WireCommand] {
+        try connection.rows(
+            """
+            SELECT bytes FROM command WHERE device = ? AND state NOT IN \(CommandStatus.finalStates) AND expires > ?
+            ORDER BY created, id
+            """, device.data, now
+        ) { try? WireCommand.decode($0.data(0)) }
     }
 
     /// The commands to send to a device now, oldest first; none without a lease, because some may have ended. Removes
@@ -80,30 +114,31 @@ final class OpenCommands: Sendable {
     /// - Parameter enrollmentID: the device's present enrollment. Commands of others are not for it.
     func commands(of device: DeviceID, enrollmentID: Data, at now: Int64) -> [WireCommand] {
         state.withLock { state in
-            guard let open = state.commands[device] else { return [] }
-            let left = open.filter { $0.expires > now }
-            if left.count < open.count { state.replace(device, by: left) }
-            return lease.isValid ? left.filter { $0.enrollmentID == enrollmentID } : []
+            state.keep(of: device) { $0.expires > now }
+            guard let open = state.devices[device], lease.isValid else { return [] }
+            return open.commands.filter { $0.enrollmentID == enrollmentID }
         }
     }
 
-    /// How many more there may be.
-    /// - Parameter limit: of all devices.
-    func room(below limit: Int, at now: Int64) -> Int {
+    /// How many more of an organization there may be that count for it.
+    /// - Parameter limit: of all its devices.
+    func room(below limit: Int, organization: String, at now: Int64) -> Int {
         state.withLock { state in
-            if state.count >= limit { state.sweep(at: now) }
-            return max(0, limit - state.count)
+            if state.counts[organization, default: 0] >= limit { state.sweep(at: now) }
+            return max(0, limit - state.counts[organization, default: 0])
         }
     }
 
+    /// Adds a command that was issued, and forgets those that it ends.
     /// - Returns: whether there was room.
-    func add(_ command: WireCommand, of device: DeviceID) -> Bool {
+    func add(_ command: WireCommand, of device: DeviceID, organization: String) -> Bool {
         state.withLock { state in
-            guard state.count < Self.limit else { return false }
+            guard !command.share.countsForOrganization || state.counts[organization, default: 0] < Self.limit
+            else { return false }
+            state.keep(of: device) { !$0.isEnded(by: command) }
             // Who follows the registry may have loaded it between its commit and now.
-            guard !(state.commands[device] ?? []).contains(where: { $0.id == command.id }) else { return true }
-            state.commands[device, default: []].append(command)
-            state.count += 1
+            let isKnown = state.devices[device]?.commands.contains { $0.id == command.id } ?? false
+            if !isKnown { state.append(command, of: device, organization: organization) }
             return true
         }
     }
@@ -120,10 +155,7 @@ final class OpenCommands: Sendable {
     }
 
     private func keep(of device: DeviceID, where isKept: (WireCommand) -> Bool) {
-        state.withLock { state in
-            guard let open = state.commands[device] else { return }
-            state.replace(device, by: open.filter(isKept))
-        }
+        state.withLock { $0.keep(of: device, where: isKept) }
     }
 }
 

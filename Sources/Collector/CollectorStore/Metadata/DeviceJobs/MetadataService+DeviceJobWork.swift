@@ -28,7 +28,7 @@ extension MetadataService {
     package enum DeviceJobStep: Equatable, Sendable {
         /// There are more devices.
         case goesOn
-        /// All commands that may be open are open. It goes on when some have ended.
+        /// All commands that may be open of an organization are open. It goes on when some have ended.
         case waits
         case ended(DeviceJobRow)
     }
@@ -45,17 +45,14 @@ extension MetadataService {
         let step = try transaction { () throws(StoreError) -> DeviceJobStep in
             var job = try known(row)
             guard job.state == .running else { return .ended(job) }
-            var limit = Self.deviceJobBatch
-            if case .command(_, let expires) = job.action, expires > now {
-                limit = min(limit, openCommands.room(below: OpenCommands.limitOfJobs, at: now))
-                guard limit > 0 else { return .waits }
-            }
-            let devices = try connection.rows(
+            let next = try connection.rows(
                 """
                 SELECT device, enrolled FROM device_job_device WHERE job = ?1 AND outcome = \(DeviceJobResult.Outcome.waiting.rawValue)
                 AND device > (SELECT position FROM device_job WHERE row = ?1) ORDER BY device LIMIT ?2
-                """, row, limit
+                """, row, Self.deviceJobBatch
             ) { device in DeviceID(device.data(0)).map { SelectedDevice(id: $0, enrolled: device.int64(1)) } }
+            let devices = try next.prefix(roomForCommands(of: job, to: next, at: now))
+            guard next.isEmpty || !devices.isEmpty else { return .waits }
             for device in devices {
                 switch try perform(job, on: device, &work, at: now) {
                 case .success(let command):
@@ -67,7 +64,7 @@ extension MetadataService {
                 }
             }
             if job.action == .delete { try forgetDeletedDevices(at: now) }
-            if devices.count < limit {
+            if devices.count == next.count, next.count < Self.deviceJobBatch {
                 (job.state, job.ended) = (.done, now)
                 try tell(job, by: job.actor, job.counts(), outcome: .done, at: now)
             }
@@ -77,14 +74,36 @@ extension MetadataService {
                 """, job.state.rawValue, job.ended, job.done, job.refused, devices.last?.id.data, row)
             return job.state == .running ? .goesOn : .ended(job)
         }
-        for command in work.commands { _ = openCommands.add(command.command, of: command.device) }
+        for command in work.commands { give(command) }
         for device in work.ended { openCommands.forget(device) }
         return step
     }
 
+    /// How many of the next devices there is room for, because each gets a command that counts for its organization.
+    private func roomForCommands(
+        of job: DeviceJobRow, to next: [SelectedDevice], at now: Int64
+    ) throws(StoreError) -> Int {
+        guard case .command(let action, let expires) = job.action, expires > now,
+            CommandShare(action).countsForOrganization
+        else { return next.count }
+        var room: [String: Int] = [:]
+        for (number, device) in next.enumerated() {
+            let found = try connection.first("SELECT organization FROM device WHERE id = ?", device.id.data) {
+                $0.string(0)
+            }
+            guard let organization = found else { continue }
+            let left =
+                room[organization]
+                ?? openCommands.room(below: OpenCommands.limitOfJobs, organization: organization, at: now)
+            guard left > 0 else { return number }
+            room[organization] = left - 1
+        }
+        return next.count
+    }
+
     /// What follows in memory once a transaction of a job is committed.
     private struct DeviceJobWork {
-        var commands: [CommandRow] = []
+        var commands: [IssuedCommand] = []
         /// Nothing reaches them, or not in the enrollment that their commands are for.
         var ended: [DeviceID] = []
     }
@@ -111,7 +130,7 @@ extension MetadataService {
             let new = NewCommand(
                 device: id, action: action, expires: expires, issuer: job.actor, idempotencyKey: nil, request: Data())
             let issued = try self.issued(new, organization: organization, uncommitted: work.commands.count, at: now)
-            if case .success(let issued) = issued { work.commands.append(issued.row) }
+            if case .success(let issued) = issued { work.commands.append(issued) }
             return issued.map(\.row.command.id).mapError { Refused(reason: .command($0)) }
         case .revoke(let closingToken):
             let revoked = try self.revoked(

@@ -220,14 +220,14 @@ extension MetadataService {
         _ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID>, isNews: Bool = true
     ) throws(StoreError) {
         let now = clock.now()
-        let wipes = try transaction { () throws(StoreError) -> [CommandRow] in
+        let wipes = try transaction { () throws(StoreError) -> [IssuedCommand] in
             for device in resetting {
                 try connection.run(
                     "UPDATE device_state SET last_seen = 0, verdicts_wall = NULL, verdicts_boot = NULL WHERE device = ?",
                     device.data)
                 noteChanged(.observation(device))
             }
-            var wipes: [CommandRow] = []
+            var wipes: [IssuedCommand] = []
             for (device, sight) in entries {
                 var told = sight.verdicts
                 if let verdicts = told, let row = try DeviceRow.one(device, in: connection) {
@@ -242,7 +242,7 @@ extension MetadataService {
             }
             return wipes
         }
-        for wipe in wipes { _ = openCommands.add(wipe.command, of: wipe.device) }
+        for wipe in wipes { give(wipe) }
         for (device, sight) in entries { search.noteChange(device, sight) }
     }
 

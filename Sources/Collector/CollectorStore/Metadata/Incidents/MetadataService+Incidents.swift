@@ -15,13 +15,13 @@ extension MetadataService {
 
     /// Takes a device's verdicts that replace the former ones. Call it inside a transaction.
     /// - Returns: the command to wipe that was issued, to be given to the device once this is committed.
-    func judge(_ verdicts: DeviceVerdicts, of device: DeviceRow, at now: Int64) throws(StoreError) -> CommandRow? {
+    func judge(_ verdicts: DeviceVerdicts, of device: DeviceRow, at now: Int64) throws(StoreError) -> IssuedCommand? {
         // A beacon of an earlier enrollment can be written after the device enrolled again.
         guard device.revoked == nil, device.left == nil, verdicts.at >= device.enrolled else { return nil }
         let open = try connection.rows("SELECT kind, signs, wipe FROM incident WHERE device = ?", device.id.data) {
             row in VerdictIncident.Kind(rawValue: row.string(0)).map { ($0, VerdictIncident(row, from: 1)) }
         }
-        var issued: CommandRow?
+        var issued: IssuedCommand?
         for kind in VerdictIncident.Kind.allCases {
             guard let reading = verdicts.reading(kind) else { continue }
             let former = open.first { $0.0 == kind }?.1
@@ -36,10 +36,10 @@ extension MetadataService {
             if isWipeAsked, incident.wipe == .none {
                 // One wipe does for two incidents that begin at once.
                 if issued == nil { issued = try issueWipe(of: device, because: incident.cause(kind), at: now) }
-                if let command = issued { incident.wipe = .issued(command.command.id) }
+                if let command = issued { incident.wipe = .issued(command.row.command.id) }
             }
-            // Whoever restored a backup must learn that a wipe that is asked for does not come by itself.
-            guard incident != former || (isWipeAsked && incident.wipe == .withheld) else { continue }
+            // Somebody must learn that a wipe that is asked for is withheld, or found no room.
+            guard incident != former || (isWipeAsked && incident.wipe.isOpen) else { continue }
             try connection.run(
                 """
                 INSERT INTO incident (device, kind, began, signs, wipe) VALUES (?, ?, ?, ?, ?)
@@ -57,11 +57,11 @@ extension MetadataService {
         return composed.flatMap { try? WireProfile.decode($0.bytes) } ?? WireProfile()
     }
 
-    /// - Returns: `nil` if no further command may wait for the device. It is tried again with its next beacon.
+    /// - Returns: `nil` if no further wipe may wait for the device. It is tried again with its next beacon.
     private func issueWipe(
         of device: DeviceRow, because cause: String, at now: Int64
-    ) throws(StoreError) -> CommandRow? {
-        guard try hasRoomForCommand(of: device.id, at: now) else { return nil }
+    ) throws(StoreError) -> IssuedCommand? {
+        guard try hasRoom(for: .wipes, of: device.id, organization: device.organization, at: now) else { return nil }
         var wipe = WireWipe()
         wipe.reason = cause
         let new = NewCommand(
@@ -175,6 +175,10 @@ extension VerdictIncident {
             : "The device breaks compliance rules of its profile: \(names). "
         let evidence = "`GET /api/v1/devices/{device}` shows the evidence under `verdicts`."
         return switch wipe {
+        case .none where isWipeAsked:
+            what + evidence + " The profile asks for a wipe, but none could be issued: "
+                + "\(CommandShare.wipes.limitPerDevice) wipes wait for the device already. It is tried again with the "
+                + "device's next beacon. `DELETE /api/v1/devices/{device}/commands/{command}` ends one that waits."
         case .none: what + evidence
         case .issued(let command):
             what + evidence + " A wipe was issued: command \(CommandID(command)?.description ?? "")."

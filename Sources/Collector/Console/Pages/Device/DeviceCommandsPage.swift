@@ -5,13 +5,20 @@ import TelemetryBasics
 struct DeviceCommandsPage: Page {
     let path = "/devices/{device}/commands"
 
+    private static let wipes: Set = ["wipe", "enterprise-wipe"]
     private static let final: Set = ["done", "failed", "unsupported", "expired"]
 
     func view(_ visit: Visit) async throws -> Answer {
         let subject = try await DeviceSubject(visit)
         let query = visit.query.only(["cursor"]).with("limit", "50")
         let page = try await visit.api.get("\(subject.path)/commands", query)
-        let commands = page.pageItems.map { Self.values(of: $0) }
+        let commands = page.pageItems.map { command in
+            let needed: Visitor.Role = Self.wipes.contains(command["kind"].text ?? "") ? .administrator : .operator
+            let values = Self.values(of: command)
+            return values.with([
+                "canEnd": .boolean(values["isOpen"].truth == true && visit.visitor.role >= needed)
+            ])
+        }
         return subject.answer(
             "device-commands",
             Self.choices(visit.form).merging([
@@ -54,11 +61,18 @@ struct DeviceCommandsPage: Page {
     }
 
     func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
+        let device = visit.segment("device")
+        if action == "end" {
+            let command = (visit.form.text("command") ?? "").percentEncoded
+            try await visit.api.send("DELETE", "/api/v1/devices/\(device)/commands/\(command)")
+            return .done(
+                "The command is not sent any more. A device that has it may still carry it out.",
+                at: "/devices/\(device)/commands")
+        }
         let kinds = [
             "send-beacon", "query-device-information", "reload-profile", "change-log-level", "request-logs", "cancel",
         ]
         guard kinds.contains(action) else { return nil }
-        let device = visit.segment("device")
         let command = try await visit.api.send(
             "POST", "/api/v1/devices/\(device)/commands",
             body: ["kind": .text(action), "arguments": .object(try Self.arguments(of: action, visit.form))])
