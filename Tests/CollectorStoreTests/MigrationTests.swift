@@ -183,7 +183,7 @@ import WireModel
 
     /// Makes a file of the present version one of version 10.
     static let undoingVersion11 = """
-        DROP TABLE muted_notice;
+        DROP TABLE muted_notice; DROP TABLE record_usage;
         DROP TABLE device_job; DROP TABLE device_job_device; DROP INDEX enrollment_request_device;
         DROP INDEX device_predecessor; ALTER TABLE audit DROP COLUMN job;
         DROP TABLE session;

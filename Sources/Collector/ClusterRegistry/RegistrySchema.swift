@@ -21,10 +21,11 @@ package enum RegistrySchema {
         PostgresMigration(1, "the registry of version 14", sql: translated(tables)),
         PostgresMigration(2, "changes that collectors read", sql: translated(changes)),
         PostgresMigration(3, "collectors, and whose turn housekeeping is", sql: translated(collectors)),
+        PostgresMigration(4, "the bytes of records of a day", sql: translated(recordUsage)),
     ]
 
     /// The tables that the migrations make.
-    static let tableNames: [String] = [tables, changes, collectors].flatMap { sql in
+    static let tableNames: [String] = [tables, changes, collectors, recordUsage].flatMap { sql in
         "\n\(sql)".split(separator: "CREATE TABLE ").dropFirst().map { String($0.prefix { $0 != " " }) }
     }
 
@@ -178,5 +179,11 @@ package enum RegistrySchema {
             until INTEGER NOT NULL);
         INSERT INTO housekeeping VALUES (1, 0, '', 0);
         CREATE TABLE collector (run TEXT PRIMARY KEY, name TEXT NOT NULL, seen INTEGER NOT NULL);
+        """
+
+    private static let recordUsage = """
+        CREATE TABLE record_usage (
+            day INTEGER NOT NULL, organization TEXT NOT NULL, device BLOB NOT NULL, bytes INTEGER NOT NULL,
+            PRIMARY KEY (day, organization, device));
         """
 }

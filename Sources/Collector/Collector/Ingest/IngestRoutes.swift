@@ -28,6 +28,7 @@ struct IngestRoutes: Sendable {
 
     private func batches(_ request: Request, _ context: DeviceContext) async throws -> Response {
         let device = context.device
+        if let full = metadata.recordRefusal(of: device, at: context.now) { throw Problem.recordQuota(full) }
         return try await reader.read(request, context, limit: .batch) { body in
             guard let structure = BatchStructure(scanning: body) else {
                 throw Problem.malformed("The body of \(body.count) bytes is not a BatchRequest.")
@@ -48,6 +49,8 @@ struct IngestRoutes: Sendable {
                     answers.first?.detail ?? "Nothing could be stored.", wait: 4_000_000 + reader.budget.retrySlot())
             }
             reader.metrics.answered(answers)
+            let stored = zip(batch.parts, answers).reduce(0) { $0 + ($1.1.outcome == .stored ? $1.0.quotaBytes : 0) }
+            metadata.noteStored(stored, of: device, at: context.now)
             let newest = NewestState(parts: batch.parts, answers: answers)
             metadata.seen(
                 device.id,
@@ -148,6 +151,15 @@ extension Message {
 }
 
 extension Problem {
+    static func recordQuota(_ full: RecordQuotaRefusal) -> Problem {
+        Problem(
+            status: 429, code: .recordQuotaExceeded, title: "Quota of records used up",
+            detail:
+                "\(full.isOfDevice ? "This device" : "This device's organization") has stored \(full.bytes) bytes of "
+                + "records today (UTC), and \(full.quota) are allowed a day. Keep further records, and send them later.",
+            retryable: true, scope: .device, retryAfterMs: Int(full.wait / 1000), limit: full.quota)
+    }
+
     static func ofStore(_ error: StoreError) -> Problem {
         let detail = error.publicMessage
         var problem: Problem =

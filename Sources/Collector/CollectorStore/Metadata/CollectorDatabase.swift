@@ -18,7 +18,7 @@ import WireModel
 /// marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 14
+    static let version: Int32 = 15
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -222,10 +222,19 @@ enum CollectorDatabase {
             until INTEGER, PRIMARY KEY (organization, code, subject)) WITHOUT ROWID;
         """
 
+    /// From version 14 to 15: the bytes of records that each device stored in a day, and each organization, as the
+    /// device without an id.
+    private static let fifteenthSchema = """
+        CREATE TABLE record_usage (
+            day INTEGER NOT NULL, organization TEXT NOT NULL, device BLOB NOT NULL, bytes INTEGER NOT NULL,
+            PRIMARY KEY (day, organization, device)) WITHOUT ROWID;
+        """
+
     /// What brings a file from each version to the next; the first makes version 1.
     private static let schemas = [
         firstSchema, secondSchema, thirdSchema, fourthSchema, fifthSchema, sixthSchema, seventhSchema, eighthSchema,
         ninthSchema, tenthSchema, eleventhSchema, twelfthSchema, thirteenthSchema, fourteenthSchema,
+        fifteenthSchema,
     ]
 
     /// Opens for writing. Creates a missing file with its schema, and updates an older one.

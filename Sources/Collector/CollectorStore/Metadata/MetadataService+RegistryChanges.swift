@@ -15,6 +15,7 @@ import WireModel
 /// | `auditLimit`, `signInLimit`, `signInRefusals` | limit what this collector writes; each collector has its own |
 /// | `nextForget` | when this collector next cleans up; several may |
 /// | `deviceClocks` | what this collector hears from devices |
+/// | `recordUsage` | is written to the registry in shares of a quota, and takes over what others wrote |
 /// | `logQuotas` | this collector's configuration, which has to be the same in all |
 /// | `collectorID`, `incarnationID` | never change while a collector runs |
 ///

@@ -55,6 +55,8 @@ package actor MetadataService {
     nonisolated let results = ResultBuffer()
     /// The limits of logs, set by the log archive.
     nonisolated let logQuotas = CurrentLogQuotas()
+    /// What was stored today, and its quotas.
+    nonisolated let recordUsage = RecordUsage()
     /// When `age` next searches old uploads.
     var nextForget: Int64 = 0
     /// `false` only if no job over devices is unfinished.
@@ -134,6 +136,7 @@ package actor MetadataService {
         let commands = OpenCommands(lease: lease)
         try commands.load(from: connection, at: clock.now())
         openCommands = commands
+        try Self.loadRecordUsage(recordUsage, from: connection, at: clock.now())
         readers = try MetadataReaders(registry)
         search = try DeviceSearch(registry, lease: lease)
         self.lock = lock
@@ -241,6 +244,7 @@ package actor MetadataService {
     package func close() async {
         writeSeen()
         writeResults()
+        writeRecordUsage(all: true)
         await readers.close()
         await search.close()
         do throws(StoreError) { try connection.close() } catch {

@@ -11,8 +11,8 @@ extension NoticeRow.Code {
         case .queueDamaged: "a-damaged-queue"
         case .recordFile, .recordFileSalvaged: "a-damaged-record-file"
         case .retentionWaiting: "a-wrong-clock"
-        case .logQuotaHigh, .logQuotaReached, .logsArrived, .recordsLost, .retentionFailed, .tokenExpiry,
-            .uploadExpired:
+        case .logQuotaHigh, .logQuotaReached, .logsArrived, .recordQuotaHigh, .recordQuotaReached, .recordsLost,
+            .retentionFailed, .tokenExpiry, .uploadExpired:
             "notices-of-the-collector"
         }
     }
@@ -25,6 +25,9 @@ extension NoticeRow.Code {
             "Delete logs that nobody needs, or raise the quota. Until then devices keep further logs."
         case .logsArrived: "Read them in App Logs. The notice ends by itself after a day."
         case .uploadExpired: "Request the logs again. What came is kept."
+        case .recordQuotaHigh: "Look for what the device or the organization sends so much of, or raise the quota."
+        case .recordQuotaReached:
+            "Look for what is sent so much, or raise the quota. Until tomorrow (UTC) devices keep further records."
         case .diskLow: "Free disk space, add more, or keep records and logs for less time."
         case .retentionWaiting: "Check the collector's clock, then release retention."
         case .retentionFailed: "Mend what the text names, mostly the disk or permissions."

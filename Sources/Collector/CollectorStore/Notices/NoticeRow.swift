@@ -11,6 +11,10 @@ package struct NoticeRow: Equatable, Sendable {
         case uploadExpired = "upload-expired"
         /// Logs that somebody requested are here. It ends by itself after a day.
         case logsArrived = "logs-arrived"
+        /// Records of a device or an organization have reached three quarters of what they may store in a day.
+        case recordQuotaHigh = "record-quota-75"
+        /// Records of a device or an organization have reached what they may store in a day, and further ones wait.
+        case recordQuotaReached = "record-quota-100"
         /// The disk is getting full.
         case diskLow = "disk-low"
         /// Retention removes no records until an administrator has checked the clock.
@@ -45,9 +49,9 @@ package struct NoticeRow: Equatable, Sendable {
         /// Whether what it reports can end.
         package var hasEnd: Bool {
             switch self {
-            case .logQuotaHigh, .logQuotaReached, .logsArrived, .diskLow, .retentionWaiting, .retentionFailed,
-                .recordFile, .certificateExpiry, .tokenExpiry, .deviceSilent, .devicesSilent, .deviceCompromised,
-                .deviceNonCompliant:
+            case .logQuotaHigh, .logQuotaReached, .logsArrived, .recordQuotaHigh, .recordQuotaReached, .diskLow,
+                .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry, .tokenExpiry, .deviceSilent,
+                .devicesSilent, .deviceCompromised, .deviceNonCompliant:
                 true
             case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict:
                 false

@@ -119,6 +119,12 @@ package struct NoticeService: Sendable {
 
     private static let manyDevices = "devices"
 
+    /// Brings the notices about quotas of records up to date: after a new day, or after a change of the quotas.
+    package func followRecordQuotas() async {
+        let quotas = metadata.recordUsage.quotas
+        await write { table, now throws(StoreError) in try table.followRecordQuotas(quotas, at: now) }
+    }
+
     // MARK: Listing
 
     /// Newest first.
@@ -132,6 +138,7 @@ package struct NoticeService: Sendable {
     ) async throws(StoreError) -> ListPage<NoticeRow, Int64> {
         // An upload that has just expired has its notice.
         try await metadata.age()
+        await metadata.writeRecordUsage()
         let now = now()
         return try await metadata.readers.read { connection throws(StoreError) in
             try NoticeTable(connection: connection).page(

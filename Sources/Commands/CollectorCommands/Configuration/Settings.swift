@@ -31,6 +31,7 @@ struct Settings: ProgramSettings, Equatable {
     var maximumConnections = ConnectionLimits().connections
     var maximumConnectionsPerAddress: Int?
     var deviceRequestsPerSecond = CollectorServer.Settings().deviceRequestsPerSecond
+    var recordQuotas = RecordQuotas()
     var logQuotas = LogQuotas()
     var retention = RetentionLimits()
     var diskNoticeBytes = 2 << 30
@@ -115,6 +116,14 @@ struct Settings: ProgramSettings, Equatable {
                 "device-requests-per-second", \.deviceRequestsPerSecond, .integer(counts),
                 "Requests per second of one device on average, bursts twice as many; more are answered 429. Collectors of a cluster share it",
                 value: "count"),
+            Setting(
+                "record-device-bytes", \.recordQuotas.deviceBytes, .integer(quotaBytes),
+                "Bytes of records that one device may store in a day (UTC); then it is answered 429 and keeps further ones",
+                value: "bytes", reload: .atOnce),
+            Setting(
+                "record-organization-bytes", \.recordQuotas.organizationBytes, .integer(quotaBytes),
+                "Bytes of records that all devices of an organization may store in a day (UTC)", value: "bytes",
+                fallback: "1000 times --record-device-bytes", example: "1000000000000", reload: .atOnce),
             Setting(
                 "log-quota-bytes", \.logQuotas.applicationBytes, .integer(quotaBytes),
                 "Bytes of log text kept per organization and application; more is refused", value: "bytes",

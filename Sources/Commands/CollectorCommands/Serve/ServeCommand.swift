@@ -60,6 +60,7 @@ struct ServeCommand: ServiceCommand {
         let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
             logLevel.level = new.logLevel
             served.archive.setQuotas(new.logQuotas)
+            served.metadata.setRecordQuotas(new.recordQuotas)
             await served.retention.setLimits(new.retention)
         }
         let application = try collector.application(tls: tls?.configuration) { port in

@@ -46,6 +46,7 @@ struct ServedCluster: ServedData {
             let incidents = IncidentNotes()
             records = try await data.open(incidents: incidents.note, observer: telemetry.metrics)
             (metadata, created) = try data.metadata(deliver: FirstStartFiles(directory: settings.data).write)
+            metadata.setRecordQuotas(settings.recordQuotas)
             let notices = NoticeService(metadata: metadata)
             self.notices = notices
             incidents.notices.withLock { $0 = notices }

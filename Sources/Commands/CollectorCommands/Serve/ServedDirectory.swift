@@ -25,6 +25,7 @@ struct ServedDirectory: ServedData {
         (metadata, created) = try MetadataService.open(
             directory: settings.data, clock: clock, logger: logger,
             deliver: FirstStartFiles(directory: settings.data).write)
+        metadata.setRecordQuotas(settings.recordQuotas)
         let notices = NoticeService(metadata: metadata)
         self.notices = notices
         records = try SQLiteRecordStore.open(

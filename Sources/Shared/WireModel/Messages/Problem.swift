@@ -72,6 +72,9 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         case duplicatePart = "duplicate-part"
         case conflict
         case productionImplausible = "production-implausible"
+        /// The device, or its organization, has stored as many bytes of records today as it may. Keep them and try
+        /// again later.
+        case recordQuotaExceeded = "record-quota-exceeded"
         case invalidParameter = "invalid-parameter"
         case invalidField = "invalid-field"
         case tooMuch = "too-much"

@@ -14,7 +14,7 @@ package struct Housekeeping: Sendable {
     /// Records are removed and record files checked at the first of these checks and then every hour.
     package static let looksPerPass = 360
 
-    /// Silent devices are searched at every sixth check, which is every minute.
+    /// Silent devices are searched, and quotas of records looked at, at every sixth check, which is every minute.
     package static let looksPerSilence = 6
 
     /// - Parameters:
@@ -54,7 +54,10 @@ package struct Housekeeping: Sendable {
                 await retention.watchClock()
             }
             await retention.purgeWhatIsAsked()
-            if looks % Self.looksPerSilence == 0 { await silence?.look() }
+            if looks % Self.looksPerSilence == 0 {
+                await silence?.look()
+                await notices.followRecordQuotas()
+            }
             await notices.flush()
             looks += 1
             do { try await clock.sleep(for: Self.interval) } catch { break }

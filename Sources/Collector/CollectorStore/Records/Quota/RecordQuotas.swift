@@ -1,0 +1,46 @@
+import WireModel
+
+/// Limits of the bytes of records that a device and an organization may store in a day of the UTC calendar.
+///
+/// Without them one device fills the disk of all. A device that is over a limit gets 429 before its body is read, and
+/// keeps its records.
+package struct RecordQuotas: Equatable, Sendable {
+    /// Bytes of one device. More than a sample every second makes, and many times a full queue of 64 MiB.
+    package var deviceBytes = 1_000_000_000
+    /// Bytes of all devices of an organization; `nil` for as many as 1,000 devices may store.
+    package var organizationBytes: Int?
+
+    package init() {}
+
+    func bytes(of owner: RecordOwner) -> Int {
+        owner.device == nil ? organizationBytes ?? 1000 * deviceBytes : deviceBytes
+    }
+}
+
+/// Who has a quota of records: a device, or its organization.
+struct RecordOwner: Hashable, Sendable {
+    var organization: String
+    /// `nil` for the organization as a whole.
+    var device: DeviceID?
+
+    /// The subject of notices about the quota.
+    var subject: String { device?.description ?? "all devices" }
+}
+
+/// A quota that is used up.
+package struct RecordQuotaRefusal: Equatable, Sendable {
+    /// Whether it is the device's own, and not that of its organization.
+    package var isOfDevice: Bool
+    package var bytes: Int
+    package var quota: Int
+    /// When the device should ask again, in microseconds. Not before tomorrow, unless the quota is raised.
+    package var wait: Int64
+
+    /// A raised quota is noticed after this time.
+    static let longestWait: Int64 = 900_000_000
+}
+
+extension BatchPart {
+    /// What a stored part counts against a quota: its records, and about what the store keeps beside them.
+    package var quotaBytes: Int { records.reduce(256 + 48 * gaps.count) { $0 + $1.count } }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import RecordStoreTestKit
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite("Quotas of records", .eachRegistry) struct RecordQuotaTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func open(
+        device: Int = 1000, organization: Int = 3000, exclusive: Bool = true
+    ) throws -> (MetadataService, token: String?) {
+        let (metadata, created) = try TestRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger, exclusive: exclusive)
+        metadata.setRecordQuotas(quotas(device, organization))
+        return (metadata, created?.enrollmentToken)
+    }
+
+    private func quotas(_ device: Int, _ organization: Int) -> RecordQuotas {
+        var quotas = RecordQuotas()
+        (quotas.deviceBytes, quotas.organizationBytes) = (device, organization)
+        return quotas
+    }
+
+    private func devices(_ count: Int, _ metadata: MetadataService, _ token: String?) async throws -> [DeviceRow] {
+        var devices: [DeviceRow] = []
+        for _ in 0..<count {
+            let enrolled = try await metadata.enroll(token: try #require(token), request: WireEnrollRequest())
+            devices.append(try #require(try await metadata.device(enrolled.deviceID, organization: nil)))
+        }
+        return devices
+    }
+
+    /// Of the open notices, as code and subject.
+    private func told(_ metadata: MetadataService) async throws -> Set<String> {
+        let rows = try await NoticeService(metadata: metadata).page(organization: "default", below: nil, limit: 1000)
+            .rows
+        return Set(rows.filter { $0.ended == nil }.map { "\($0.code.rawValue) \($0.subject)" })
+    }
+
+    @Test func aDeviceIsRefusedOnceItsQuotaIsUsedUpAndAgainTakenTheNextDay() async throws {
+        let (metadata, token) = try open()
+        let rows = try await devices(2, metadata, token)
+        #expect(metadata.recordRefusal(of: rows[0], at: clock.now()) == nil)
+        metadata.noteStored(999, of: rows[0], at: clock.now())
+        #expect(metadata.recordRefusal(of: rows[0], at: clock.now()) == nil, "what began below it may go on")
+        metadata.noteStored(500, of: rows[0], at: clock.now())
+        let refusal = try #require(metadata.recordRefusal(of: rows[0], at: clock.now()))
+        #expect(refusal.isOfDevice && refusal.bytes == 1499 && refusal.quota == 1000)
+        #expect(refusal.wait > 0 && refusal.wait <= RecordQuotaRefusal.longestWait)
+        #expect(metadata.recordRefusal(of: rows[1], at: clock.now()) == nil, "another device is not concerned")
+        clock.advance(days: 1)
+        #expect(metadata.recordRefusal(of: rows[0], at: clock.now()) == nil)
+        await metadata.close()
+    }
+
+    @Test func justBeforeMidnightADeviceWaitsForThatOnly() async throws {
+        let usage = RecordUsage()
+        usage.quotas = quotas(10, 1000)
+        let device = DeviceID.random()
+        let midnight = UTCDay(microseconds: clock.now()).next.start
+        _ = usage.note(10, of: device, in: "default", at: midnight - 5_000_000)
+        #expect(usage.refusal(of: device, in: "default", at: midnight - 5_000_000)?.wait == 5_000_000)
+        #expect(usage.refusal(of: device, in: "default", at: midnight) == nil)
+    }
+
+    @Test func anOrganizationHasAQuotaOfAllItsDevices() async throws {
+        let (metadata, token) = try open(device: 1000, organization: 1500)
+        let rows = try await devices(3, metadata, token)
+        for row in rows[..<2] { metadata.noteStored(800, of: row, at: clock.now()) }
+        let refusal = try #require(metadata.recordRefusal(of: rows[2], at: clock.now()))
+        #expect(!refusal.isOfDevice && refusal.bytes == 1600 && refusal.quota == 1500)
+        var stranger = rows[2]
+        stranger.organization = "west"
+        #expect(metadata.recordRefusal(of: stranger, at: clock.now()) == nil, "another organization is not concerned")
+        await metadata.close()
+    }
+
+    @Test func noticesBeginAt75And100PercentAndEndWithTheDay() async throws {
+        let (metadata, token) = try open()
+        let rows = try await devices(1, metadata, token)
+        let subject = rows[0].id.description
+        metadata.noteStored(749, of: rows[0], at: clock.now())
+        #expect(try await told(metadata) == [])
+        metadata.noteStored(1, of: rows[0], at: clock.now())
+        #expect(try await told(metadata) == ["record-quota-75 \(subject)"])
+        metadata.noteStored(250, of: rows[0], at: clock.now())
+        #expect(try await told(metadata) == ["record-quota-75 \(subject)", "record-quota-100 \(subject)"])
+        // Nothing that follows says it again.
+        await NoticeService(metadata: metadata).followRecordQuotas()
+        let rowsOfList = try await NoticeService(metadata: metadata).page(organization: nil, below: nil, limit: 10).rows
+        #expect(rowsOfList.map(\.count) == [1, 1])
+        clock.advance(days: 1)
+        await NoticeService(metadata: metadata).followRecordQuotas()
+        #expect(try await told(metadata) == [])
+        await metadata.close()
+    }
+
+    @Test func aRaisedQuotaEndsTheNoticesThatItConcerns() async throws {
+        let (metadata, token) = try open(device: 1000, organization: 1000)
+        let rows = try await devices(1, metadata, token)
+        metadata.noteStored(1000, of: rows[0], at: clock.now())
+        let subjects = [rows[0].id.description, "all devices"]
+        #expect(
+            try await told(metadata)
+                == Set(subjects.flatMap { ["record-quota-75 \($0)", "record-quota-100 \($0)"] }))
+        metadata.setRecordQuotas(quotas(1200, 5000))
+        #expect(metadata.recordRefusal(of: rows[0], at: clock.now()) == nil)
+        await NoticeService(metadata: metadata).followRecordQuotas()
+        #expect(try await told(metadata) == ["record-quota-75 \(subjects[0])"])
+        await metadata.close()
+    }
+
+    @Test func manyDevicesOverTheirQuotasDoNotFillTheList() async throws {
+        let (metadata, token) = try open(device: 1000, organization: 1_000_000)
+        let rows = try await devices(60, metadata, token)
+        for row in rows { metadata.noteStored(2000, of: row, at: clock.now()) }
+        await metadata.writeRecordUsage()
+        #expect(try await told(metadata).count == 100, "50 devices, each with two notices")
+        await metadata.close()
+    }
+
+    @Test func aRestartForgetsNothing() async throws {
+        let (metadata, token) = try open(device: 1_000_000, organization: 10_000_000)
+        let rows = try await devices(2, metadata, token)
+        for row in rows { metadata.noteStored(999_999, of: row, at: clock.now()) }
+        metadata.noteStored(1, of: rows[0], at: clock.now())
+        await metadata.close()
+        let (again, _) = try open(device: 1_000_000, organization: 10_000_000)
+        #expect(again.recordRefusal(of: rows[0], at: clock.now())?.bytes == 1_000_000)
+        #expect(again.recordRefusal(of: rows[1], at: clock.now()) == nil)
+        again.noteStored(1, of: rows[1], at: clock.now())
+        #expect(again.recordRefusal(of: rows[1], at: clock.now())?.bytes == 1_000_000)
+        await again.close()
+    }
+
+    @Test func collectorsOfOneRegistryCountTogether() async throws {
+        let (first, token) = try open(exclusive: false)
+        let rows = try await devices(1, first, token)
+        let (second, _) = try open(exclusive: false)
+        first.noteStored(600, of: rows[0], at: clock.now())
+        await first.writeRecordUsage()
+        second.noteStored(600, of: rows[0], at: clock.now())
+        await second.writeRecordUsage()
+        #expect(second.recordRefusal(of: rows[0], at: clock.now())?.bytes == 1200)
+        first.noteStored(10, of: rows[0], at: clock.now())
+        await first.writeRecordUsage()
+        #expect(first.recordRefusal(of: rows[0], at: clock.now())?.bytes == 1210)
+        await second.close()
+        await first.close()
+    }
+
+    @Test func aDeviceThatSendsLittleCausesNoWrite() {
+        let usage = RecordUsage()
+        usage.quotas = quotas(256_000, 256_000_000)
+        let device = DeviceID.random()
+        #expect(!usage.note(999, of: device, in: "default", at: 0))
+        #expect(usage.take(all: false).isEmpty)
+        #expect(usage.note(1, of: device, in: "default", at: 0))
+        #expect(usage.take(all: false).map(\.bytes) == [1000])
+        #expect(usage.take(all: true).map(\.owner) == [RecordOwner(organization: "default", device: nil)])
+    }
+
+    @Test func whatCouldNotBeWrittenIsWrittenLater() {
+        let usage = RecordUsage()
+        usage.quotas = quotas(10, 1_000_000)
+        let device = DeviceID.random()
+        _ = usage.note(20, of: device, in: "default", at: 0)
+        let taken = usage.take(all: true)
+        usage.putBack(taken)
+        #expect(usage.refusal(of: device, in: "default", at: 0)?.bytes == 20)
+        #expect(Set(usage.take(all: true).map(\.bytes)) == [20] && taken.count == 2)
+    }
+}

@@ -1,0 +1,87 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import HummingbirdTesting
+import Testing
+import WireModel
+
+@testable import Collector
+
+@Suite("A device over its quota of records")
+struct RecordQuotaRoutesTests {
+    private func quotas(device: Int, organization: Int? = nil) -> RecordQuotas {
+        var quotas = RecordQuotas()
+        (quotas.deviceBytes, quotas.organizationBytes) = (device, organization)
+        return quotas
+    }
+
+    @Test func itIsRefusedBeforeItsBodyIsReadAndItsRecordsComeTheNextDay() async throws {
+        let harness = try MetadataHarness()
+        let (device, other) = (try await harness.device(), try await harness.device())
+        var events = ChainBuilder(stream: .event)
+        var others = ChainBuilder(stream: .event)
+        let (first, second, third) = (events.events(["a"]), events.events(["b"]), others.events(["c"]))
+        harness.metadata.setRecordQuotas(quotas(device: first.quotaBytes))
+        try await harness.route { client in
+            func send(_ part: BatchPart, _ device: EnrollResult) async throws -> TestResponse {
+                try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request)
+            }
+            func stored(_ response: TestResponse) throws -> Bool {
+                try response.message(WireBatchAnswer.self).parts[0].outcome == .stored
+            }
+            #expect(try stored(try await send(first, device)))
+            let refused = try await send(second, device)
+            try refused.expect(429, Problem.Code.recordQuotaExceeded.rawValue)
+            let problem = try refused.problem
+            #expect(problem.retryable && problem.scope == .device && problem.limit == first.quotaBytes)
+            #expect(refused.headers[.retryAfter] == "900")
+            // A body that nobody could read is not even looked at.
+            try await client.post(
+                WireNames.batchesPath, bearer: device.credential, Data([0xFF]), gzip: false
+            ).expect(429, Problem.Code.recordQuotaExceeded.rawValue)
+            let notices = try await client.json("/api/v1/notices", bearer: harness.administrator).objects("items")
+            #expect(Set(notices.compactMap { $0.text("code") }) == ["record-quota-75", "record-quota-100"])
+            #expect(notices.allSatisfy { $0.text("subject") == "\(device.deviceID)" })
+            // Another device goes on, and this one still gets its commands.
+            #expect(try stored(try await send(third, other)))
+            #expect(try await client.send(.get, WireNames.commandsPath, bearer: device.credential).status == .ok)
+            harness.clock.advance(seconds: 86_400)
+            #expect(try stored(try await send(second, device)))
+        }
+    }
+
+    @Test func whatItSendsAgainIsNotCountedAgain() async throws {
+        let harness = try MetadataHarness()
+        let device = try await harness.device()
+        var events = ChainBuilder(stream: .event)
+        let (first, second) = (events.events(["a"]), events.events(["b"]))
+        harness.metadata.setRecordQuotas(quotas(device: first.quotaBytes + 1))
+        try await harness.route { client in
+            for part in [first, first, first, second] {
+                let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request)
+                #expect(answer.status == .ok)
+            }
+            try await client.post(WireNames.batchesPath, bearer: device.credential, [first].request)
+                .expect(429, Problem.Code.recordQuotaExceeded.rawValue)
+        }
+    }
+
+    @Test func anOrganizationThatIsOverItsQuotaDoesNotStopAnother() async throws {
+        let harness = Harness()
+        let (first, second) = (try await harness.enrolledDevice(), try await harness.enrolledDevice())
+        let stranger = try await harness.enrolledDevice("other")
+        harness.metadata.setRecordQuotas(quotas(device: 1_000_000, organization: 300))
+        try await harness.route { client in
+            func send(_ credential: String) async throws -> TestResponse {
+                var events = ChainBuilder(stream: .event)
+                return try await client.post(
+                    WireNames.batchesPath, bearer: credential, [events.events(["a", "b"])].request)
+            }
+            #expect(try await send(first.credential).status == .ok)
+            let refused = try await send(second.credential)
+            try refused.expect(429, Problem.Code.recordQuotaExceeded.rawValue)
+            #expect(try refused.problem.detail?.contains("organization") == true)
+            #expect(try await send(stranger.credential).status == .ok)
+        }
+    }
+}
