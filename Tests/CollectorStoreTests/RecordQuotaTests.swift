@@ -176,4 +176,23 @@ import WireModel
         #expect(usage.refusal(of: device, in: "default", at: 0)?.bytes == 20)
         #expect(Set(usage.take(all: true).map(\.bytes)) == [20] && taken.count == 2)
     }
+
+    @Test func aDeviceNamesABoundedNumberOfEpochsADayAndThoseGoOn() {
+        let usage = RecordUsage()
+        usage.quotas.deviceEpochs = 3
+        let device = DeviceID.random()
+        let epochs = (0..<5).map { _ in EpochID.random() }
+        func refusal(_ epochs: [EpochID], of other: DeviceID? = nil, day: Int64 = 0) -> EpochRefusal? {
+            usage.refusal(ofEpochs: epochs, of: other ?? device, in: "default", at: day * 86_400_000_000)
+        }
+        for epoch in epochs[..<3] { #expect(refusal([epoch]) == nil) }
+        #expect(refusal([epochs[3]]) == EpochRefusal(limit: 3, wait: 900_000_000, isFirst: true))
+        #expect(refusal([epochs[0], epochs[4]])?.isFirst == false, "the log has one line a day")
+        #expect(refusal(Array(epochs[..<3])) == nil, "what it named before goes on")
+        usage.learn(7, of: RecordOwner(organization: "default", device: device), day: UTCDay(number: 0))
+        #expect(refusal([epochs[4]]) != nil, "bytes that are counted do not change it")
+        #expect(refusal(epochs, of: .random()) != nil, "one request is no exception")
+        #expect(refusal([epochs[3]], of: .random()) == nil, "another device is not concerned")
+        #expect(refusal([epochs[3]], day: 1) == nil)
+    }
 }

@@ -84,4 +84,41 @@ struct RecordQuotaRoutesTests {
             #expect(try await send(stranger.credential).status == .ok)
         }
     }
+
+    @Test func epochsWithoutEndAreRefusedInBatchesAndClosesAndTheKnownOnesGoOn() async throws {
+        let harness = try MetadataHarness()
+        let device = try await harness.device()
+        var limits = RecordQuotas()
+        limits.deviceEpochs = 2
+        harness.metadata.setRecordQuotas(limits)
+        try await harness.route { client in
+            func send(_ part: BatchPart) async throws -> TestResponse {
+                try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request)
+            }
+            func close(_ epoch: EpochID) async throws -> TestResponse {
+                var request = WireCloseRequest()
+                request.epoch = epoch.data
+                request.streams = StreamName.allCases.map { stream in
+                    var close = WireCloseStream()
+                    (close.stream, close.last, close.reason) = (stream.wire, 0, .wiped)
+                    return close
+                }
+                return try await client.post(WireNames.closePath, bearer: device.credential, request.encoded)
+            }
+            var first = ChainBuilder(stream: .event)
+            var third = ChainBuilder(stream: .event)
+            #expect(try await send(first.events(["a"])).status == .ok)
+            #expect(try await close(.random()).status == .ok)
+            let kept = third.events(["b"])
+            let refused = try await send(kept)
+            try refused.expect(429, Problem.Code.tooManyEpochs.rawValue)
+            #expect(try refused.problem.retryable && refused.headers[.retryAfter] == "900")
+            try await close(.random()).expect(429, Problem.Code.tooManyEpochs.rawValue)
+            #expect(try await send(first.events(["c"])).status == .ok)
+            #expect(try await close(first.epoch).status == .ok)
+            // The device kept the record, and sends it the next day.
+            harness.clock.advance(seconds: 86_400)
+            #expect(try await send(kept).message(WireBatchAnswer.self).parts[0].outcome == .stored)
+        }
+    }
 }

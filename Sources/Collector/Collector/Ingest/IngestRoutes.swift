@@ -42,6 +42,7 @@ struct IngestRoutes: Sendable {
             do throws(Problem) {
                 try ProductionBound(created: device.created, now: context.now).check(batch.parts)
             } catch { throw refusing(error, of: device) }
+            try admit(batch.parts.map(\.epoch), of: device, at: context.now)
             let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: context.now))
             guard answers.contains(where: { $0.outcome != .unavailable }) else {
                 // A full disk will not have room in a moment, and all devices receive this answer.
@@ -107,12 +108,26 @@ struct IngestRoutes: Sendable {
             do throws(Problem) { try ProductionBound(created: device.created, now: context.now).check(request) } catch {
                 throw refusing(error, of: device)
             }
+            try admit([request.epoch], of: device, at: context.now)
             var answer = WireCloseAnswer()
             answer.epoch = request.epoch.data
             answer.streams = try await store.close(request, from: device.id).map(\.wire)
             answer.serverTime = context.now
             return answer.response()
         }
+    }
+
+    /// What the collector knows of an epoch stays for ever, so a device may not begin any number of them.
+    private func admit(_ epochs: [EpochID], of device: DeviceRow, at now: Int64) throws(Problem) {
+        guard let refusal = metadata.epochRefusal(epochs, of: device, at: now) else { return }
+        if refusal.isFirst {
+            logger.warning(
+                "a device names more epochs than it may in a day",
+                metadata: [
+                    "device.id": "\(device.id)", "organization": "\(device.organization)", "limit": "\(refusal.limit)",
+                ])
+        }
+        throw .tooManyEpochs(refusal)
     }
 
     private func refusing(_ problem: Problem, of device: DeviceRow) -> Problem {
@@ -158,6 +173,15 @@ extension Problem {
                 "\(full.isOfDevice ? "This device" : "This device's organization") has stored \(full.bytes) bytes of "
                 + "records today (UTC), and \(full.quota) are allowed a day. Keep further records, and send them later.",
             retryable: true, scope: .device, retryAfterMs: Int(full.wait / 1000), limit: full.quota)
+    }
+
+    static func tooManyEpochs(_ refusal: EpochRefusal) -> Problem {
+        Problem(
+            status: 429, code: .tooManyEpochs, title: "Too many epochs",
+            detail:
+                "This device has named \(refusal.limit) epochs today (UTC), which is the limit. Keep the records, and "
+                + "send them later.",
+            retryable: true, scope: .device, retryAfterMs: Int(refusal.wait / 1000), limit: refusal.limit)
     }
 
     static func ofStore(_ error: StoreError) -> Problem {

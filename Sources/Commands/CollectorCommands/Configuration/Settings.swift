@@ -125,6 +125,11 @@ struct Settings: ProgramSettings, Equatable {
                 "Bytes of records that all devices of an organization may store in a day (UTC)", value: "bytes",
                 fallback: "1000 times --record-device-bytes", example: "1000000000000", reload: .atOnce),
             Setting(
+                "record-device-epochs", \.recordQuotas.deviceEpochs, .integer(counts),
+                "Epochs in which one device may send or close records in a day (UTC); further ones are answered 429",
+                value: "count",
+                reload: .atOnce),
+            Setting(
                 "log-quota-bytes", \.logQuotas.applicationBytes, .integer(quotaBytes),
                 "Bytes of log text kept per organization and application; more is refused", value: "bytes",
                 reload: .atOnce),

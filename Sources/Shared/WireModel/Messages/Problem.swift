@@ -75,6 +75,8 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         /// The device, or its organization, has stored as many bytes of records today as it may. Keep them and try
         /// again later.
         case recordQuotaExceeded = "record-quota-exceeded"
+        /// The device has named as many epochs today as it may. Keep the records and try again later.
+        case tooManyEpochs = "too-many-epochs"
         case invalidParameter = "invalid-parameter"
         case invalidField = "invalid-field"
         case tooMuch = "too-much"

@@ -8,6 +8,13 @@ extension MetadataService {
         recordUsage.refusal(of: device.id, in: device.organization, at: now)
     }
 
+    /// Why a device may not name these epochs now; `nil` if it may. From memory.
+    package nonisolated func epochRefusal(
+        _ epochs: some Sequence<EpochID>, of device: DeviceRow, at now: Int64
+    ) -> EpochRefusal? {
+        recordUsage.refusal(ofEpochs: epochs, of: device.id, in: device.organization, at: now)
+    }
+
     /// Counts what a device's stored parts count against its quotas. Returns at once.
     package nonisolated func noteStored(_ bytes: Int, of device: DeviceRow, at now: Int64) {
         guard bytes > 0, recordUsage.note(bytes, of: device.id, in: device.organization, at: now) else { return }

@@ -9,6 +9,9 @@ package struct RecordQuotas: Equatable, Sendable {
     package var deviceBytes = 1_000_000_000
     /// Bytes of all devices of an organization; `nil` for as many as 1,000 devices may store.
     package var organizationBytes: Int?
+    /// Epochs that one device may name. What the collector knows of an epoch stays for ever, so that none is taken
+    /// anew. A device whose histories diverge all the time begins some 30 a day.
+    package var deviceEpochs = 100
 
     package init() {}
 
@@ -38,6 +41,15 @@ package struct RecordQuotaRefusal: Equatable, Sendable {
 
     /// A raised quota is noticed after this time.
     static let longestWait: Int64 = 900_000_000
+}
+
+/// A device names more epochs than it may in a day.
+package struct EpochRefusal: Equatable, Sendable {
+    package var limit: Int
+    /// As of a quota.
+    package var wait: Int64
+    /// Whether it is the first one of the day.
+    package var isFirst: Bool
 }
 
 extension BatchPart {

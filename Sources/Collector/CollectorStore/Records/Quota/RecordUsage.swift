@@ -6,7 +6,8 @@ import WireModel
 /// `record_usage` in the registry has the same numbers, so that a restart forgets little and collectors of a cluster
 /// know of each other. A number is written once it has grown by a 256th of its quota, and where it crosses 75 or 100 %.
 /// So most devices cause no write at all. What a kill forgets, and what several collectors do not know of each other,
-/// is at most that share for each collector.
+/// is at most that share for each collector. The epochs of a day are in memory alone: each collector counts those that
+/// reach it, from its start.
 ///
 /// One entry for each device that sends today. Safe from any thread.
 final class RecordUsage: Sendable {
@@ -21,6 +22,9 @@ final class RecordUsage: Sendable {
         /// Includes the unwritten ones.
         var bytes = 0
         var unwritten = 0
+        /// Of a device: what it named today, at most as many as it may.
+        var epochs: [EpochID] = []
+        var isToldOfEpochs = false
 
         func isDue(_ quota: Int) -> Bool {
             guard unwritten > 0 else { return false }
@@ -59,9 +63,36 @@ final class RecordUsage: Sendable {
                 let (bytes, quota) = (state.entries[owner]?.bytes ?? 0, state.quotas.bytes(of: owner))
                 guard QuotaShare(bytes: bytes, quota: quota).isReached else { continue }
                 return RecordQuotaRefusal(
-                    isOfDevice: owner.device != nil, bytes: bytes, quota: quota,
-                    wait: min(max(1_000_000, today.next.start - now), RecordQuotaRefusal.longestWait))
+                    isOfDevice: owner.device != nil, bytes: bytes, quota: quota, wait: Self.wait(now, today))
             }
+            return nil
+        }
+    }
+
+    private static func wait(_ now: Int64, _ today: UTCDay) -> Int64 {
+        min(max(1_000_000, today.next.start - now), RecordQuotaRefusal.longestWait)
+    }
+
+    /// Notes the epochs that a device names.
+    /// - Returns: why it may not, and then none is noted; `nil` if it may.
+    func refusal(
+        ofEpochs epochs: some Sequence<EpochID>, of device: DeviceID, in organization: String, at now: Int64
+    ) -> EpochRefusal? {
+        let today = UTCDay(microseconds: now)
+        let owner = RecordOwner(organization: organization, device: device)
+        return state.withLock { state in
+            state.begin(today)
+            let limit = state.quotas.deviceEpochs
+            var named = state.entries[owner]?.epochs ?? []
+            let former = named.count
+            for epoch in epochs where !named.contains(epoch) { named.append(epoch) }
+            if named.count == former { return nil }
+            guard named.count <= limit else {
+                let isFirst = state.entries[owner]?.isToldOfEpochs != true
+                state.entries[owner, default: Entry()].isToldOfEpochs = true
+                return EpochRefusal(limit: limit, wait: Self.wait(now, today), isFirst: isFirst)
+            }
+            state.entries[owner, default: Entry()].epochs = named
             return nil
         }
     }
@@ -112,7 +143,7 @@ final class RecordUsage: Sendable {
         state.withLock { state in
             guard day == state.day else { return }
             let unwritten = state.entries[owner]?.unwritten ?? 0
-            state.entries[owner] = Entry(bytes: bytes + unwritten, unwritten: unwritten)
+            state.entries[owner, default: Entry()].bytes = bytes + unwritten
         }
     }
 
