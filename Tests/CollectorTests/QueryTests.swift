@@ -46,6 +46,35 @@ struct QueryTests {
         }
     }
 
+    @Test func aBalanceOfManyEpochsComesInPagesAndItsSumsAreOfAll() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        for _ in 0..<5 {
+            var events = ChainBuilder(stream: .event)
+            _ = await harness.store.append([events.events(["a", "b"])], from: device.id, receivedAt: Harness.now)
+        }
+        try await harness.route { client in
+            let path = "/api/v1/devices/\(device.id)/balance"
+            var sizes: [Int] = []
+            var epochs: Set<String> = []
+            var cursor: String?
+            repeat {
+                let page = try await client.json(
+                    path + "?limit=2" + (cursor.map { "&cursor=\($0)" } ?? ""), bearer: "viewer-default")
+                sizes.append(page.objects("streams").count)
+                epochs.formUnion(page.objects("streams").compactMap { $0.text("epoch") })
+                let totals = try #require(page.object("totals"))
+                #expect(totals.number("streams") == 5 && totals.number("recordsStored") == 10)
+                #expect(page.flag("closes") == true)
+                cursor = page.text("next")
+            } while cursor != nil
+            #expect(sizes == [2, 2, 1] && epochs.count == 5)
+            let whole = try await client.json(path, bearer: "viewer-default")
+            #expect(whole.objects("streams").count == 5 && whole["next"] == nil)
+            try await client.send(.get, path + "?cursor=x", bearer: "viewer-default").expect(400, "invalid-parameter")
+        }
+    }
+
     /// With it a program other than the collector could wake the device.
     @Test(arguments: [("viewer", false), ("operator", true), ("administrator", true)])
     func onlyWhoMayCommandADeviceSeesItsPushToken(role: String, isShown: Bool) async throws {

@@ -250,6 +250,16 @@ import Testing
         #expect(try await page(try harness(), "/balance").contains("No record has arrived yet"))
     }
 
+    @Test func aBalanceOfManyEpochsLeadsToItsNextPage() async throws {
+        let stream: JSONValue = ["epoch": "e1", "stream": "event", "closes": true, "closed": true]
+        let body: JSONValue = [
+            "closes": true, "totals": ["streams": 300], "streams": [stream], "findings": [], "next": "e9",
+        ]
+        let html = try await page(
+            try harness(Self.device(), ["GET \(Self.api)/balance": .init(body: body)]), "/balance")
+        #expect(html.contains("/balance?cursor=e9") && html.contains("the sums above are of all"))
+    }
+
     // MARK: Commands
 
     @Test(

@@ -28,7 +28,9 @@ final class TamperedStore: RecordStore {
         try await store.close(request, from: device)
     }
 
-    func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] { try await store.balance(of: device) }
+    func balance(of device: DeviceID, after: EpochID?, limit: Int) async throws(StoreError) -> BalancePage {
+        try await store.balance(of: device, after: after, limit: limit)
+    }
 
     func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {
         var page = try await store.records(query, before: before, limit: limit)

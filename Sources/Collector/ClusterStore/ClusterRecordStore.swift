@@ -144,8 +144,8 @@ package final class ClusterRecordStore: RecordStore {
 
     // MARK: What people ask
 
-    package func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
-        try await balanceReader.balances(of: device)
+    package func balance(of device: DeviceID, after: EpochID?, limit: Int) async throws(StoreError) -> BalancePage {
+        try await balanceReader.balances(of: device, after: after, limit: limit)
     }
 
     package func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {

@@ -79,6 +79,8 @@ package struct BalanceReport: Codable, Equatable, Sendable {
     package var findings: [Finding] = []
     /// Whether all of them close. For a fleet, streams whose device reports something impossible are left out.
     package var closes = false
+    /// The cursor of the next epochs of the device; `nil` if these were the last. Sums and findings are of all epochs.
+    package var next: String?
     /// Damaged record files whose records are not counted; `nil` for none.
     package var missing: [String]?
 

@@ -49,8 +49,15 @@ struct FleetOracle {
             findings.lost += 1
             findings.detail("lost: \(id) \(place.stream) \(place.number) of epoch \(place.epoch)")
         }
-        let balance: BalanceReport = try await ask("/api/v1/devices/\(id)/balance")
-        for stream in balance.streams {
+        var streams: [BalanceReport.Stream] = []
+        var cursor: String?
+        repeat {
+            let page: BalanceReport = try await ask(
+                "/api/v1/devices/\(id)/balance" + (cursor.map { "?cursor=\($0)" } ?? ""))
+            streams += page.streams
+            cursor = page.next
+        } while cursor != nil
+        for stream in streams {
             let listed = seen.filter {
                 $0.key.epoch.description == stream.epoch && $0.key.stream.description == stream.stream
             }.count

@@ -103,6 +103,53 @@ extension RecordStoreConformance {
         return found
     }
 
+    /// Some epochs are of a dropped partition, some of one day, some of two, and some have two streams.
+    func aBalanceOfManyEpochsComesInPages() async throws {
+        let id = DeviceID.random()
+        var epochs: [EpochID: UInt64] = [:]
+        func send(_ device: inout ScriptedDevice) async throws {
+            device.produce(2)
+            epochs[device.epoch, default: 0] += 2
+            #expect(try await store.drain(&device)?.outcome == .stored)
+        }
+        var first: [ScriptedDevice] = []
+        for _ in 0..<6 {
+            first.append(ScriptedDevice(device: id))
+            try await send(&first[first.count - 1])
+        }
+        engine.clock.advance(days: 1)
+        for index in 0..<3 { try await send(&first[index]) }
+        for _ in 0..<4 {
+            var samples = ScriptedDevice(device: id)
+            var events = ScriptedDevice(device: id, epoch: samples.epoch, stream: .event)
+            try await send(&samples)
+            try await send(&events)
+        }
+        var other = ScriptedDevice()
+        other.produce(1)
+        _ = try await store.drain(&other)
+        let oldest = try #require(try await store.partitions().kept.first { $0.partition.stream == .sample })
+        try await store.drop(oldest.partition)
+
+        let whole = try await store.balance(of: id)
+        #expect(whole == whole.sorted() && Set(whole.map(\.epoch)) == Set(epochs.keys) && whole.count == 14)
+        for epoch in epochs {
+            #expect(whole.filter { $0.epoch == epoch.key }.reduce(0) { $0 + $1.storedRows } == epoch.value)
+        }
+        for limit in [1, 3, 4, 10, 1000] {
+            var found: [EpochBalance] = []
+            var after: EpochID?
+            repeat {
+                let page = try await store.balance(of: id, after: after, limit: limit)
+                #expect(Set(page.epochs.map(\.epoch)).count <= limit)
+                found += page.epochs
+                if let last = after, let next = page.next { #expect(last < next, "it ends") }
+                after = page.next
+            } while after != nil
+            #expect(found == whole, "pages of \(limit)")
+        }
+    }
+
     func aDroppedPartitionIsCountedAndNotTakenAgain() async throws {
         var device = ScriptedDevice()
         var parts: [BatchPart] = []

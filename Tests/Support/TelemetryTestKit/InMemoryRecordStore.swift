@@ -275,10 +275,12 @@ package final class InMemoryRecordStore: RecordStore {
 
     // MARK: What people ask
 
-    package func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
+    package func balance(of device: DeviceID, after: EpochID?, limit: Int) async throws(StoreError) -> BalancePage {
         try withState { state throws(StoreError) in
             if let failure = state.failure { throw failure }
-            return Self.balances(state.disk).filter { $0.device == device }.map(\.balance).sorted()
+            let balances = Self.balances(state.disk).filter { $0.device == device }.map(\.balance)
+            return BalancePage(
+                balances.filter { balance in after.map { balance.epoch > $0 } ?? true }, complete: nil, limit: limit)
         }
     }
 

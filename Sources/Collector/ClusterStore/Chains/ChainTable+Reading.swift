@@ -6,16 +6,34 @@ import WireModel
 /// What readers ask PostgreSQL first: the marks, which say what ClickHouse must have.
 extension ChainTable {
     /// The chains of some devices.
+    /// - Parameter epochs: only those of these epochs; `nil` for all.
     static func chains(
-        of devices: [DeviceID], _ stream: StreamName, in session: PostgresSession
+        of devices: [DeviceID], epochs: [EpochID]? = nil, _ stream: StreamName, in session: PostgresSession
     ) throws(StoreError) -> [ChainRow] {
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.query(
-                "SELECT \(ChainRow.columns) FROM chain WHERE stream = $1 AND device = ANY($2)", stream.rawValue,
-                devices.map(\.data))
+                "SELECT \(ChainRow.columns) FROM chain WHERE stream = $1 AND device = ANY($2)\(Self.among(epochs))",
+                parameters: [stream.rawValue, devices.map(\.data)] + Self.parameters(epochs))
         }
         var chains: [ChainRow] = []
         chains.reserveCapacity(rows.count)
+        for row in rows { chains.append(try ChainRow(row)) }
+        return chains
+    }
+
+    /// The next chains of one device, in the order of their epochs.
+    /// - Parameter epoch: from the first chain if `nil`.
+    static func chains(
+        of device: DeviceID, after epoch: EpochID?, limit: Int, _ stream: StreamName, in session: PostgresSession
+    ) throws(StoreError) -> [ChainRow] {
+        let rows = try StoreError.mapping { () throws(PostgresError) in
+            try session.query(
+                """
+                SELECT \(ChainRow.columns) FROM chain WHERE stream = $1 AND device = $2 AND epoch > $3
+                ORDER BY epoch LIMIT $4
+                """, stream.rawValue, device.data, epoch?.data ?? Data(), limit)
+        }
+        var chains: [ChainRow] = []
         for row in rows { chains.append(try ChainRow(row)) }
         return chains
     }
@@ -37,14 +55,21 @@ extension ChainTable {
         return chains
     }
 
+    private static func among(_ epochs: [EpochID]?) -> String { epochs == nil ? "" : " AND epoch = ANY($3)" }
+
+    private static func parameters(_ epochs: [EpochID]?) -> [any PostgresEncodable] {
+        epochs.map { [$0.map(\.data)] } ?? []
+    }
+
     /// What each day has of the chains of some devices.
+    /// - Parameter epochs: only of chains of these epochs; `nil` for all.
     static func days(
-        of devices: [DeviceID], _ stream: StreamName, in session: PostgresSession
+        of devices: [DeviceID], epochs: [EpochID]? = nil, _ stream: StreamName, in session: PostgresSession
     ) throws(StoreError) -> [ChainDay] {
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.query(
-                "SELECT \(ChainDay.columns) FROM chain_day WHERE stream = $1 AND device = ANY($2)", stream.rawValue,
-                devices.map(\.data))
+                "SELECT \(ChainDay.columns) FROM chain_day WHERE stream = $1 AND device = ANY($2)\(Self.among(epochs))",
+                parameters: [stream.rawValue, devices.map(\.data)] + Self.parameters(epochs))
         }
         var days: [ChainDay] = []
         days.reserveCapacity(rows.count)

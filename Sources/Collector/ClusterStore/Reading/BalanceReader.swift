@@ -7,14 +7,18 @@ import WireModel
 struct BalanceReader: Sendable {
     let reader: SliceReader
 
-    /// One device's balances. The records are counted in ClickHouse.
-    func balances(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
+    /// The balances of some epochs of a device. The records are counted in ClickHouse.
+    func balances(of device: DeviceID, after: EpochID?, limit: Int) async throws(StoreError) -> BalancePage {
         var balances: [EpochBalance] = []
+        var stretch = EpochStretch(after: after, limit: limit)
         for stream in StreamName.allCases {
             let walk = ChainWalk(reader: reader, stream: stream)
-            balances += try await counted(try await walk.page(of: device), walk).map(\.balance)
+            let page = try await walk.page(of: device, after: after, limit: limit)
+            for chain in page.chains { stretch.read(chain.key.epoch) }
+            stretch.endSource()
+            balances += try await counted(page, walk).map(\.balance)
         }
-        return balances.sorted()
+        return BalancePage(balances, complete: stretch.complete, limit: limit)
     }
 
     /// Every device's.

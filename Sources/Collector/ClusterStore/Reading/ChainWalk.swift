@@ -32,11 +32,12 @@ struct ChainWalk: Sendable {
         }
     }
 
-    /// The chains of one device, as one page.
-    func page(of device: DeviceID) async throws(StoreError) -> Page {
+    /// The next chains of one device, in the order of their epochs.
+    func page(of device: DeviceID, after epoch: EpochID?, limit: Int) async throws(StoreError) -> Page {
         let stream = stream
         return try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try Self.page(try ChainTable.chains(of: [device], stream, in: session), stream, in: session)
+            let chains = try ChainTable.chains(of: device, after: epoch, limit: limit, stream, in: session)
+            return try Self.page(chains, stream, in: session)
         }
     }
 
@@ -45,7 +46,8 @@ struct ChainWalk: Sendable {
         let (stream, names) = (stream, Set(keys))
         let devices = Array(Set(keys.map(\.device)))
         return try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-            let chains = try ChainTable.chains(of: devices, stream, in: session).filter { names.contains($0.key) }
+            let chains = try ChainTable.chains(of: devices, epochs: keys.map(\.epoch), stream, in: session)
+                .filter { names.contains($0.key) }
             return try Self.page(chains, stream, in: session)
         }
     }
@@ -54,7 +56,8 @@ struct ChainWalk: Sendable {
         _ chains: [ChainRow], _ stream: StreamName, in session: PostgresSession
     ) throws(StoreError) -> Page {
         let names = Set(chains.map(\.key))
-        let days = try ChainTable.days(of: Array(Set(chains.map(\.key.device))), stream, in: session)
+        let days = try ChainTable.days(
+            of: Array(Set(chains.map(\.key.device))), epochs: chains.map(\.key.epoch), stream, in: session)
         return Page(chains: chains, days: days.filter { names.contains($0.key) })
     }
 

@@ -20,6 +20,27 @@ extension BalanceReport {
     }
 }
 
+extension BalanceReport {
+    /// The most findings of a device that has several pages.
+    private static let mostFindings = 100
+
+    /// Replaces sums and findings by those of all epochs of a device, in bounded memory.
+    mutating func sum(_ device: DeviceID, in store: any RecordStore) async throws(StoreError) {
+        (totals, findings, closes) = (Totals(), [], true)
+        var after: EpochID?
+        repeat {
+            let page = try await store.balance(of: device, after: after, limit: BalancePage.maximumEpochs)
+            for entry in page.epochs {
+                totals.add(Stream(entry, of: device))
+                guard !entry.balance.closes else { continue }
+                closes = false
+                if findings.count < Self.mostFindings { findings.append(Finding(entry, of: device)) }
+            }
+            after = page.next
+        } while after != nil
+    }
+}
+
 extension BalanceReport.Stream {
     fileprivate init(_ entry: EpochBalance, of device: DeviceID) {
         self.init()

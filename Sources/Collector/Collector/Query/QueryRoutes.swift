@@ -20,11 +20,20 @@ struct QueryRoutes: Sendable {
     }
 
     private func balance(_ request: Request, _ context: PersonContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        let query = try QueryParameters(request, known: ["limit", "cursor"])
         let device = try await metadata.known(context)
-        let balances = try await store.balance(of: device.id)
+        let after = try query.text("cursor").map { text throws(Problem) in
+            guard let epoch = EpochID(text) else {
+                throw query.invalid("cursor", "is not one that this collector gave.")
+            }
+            return epoch
+        }
+        let page = try await store.balance(of: device.id, after: after, limit: try query.limit())
         let missing = StreamName.allCases.flatMap { store.unreadableFiles(of: $0) }
-        return try BalanceReport([(device.id, balances)], missing: missing).response().naming(missing: missing)
+        var report = BalanceReport([(device.id, page.epochs)], missing: missing)
+        report.next = page.next?.description
+        if after != nil || page.next != nil { try await report.sum(device.id, in: store) }
+        return try report.response().naming(missing: missing)
     }
 
     // MARK: Records

@@ -238,16 +238,24 @@ struct ChainCounts {
         add(entry.key, entry.state, rows: entry.removedRows)
     }
 
-    /// Counts rows in a file, at one moment of it.
-    /// - Parameter device: `nil` for all.
-    mutating func add(_ file: RecordFile, of device: DeviceID?) throws(StoreError) {
+    /// Counts all rows in a file, at one moment of it.
+    mutating func add(_ file: RecordFile) throws(StoreError) {
         try StoreError.mapping(file.connection.begin(.deferred))
         defer { file.connection.rollback() }
-        if let device {
-            for chain in try file.chains(of: device) { try add(chain, in: file) }
-        } else {
-            try file.forEachChain { chain throws(StoreError) in try add(chain, in: file) }
+        try file.forEachChain { chain throws(StoreError) in try add(chain, in: file) }
+    }
+
+    /// Counts the rows of a device's next epochs in a file, at one moment of it.
+    mutating func add(
+        _ file: RecordFile, of device: DeviceID, _ stretch: inout EpochStretch
+    ) throws(StoreError) {
+        try StoreError.mapping(file.connection.begin(.deferred))
+        defer { file.connection.rollback() }
+        for chain in try file.chains(of: device, after: stretch.after, limit: stretch.limit) {
+            stretch.read(chain.key.epoch)
+            try add(chain, in: file)
         }
+        stretch.endSource()
     }
 
     private mutating func add(_ chain: RecordFile.ChainRow, in file: RecordFile) throws(StoreError) {
@@ -267,5 +275,33 @@ struct ChainCounts {
                 closed: chain.state.closed != nil, balance: chain.state.balance(storedRows: chain.rows))
             return (key.device, balance)
         }
+    }
+}
+
+/// A device's next epochs, read from several sources that each have some of them, in order.
+///
+/// A source that gave as many as it may can have more behind its last one. So only epochs up to the least of these last
+/// ones are complete.
+package struct EpochStretch: Sendable {
+    let after: EpochID?
+    /// The most epochs that each source gives.
+    let limit: Int
+    /// The epoch up to which every source was read; `nil` if all were read to their ends.
+    package private(set) var complete: EpochID?
+    private var count = 0
+    private var last: EpochID?
+
+    package init(after: EpochID?, limit: Int) { (self.after, self.limit) = (after, limit) }
+
+    /// The source gave an epoch.
+    package mutating func read(_ epoch: EpochID) {
+        count += 1
+        last = epoch
+    }
+
+    /// The next source begins.
+    package mutating func endSource() {
+        if count >= limit, let last { complete = min(complete ?? last, last) }
+        (count, last) = (0, nil)
     }
 }

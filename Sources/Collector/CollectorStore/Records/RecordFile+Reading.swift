@@ -28,6 +28,12 @@ extension RecordFile {
 
     func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] { try chains("device = ?", device.data) }
 
+    /// In the order of their epochs.
+    /// - Parameter epoch: those behind it; `nil` from the first.
+    func chains(of device: DeviceID, after epoch: EpochID?, limit: Int) throws(StoreError) -> [ChainRow] {
+        try chains("device = ? AND epoch > ? ORDER BY epoch", device.data, epoch?.data ?? Data(), limit: limit)
+    }
+
     /// Over all chains, in bounded memory.
     func forEachChain(_ body: (ChainRow) throws(StoreError) -> Void) throws(StoreError) {
         var last: Int64 = 0

@@ -127,7 +127,7 @@ actor RecordInspector {
                 for partition in listing.partitions where partition.stream == stream {
                     do throws(StoreError) {
                         var added = counts
-                        if let file = try RecordFile(reading: partition, in: directory) { try added.add(file, of: nil) }
+                        if let file = try RecordFile(reading: partition, in: directory) { try added.add(file) }
                         counts = added
                     } catch  where error.code == .corrupt {
                         unreadable.append(partition.name)

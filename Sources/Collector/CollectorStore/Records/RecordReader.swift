@@ -190,26 +190,31 @@ actor RecordReader {
         return found
     }
 
-    func balance(of device: DeviceID) throws(StoreError) -> [EpochBalance] {
+    func balance(of device: DeviceID, after: EpochID?, limit: Int) throws(StoreError) -> BalancePage {
         var balances: [EpochBalance] = []
+        var stretch = EpochStretch(after: after, limit: limit)
         let baseline = try baseline()
         // Read at one moment, so a file that retention moves into the baseline is counted once.
         try StoreError.mapping(database?.begin(.deferred))
         defer { database?.rollback() }
         for stream in StreamName.allCases {
             var counted = ChainCounts()
-            for entry in try baseline.entries(of: device, stream: stream) { counted.add(entry) }
+            for entry in try baseline.entries(of: device, after: after, limit: limit, stream: stream) {
+                stretch.read(entry.key.epoch)
+                counted.add(entry)
+            }
+            stretch.endSource()
             for partition in try partitions(of: stream) {
                 let added = try passingOver(partition) { () throws(StoreError) in
-                    var added = counted
-                    if let file = try file(partition) { try added.add(file, of: device) }
-                    return added
+                    var (added, read) = (counted, stretch)
+                    if let file = try file(partition) { try added.add(file, of: device, &read) }
+                    return (added, read)
                 }
-                if let added { counted = added }
+                if let added { (counted, stretch) = added }
             }
             balances += counted.balances(stream: stream).map(\.balance)
         }
-        return balances.sorted()
+        return BalancePage(balances, complete: stretch.complete, limit: limit)
     }
 
     /// Closes a file that is about to be removed, and does not read it any more.

@@ -46,8 +46,11 @@ package protocol RecordStore: Sendable {
 
     // MARK: What people ask
 
-    /// Counts rows and marks of one device, sorted by epoch and stream. Dropped rows count as stored.
-    func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance]
+    /// Counts rows and marks of some epochs of one device. Dropped rows count as stored. Each page is of one moment.
+    /// - Parameters:
+    ///   - after: a former page's `next`; `nil` from the first.
+    ///   - limit: of epochs, 1 to `BalancePage.maximumEpochs`.
+    func balance(of device: DeviceID, after: EpochID?, limit: Int) async throws(StoreError) -> BalancePage
 
     /// Records of one stream, of one or many devices, newest received first.
     ///
@@ -148,6 +151,18 @@ extension RecordStore {
         try await records(
             RecordQuery(.one(device), stream: stream, kinds: kind.map { [$0] } ?? [], module: module), before: before,
             limit: limit)
+    }
+
+    /// The balances of all epochs of a device, sorted by epoch and stream. For devices that are known to have few.
+    package func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
+        var balances: [EpochBalance] = []
+        var after: EpochID?
+        repeat {
+            let page = try await balance(of: device, after: after, limit: BalancePage.maximumEpochs)
+            balances += page.epochs
+            after = page.next
+        } while after != nil
+        return balances
     }
 
     /// Goes over a scan, page by page.
@@ -406,7 +421,39 @@ package struct EpochBalance: Equatable, Comparable, Sendable {
     }
 
     package static func < (left: Self, right: Self) -> Bool {
-        (left.epoch.description, left.stream) < (right.epoch.description, right.stream)
+        (left.epoch, left.stream) < (right.epoch, right.stream)
+    }
+}
+
+/// Balances of some epochs of a device, all streams of each.
+package struct BalancePage: Equatable, Sendable {
+    /// Sorted by epoch and stream.
+    package var epochs: [EpochBalance]
+    /// The last of these epochs, if others follow.
+    package var next: EpochID?
+
+    package static let maximumEpochs = 1000
+
+    /// Cuts a page out of the balances of each stream's first epochs.
+    /// - Parameters:
+    ///   - balances: complete for all epochs up to `complete`, in any order.
+    ///   - complete: the epoch up to which every source was read; `nil` if all were read to their ends.
+    package init(_ balances: [EpochBalance], complete: EpochID?, limit: Int) {
+        let sorted = balances.filter { balance in complete.map { balance.epoch <= $0 } ?? true }.sorted()
+        var kept = 0
+        var epochs = 0
+        var last: EpochID?
+        for balance in sorted {
+            if balance.epoch != last {
+                guard epochs < limit else { break }
+                epochs += 1
+                last = balance.epoch
+            }
+            kept += 1
+        }
+        self.epochs = Array(sorted.prefix(kept))
+        // Epochs without a balance are passed over with `complete`.
+        next = kept < sorted.count ? last : complete
     }
 }
 

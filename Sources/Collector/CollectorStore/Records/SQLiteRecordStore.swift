@@ -149,8 +149,8 @@ package final class SQLiteRecordStore: RecordStore {
         return closed
     }
 
-    package func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
-        try await reader.balance(of: device)
+    package func balance(of device: DeviceID, after: EpochID?, limit: Int) async throws(StoreError) -> BalancePage {
+        try await reader.balance(of: device, after: after, limit: limit)
     }
 
     package func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {

@@ -48,6 +48,11 @@ package struct Identifier<Subject>: Hashable, Sendable {
     }
 }
 
+/// By their bytes, which is also the order of their texts.
+extension Identifier: Comparable {
+    package static func < (left: Self, right: Self) -> Bool { (left.high, left.low) < (right.high, right.low) }
+}
+
 extension Identifier: CustomStringConvertible {
     package var description: String {
         func hexadecimal(_ value: UInt64, _ digits: Int) -> String {

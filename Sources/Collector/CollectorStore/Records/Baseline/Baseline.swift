@@ -54,8 +54,14 @@ final class Baseline {
         try entries("device = ? AND epoch = ? AND stream = ?", key.device.data, key.epoch.data, stream.rawValue).first
     }
 
-    func entries(of device: DeviceID, stream: StreamName) throws(StoreError) -> [Entry] {
-        try entries("device = ? AND stream = ?", device.data, stream.rawValue)
+    /// In the order of their epochs.
+    /// - Parameter epoch: those behind it; `nil` from the first.
+    func entries(
+        of device: DeviceID, after epoch: EpochID?, limit: Int, stream: StreamName
+    ) throws(StoreError) -> [Entry] {
+        try entries(
+            "device = ? AND epoch > ? AND stream = ? ORDER BY epoch LIMIT ?", device.data, epoch?.data ?? Data(),
+            stream.rawValue, limit)
     }
 
     func entries(of stream: StreamName) throws(StoreError) -> [Entry] {

@@ -6,7 +6,7 @@ struct DeviceBalancePage: Page {
 
     func view(_ visit: Visit) async throws -> Answer {
         let subject = try await DeviceSubject(visit)
-        let balance = try await visit.api.get("\(subject.path)/balance")
+        let balance = try await visit.api.get("\(subject.path)/balance", visit.query.only(["cursor"]))
         let streams = balance["streams"].items
         return subject.answer(
             "device-balance",
@@ -14,7 +14,8 @@ struct DeviceBalancePage: Page {
                 "balance": balance, "epochs": .array(Self.epochs(streams)),
                 "dropReasons": Self.reasons(streams.map { $0["dropped"] }, Self.droppedBecause).table,
                 "rejectReasons": Self.reasons(streams.map { $0["rejected"] }, Self.rejectedBecause).table,
-                "summary": .text(Self.summary(of: balance)),
+                "summary": .text(Self.summary(of: balance)), "more": balance.more(at: visit),
+                "isPart": .boolean(balance["next"].text != nil || visit.query["cursor"] != nil),
             ])
     }
 
@@ -39,7 +40,7 @@ struct DeviceBalancePage: Page {
     private static func summary(of balance: JSONValue) -> String {
         let totals = balance["totals"]
         func count(_ name: String) -> String { DisplayText.count(totals[name].number ?? 0) }
-        guard !balance["streams"].items.isEmpty else {
+        guard !balance["streams"].items.isEmpty || count("streams") != "0" else {
             return "No record has arrived yet, so there is nothing to account for."
         }
         let sum =
