@@ -98,6 +98,15 @@ import WireModel
                 == .full(after: .seconds(60), "the collector answered HTTP 429 too-many-uploads: too many"))
     }
 
+    @Test(arguments: [Problem.Code.recordQuotaExceeded, .tooManyEpochs])
+    func aQuotaOfTheDayIsAWaitInWhichNothingIsGivenUp(code: Problem.Code) throws {
+        let problem = Problem(status: 429, code: code, title: "used up", retryable: true, retryAfterMs: 900_000)
+        let answer = classify(
+            429, extra: ["content-type": "application/problem+json"], body: try JSONEncoder().encode(problem))
+        #expect(
+            answer == .retry(after: .seconds(900), "the collector answered HTTP 429 \(code.rawValue): used up"))
+    }
+
     @Test func theProblemSaysWhyAndWhen() throws {
         let problem = Problem(
             status: 503, code: .storeUnavailable, title: "no", detail: "disk full", retryable: true,

@@ -77,7 +77,7 @@ struct ChainProof: Sendable {
 
     private func again(_ key: ChainKey, _ stream: StreamName) async throws(StoreError) -> ChainRow? {
         try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try ChainTable.chains(of: [key.device], stream, in: session).first { $0.key == key }
+            try ChainTable.chains(of: [key.device], epochs: [key.epoch], stream, in: session).first
         }
     }
 
@@ -141,7 +141,7 @@ struct ChainProof: Sendable {
         let floors = Dictionary(chains.map { ($0.key, $0.floorNumber) }) { first, _ in first }
         let devices = Array(Set(chains.map(\.key.device)))
         let now = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try ChainTable.chains(of: devices, stream, in: session)
+            try ChainTable.chains(of: devices, epochs: chains.map(\.key.epoch), stream, in: session)
         }
         return now.contains { chain in floors[chain.key].map { $0 < chain.floorNumber } ?? false }
     }

@@ -22,7 +22,7 @@ struct PointSearch: Sendable {
     ) async throws(StoreError) -> [UInt64: ChainLink] {
         let key = chain.key
         let days = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try ChainTable.days(of: [key.device], stream, in: session).filter { $0.key == key }
+            try ChainTable.days(of: [key.device], epochs: [key.epoch], stream, in: session)
         }
         let wanted = days.filter { day in numbers.contains(where: day.stretch.covers) }
         guard numbers.allSatisfy({ number in wanted.contains { $0.stretch.covers(number) } }) else {
