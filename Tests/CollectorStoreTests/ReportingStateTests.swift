@@ -39,6 +39,20 @@ import WireModel
         #expect(ReportingState(of: device(expected: 0, beacon: 0), at: .max) == .enrolled)
     }
 
+    @Test func `A device whose newest beacon says that telemetry is off is off, and never late`() {
+        var off = device(expected: 60, beacon: 0)
+        off.beacon = WireBeacon()
+        off.beacon?.telemetryDisabled = true
+        #expect(ReportingState(of: off, at: .max) == .off)
+        var values = DeviceIndexEntry.Values()
+        #expect(DeviceIndexEntry(off, sharing: &values).state(at: .max) == .off)
+        off.left = 1
+        #expect(ReportingState(of: off, at: .max) == .left)
+        off.left = nil
+        off.beacon?.telemetryDisabled = false
+        #expect(ReportingState(of: off, at: Self.enrolled) == .reporting)
+    }
+
     @Test func leftAndRevokedComeFirst() {
         var left = device(expected: 60, beacon: 0)
         left.revoked = 1

@@ -155,7 +155,7 @@ struct OpenAPITests {
 
     @Test func theStatesAndKindsItNamesAreThoseThatAreShown() throws {
         let states = try Self.properties("Device")["state"]?["enum"] as? [String] ?? []
-        #expect(states.count == 6 && states.allSatisfy { ReportingState(rawValue: $0) != nil })
+        #expect(states.count == 7 && states.allSatisfy { ReportingState(rawValue: $0) != nil })
         let notices = try Self.properties("Notice")["code"]?["enum"] as? [String] ?? []
         #expect(notices == NoticeRow.Code.allCases.map(\.rawValue))
         let commandStates = try Self.properties("Command")["state"]?["enum"] as? [String] ?? []

@@ -62,6 +62,11 @@ import Testing
         #expect(contact.contains { $0.contains("was in contact after its last beacon") })
     }
 
+    @Test func `A device whose telemetry is off is said to be off, not to be overdue`() {
+        let contact = diagnosis(["state": "off", "lastBeaconAt": Self.ago(86_400)], beacon: [:]).contact
+        #expect(contact.count == 1 && contact[0].hasPrefix("Telemetry is switched off"), "\(contact)")
+    }
+
     @Test func nothingIsHeldWhereNothingSaysSo() {
         #expect(diagnosis(beacon: ["network": "wifi", "consent": "granted"]).held.isEmpty)
         #expect(DeviceDiagnosis(device: [:], doNotDisturb: [:], profile: [:], now: 0).held.isEmpty)

@@ -65,7 +65,8 @@ import Testing
 
     @Test(
         arguments: [
-            (["state": "silent"], "overdue"), (["state": "left"], "has left"),
+            (["state": "silent"], "overdue"), (["state": "off"], "Telemetry is switched off"),
+            (["state": "left"], "has left"),
             (["expectedBeaconSeconds": .null], "no schedule of beacons"),
             ([:], "at the latest with the beacon expected"),
         ] as [([String: JSONValue], String)]) func itSaysWhenADeviceAnswers(

@@ -100,6 +100,26 @@ import WireModel
 
     private func states(_ core: SamplerCore) async throws -> [WireCommandState] { try await results(core).map(\.state) }
 
+    @Test func `While telemetry is off, commands that ask for data are refused, and a wipe is carried out`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let core = try await core(directory.path)
+        core.changeGate { $0.isTelemetryDisabled = true }
+        let actions = CountingActions()
+        let runner = runner(core, actions) { _ in }
+        let commands = [
+            command(1), command(2) { $0.queryDeviceInformation = .init() }, command(3) { $0.wipe.reason = "lost" },
+        ]
+        runner.received(commands, enrollment: enrollment, serverTime: 0)
+        try await runner.step()
+        let results = try await results(core).filter { [.done, .failed].contains($0.state) }
+        #expect(results.map(\.state) == [.failed, .failed, .done])
+        #expect(results.prefix(2).allSatisfy { $0.detail.contains("telemetry is switched off") })
+        #expect(actions.beacons.load(ordering: .relaxed) == 0 && actions.wipes.load(ordering: .relaxed) == 1)
+        await core.close()
+    }
+
     @Test func `Received, running and done are told, in this order`() async throws {
         let directory = try TemporaryDirectory()
         let core = try await core(directory.path)

@@ -43,6 +43,18 @@ import WireModel
         #expect(plan(policy).transmission.heldStreams.isEmpty && plan(policy).beaconInterval == 900)
     }
 
+    @Test func `Once a command was answered during a suspension, status goes until the next one`() {
+        var policy = policy()
+        #expect(take(&policy, .commandAnswered).isEmpty, "nothing is suspended")
+        _ = take(&policy, .suspended(true))
+        #expect(take(&policy, .commandAnswered).count == 1 && take(&policy, .commandAnswered).isEmpty)
+        #expect(plan(policy).transmission.heldStreams == [.event: .paused, .sample: .paused])
+        #expect(plan(policy).transmission.logHold == .paused)
+        _ = take(&policy, .suspended(false))
+        _ = take(&policy, .suspended(true))
+        #expect(plan(policy).transmission.heldStreams.count == StreamName.allCases.count)
+    }
+
     @Test func `Unlocks within five seconds are one`() {
         var policy = policy()
         func unlock(atSeconds seconds: UInt64) -> Int {

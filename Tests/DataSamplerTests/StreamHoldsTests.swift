@@ -50,6 +50,12 @@ import WireModel
         #expect(seen.count == 16, "all of them")
     }
 
+    @Test func `Where telemetry is off, status alone goes: it says so, and answers commands`() {
+        let holds = StreamHolds(isOff: true, quiet: .doNotDisturb, awaits: .consent)
+        #expect(holds.reasons == [.event: .paused, .sample: .paused])
+        #expect(StreamHolds(isPaused: true, isOff: true).reasons.count == StreamName.allCases.count)
+    }
+
     @Test func `Up to a thousand events or a mebibyte wait for the first profile`() {
         var gate = RecordGate()
         for _ in 1...1_000 { #expect(gate.admit(.event, bytes: 100) == .record) }

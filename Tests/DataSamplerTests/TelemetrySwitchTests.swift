@@ -1,3 +1,5 @@
+import CollectorStore
+import Foundation
 import RecordQueue
 import Synchronization
 import TelemetryTestKit
@@ -127,5 +129,102 @@ import WireModel
             return hasEvent && hasBeacon
         }
         await second.stop()
+    }
+
+    /// A sampler whose telemetry the profile switched off.
+    private func switchedOff(_ directory: String) async throws -> DataSampler {
+        let sampler = try bench.sampler(directory) {
+            $0.eventHold = 7200
+            $0.beaconInterval = 900
+        }
+        try await SamplerBench.start(sampler)
+        try await sampler.reloadProfile()
+        bench.collector.setProfile(Self.profile(revision: 2, isOff: true))
+        try await sampler.reloadProfile()
+        return sampler
+    }
+
+    private func command(_ sampler: DataSampler, _ change: (inout WireCommand) -> Void) throws -> WireCommand {
+        var command = WireCommand()
+        command.id = Data(repeating: 1, count: 16)
+        command.expires = 3_600_000_000
+        command.enrollmentID = try #require(try sampler.running().core.identity.load()).enrollmentID
+        change(&command)
+        return command
+    }
+
+    @Test func `Switched off it tells so with one beacon without personal data, and of no schedule any more`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let sampler = try await switchedOff(directory.path)
+        try await SamplerBench.until { try await bench.beacons().contains { $0.telemetryDisabled } }
+        await sampler.stop()
+        let again = try bench.sampler(directory.path) { $0.beaconInterval = 900 }
+        try await again.start()
+        try await again.reloadProfile()
+        await again.stop()
+
+        let told = try await bench.beacons().filter(\.telemetryDisabled)
+        #expect(told.count == 1, "neither the stop nor the next start repeats it")
+        #expect(told.allSatisfy { $0.nextBeaconSeconds == 0 && $0.deviceName.isEmpty && !$0.hasOperatingSystem })
+    }
+
+    @Test func `Switched off by its own configuration from the first start on, it tells so`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path) { $0.telemetryDisabled = true }
+        try await sampler.start()
+        try await SamplerBench.until { try await bench.beacons().contains { $0.telemetryDisabled } }
+        await sampler.stop()
+        #expect(try await bench.beacons().count == 1)
+    }
+
+    @Test func `A wipe arrives with the look for the profile although telemetry is off, and its result goes`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let sampler = try await switchedOff(directory.path)
+        let former = try sampler.running().core.queue.epoch
+        let wipe = try command(sampler) { $0.wipe.reason = "lost" }
+        bench.collector.setNews(revision: 2, commands: [wipe])
+        try await sampler.reloadProfile()
+        try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
+        // What a wipe ends may have been the beacon that tells it, so there is another one.
+        try await SamplerBench.until {
+            let stored = try await bench.stored(.status)
+            return stored.contains { $0.epoch != former && $0.header.kind == WireRecordKind.beacon.rawValue }
+        }
+        await sampler.stop()
+        #expect(try await bench.beacons().last?.telemetryDisabled == true)
+    }
+
+    @Test
+    func `An enterprise wipe ends the enrollment of a device whose telemetry is off, and the collector learns it`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let sampler = try await switchedOff(directory.path)
+        let core = try sampler.running().core
+        let wipe = try command(sampler) { $0.enterpriseWipe.reason = "lost" }
+        bench.collector.setNews(revision: 2, commands: [wipe])
+        try await sampler.reloadProfile()
+        try await SamplerBench.until { core.gate.isUnenrolled && !core.gate.isLeaving && !core.gate.isWiping }
+        await sampler.stop()
+        #expect(try await bench.results().contains { $0.result.state == .done })
+        #expect(try await bench.beacons().contains { $0.trigger == .unenroll })
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/\(ToldOff.fileName)"))
+    }
+
+    @Test func `The result of a command goes although the application has suspended the sampler`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path)
+        try await SamplerBench.start(sampler)
+        try await sampler.reloadProfile()
+        try await sampler.suspend()
+        let wipe = try command(sampler) { $0.wipe.reason = "lost" }
+        bench.collector.setNews(revision: 1, commands: [wipe])
+        _ = try await sampler.requery()
+        try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
+        await sampler.stop()
     }
 }

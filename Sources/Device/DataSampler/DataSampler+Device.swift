@@ -7,7 +7,8 @@ extension DataSampler {
     // MARK: Pausing
 
     /// Stops sampling, scheduled beacons and sending until ``resume()``, for an application that goes to the
-    /// background. Records made meanwhile wait on disk. Idempotent.
+    /// background. Records made meanwhile wait on disk. Where a command of the collector is carried out meanwhile, its
+    /// result is sent, with the status records that wait. Idempotent.
     ///
     /// - Throws: `notRunning`.
     public func suspend() async throws(DataSamplerError) { await (try running()).events.report(.suspended(true)) }

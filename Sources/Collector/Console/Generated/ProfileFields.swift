@@ -53,7 +53,7 @@ extension ProfileField {
         ProfileField("doNotDisturbAllowed", .boolean, "Whether do-not-disturb may be switched on, on the device and by people. Absent: false."),
         ProfileField("certificatePins", .texts(emptyDecides: false), "The keys that devices accept of the collector; none means any key of a trusted certificate. Wrong pins would cut devices off, so there must be the key in use, and should be a backup key."),
         ProfileField("customPayload", .text(maximumLength: 262144), "Any text for the program on the device, which reads it whole or by key."),
-        ProfileField("telemetryDisabled", .boolean, "Whether nothing is sampled, recorded or sent. Absent: false."),
+        ProfileField("telemetryDisabled", .boolean, "Whether nothing is sampled or recorded, and only commands are answered. Absent: false."),
         ProfileField("test", .boolean, "Whether all records are test data, and with them the device and its logs. Absent: false."),
         ProfileField("budgets", .object([
             ProfileField("sentBytesPerDay", .number(isWhole: true, 0, nil), "Compressed bytes sent in a day. 0: no budget. Absent: the device's, else none."),

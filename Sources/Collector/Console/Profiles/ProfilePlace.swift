@@ -38,7 +38,7 @@ struct ProfilePlace {
     /// The list of devices that get it.
     var devices: FormFields {
         var query: FormFields = [
-            ("organization", organization), ("state", "enrolled,reporting,late,silent"), ("test", "true"),
+            ("organization", organization), ("state", "enrolled,reporting,late,silent,off"), ("test", "true"),
         ]
         query.add("app", application)
         return query

@@ -36,7 +36,9 @@ struct StatusText {
         line("profile", Self.profile(status.profile))
         for finding in status.profile.findings ?? [] { line("finding", finding) }
         if let verdicts = status.verdicts { Self.describe(verdicts, line) }
-        if status.telemetryDisabled { line("telemetry", "disabled: nothing is sampled, recorded or sent") }
+        if status.telemetryDisabled {
+            line("telemetry", "disabled: nothing is sampled or recorded, and only commands are answered")
+        }
         if status.consent != "granted" { line("consent", status.consent) }
         if let decision = status.doNotDisturbDecision, decision.isOn || !decision.isTold {
             line("do-not-disturb", Self.words(decision))

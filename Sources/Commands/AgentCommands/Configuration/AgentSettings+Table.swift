@@ -108,7 +108,8 @@ extension AgentSettings {
             key: "logsOverWiFiOnly", reload: .atOnce),
         Setting(
             "telemetry-disabled", \.configuration.telemetryDisabled, .flag,
-            "true: nothing is sampled, recorded or sent, whatever the profile says", in: seldom, reload: .atOnce),
+            "true: nothing is sampled or recorded, and only commands are answered, whatever the profile says",
+            in: seldom, reload: .atOnce),
         Setting(
             "test", \.configuration.isTest, .flag, "true: all records are marked as test data", in: seldom,
             reload: .atOnce),

@@ -188,6 +188,9 @@ actor CommandRunner {
         guard let command = try? WireCommand.decode(entry.command) else {
             return (.failed, "it cannot be read any more")
         }
+        if core.gate.isTelemetryDisabled, command.action?.asksForData == true {
+            return (.failed, "telemetry is switched off on this device: it tells nothing until that is lifted")
+        }
         do throws(DataSamplerError) {
             switch command.action {
             case .sendBeacon: try await actions.sendBeacon()
@@ -251,6 +254,7 @@ actor CommandRunner {
             ledger.machine.reported(entry.id, entry.state, now: core.queueTime)
         }
         try save(ledger)
+        if entries.contains(where: \.state.isFinal) { events.post(.commandAnswered) }
         actions.transmitNow()
     }
 
@@ -285,6 +289,16 @@ actor CommandRunner {
     /// The command's action in kebab-case.
     static func name(_ entry: CommandLedgerStateMachine.Entry) -> String {
         (try? WireCommand.decode(entry.command))?.action?.kind ?? "unknown"
+    }
+}
+
+extension WireCommand.OneOf_Action {
+    /// Whether it asks what a device does not tell while telemetry is switched off.
+    fileprivate var asksForData: Bool {
+        switch self {
+        case .sendBeacon, .queryDeviceInformation, .requestLogs: true
+        case .changeLogLevel, .reloadProfile, .cancel, .wipe, .enterpriseWipe: false
+        }
     }
 }
 

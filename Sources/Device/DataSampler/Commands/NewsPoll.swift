@@ -11,7 +11,7 @@ struct NewsPoll: Equatable, Sendable {
         var isEnrolled = true
         /// The device is unenrolled or being unenrolled, so commands have ended.
         var isLeaving = false
-        /// Telemetry is disabled. Then only the profile is fetched.
+        /// Telemetry is disabled. Then each look for the profile asks for news, too.
         var isTelemetryDisabled = false
         /// The machine has no network. Metered networks, batteries and the like hold back records, but not this.
         var isOffline = false

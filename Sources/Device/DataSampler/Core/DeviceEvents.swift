@@ -32,6 +32,8 @@ enum DeviceEvent: Sendable {
     /// - Parameter request: what it was told under this id; `nil`: it was asked.
     case doNotDisturbAnswered(CollectorAnswer, request: Data?)
     case suspended(Bool)
+    /// The final result of a command is in the queue.
+    case commandAnswered
     case budgetJudged(BudgetVerdict)
     /// Connections showed that other certificate pins are in force.
     case pinsChanged

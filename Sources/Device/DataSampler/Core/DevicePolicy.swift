@@ -47,6 +47,8 @@ struct DevicePolicy: Sendable {
     private(set) var custom: [String: any CustomSampleModule]
     private(set) var doNotDisturb: DoNotDisturbState
     private(set) var isSuspended = false
+    /// A command was answered during the suspension: the answer is sent in spite of it.
+    private var answersSuspended = false
     /// Decisions on consent that are being carried out.
     private var consentChanges = 0
     /// The budgets': intervals are so many times longer.
@@ -130,7 +132,10 @@ struct DevicePolicy: Sendable {
             }
         case .suspended(let isOn):
             guard isSuspended != isOn else { return [] }
-            isSuspended = isOn
+            (isSuspended, answersSuspended) = (isOn, false)
+        case .commandAnswered:
+            guard isSuspended, !answersSuspended else { return [] }
+            answersSuspended = true
         case .budgetJudged(let verdict):
             slowdown = verdict.factor
             let notice = DataSamplerNotice(.slowdown, verdict.description, ["factor": "\(verdict.factor)"])
@@ -269,9 +274,10 @@ struct DevicePolicy: Sendable {
         _ settings: DeviceSettings, gate: RecordGate, isConsentDenied: Bool, awaits: AwaitedDecisions, pins: [Data]
     ) -> TransmitterSettings {
         let isDoNotDisturb = isDoNotDisturb(settings)
+        let isOff = settings.telemetryDisabled
         var result = TransmitterSettings(
             transmitInterval: settings.transmitInterval, eventHold: settings.eventHold,
-            expectedBeaconSeconds: Int(settings.beaconInterval ?? 0))
+            expectedBeaconSeconds: isOff ? 0 : Int(settings.beaconInterval ?? 0))
         result.moduleIntervals = settings.moduleTransmitIntervals
         result.profileRevision = settings.profileRevision
         result.rules = settings.transmission
@@ -280,15 +286,17 @@ struct DevicePolicy: Sendable {
         result.slowdown = slowdown
         result.isLeaving = gate.isLeaving
         result.logsOverWiFiOnly = settings.logging.wifiOnly
-        let isPaused = settings.telemetryDisabled || isSuspended || gate.isUnenrolled
         let quiet: TransmissionGate.Reason? = isDoNotDisturb ? .doNotDisturb : gate.isLeaving ? .paused : nil
         result.logHold =
-            isPaused || gate.isWiping
+            isOff || isSuspended || gate.isUnenrolled || gate.isWiping
             ? .paused : quiet ?? (isConsentDenied ? .consent : settings.logging.enabled ? nil : .logging)
         var awaits = awaits
         if consentChanges > 0 { awaits.insert(.consent) }
         result.heldStreams =
-            StreamHolds(isPaused: isPaused, quiet: quiet, awaits: awaits).reasons
+            StreamHolds(
+                isPaused: gate.isUnenrolled || (isSuspended && !answersSuspended),
+                isOff: isOff || isSuspended, quiet: quiet, awaits: awaits
+            ).reasons
         return result
     }
 }

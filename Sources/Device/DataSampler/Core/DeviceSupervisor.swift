@@ -54,6 +54,8 @@ actor DeviceSupervisor {
     /// What the program was told since this start; `nil`: nothing yet, and an earlier run told it something.
     private var toldBlocks: ToldBlocks?
     private let toldBlocksFile: StateFile<ToldBlocks>
+    /// The beacon that tells that telemetry is switched off; `nil`: none was made.
+    var toldOff: ToldOff?
 
     init(
         core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule],
@@ -66,6 +68,8 @@ actor DeviceSupervisor {
         doNotDisturbFile = DoNotDisturbState.file(in: core.configuration.directory)
         toldBlocksFile = ToldBlocks.file(in: core.configuration.directory)
         toldBlocks = ToldBlocks.wasTold(in: core.configuration.directory) ? nil : ToldBlocks()
+        // A damaged one only has it told again.
+        toldOff = try? ToldOff.file(in: core.configuration.directory).load()
         policy = DevicePolicy(
             local: core.configuration, runtime: core.runtime, profile: core.storedProfile?.profile, custom: custom,
             slowdown: parts.budgets.verdict.factor,
@@ -252,6 +256,7 @@ actor DeviceSupervisor {
         parts.logs.apply(plan.settings.logging, levels: plan.logLevels)
         await parts.transmitter.apply(plan.transmission)
         await tellSwitch(plan.settings.telemetryDisabled)
+        await tellOff(plan.settings.telemetryDisabled)
         traceModules(plan.settings.unavailable)
         await tellPins()
         tellBlocks()
@@ -297,7 +302,9 @@ actor DeviceSupervisor {
         self.isDisabled = isDisabled
         core.logger.warning("telemetry switched on or off", metadata: ["disabled": "\(isDisabled)"])
         if isDisabled {
-            core.notices.post(.telemetryDisabled, "telemetry is switched off: nothing is sampled, recorded or sent")
+            core.notices.post(
+                .telemetryDisabled,
+                "telemetry is switched off: nothing is sampled or recorded, and only commands are answered")
         } else {
             core.notices.post(.telemetryEnabled, "telemetry is switched on again")
         }

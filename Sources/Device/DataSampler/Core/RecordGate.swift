@@ -8,7 +8,7 @@ struct RecordGate: Equatable, Sendable {
         case event
         case sample
         case beacon
-        /// The last beacon, which reports the unenrollment.
+        /// The last beacon, which reports the unenrollment, or that telemetry is switched off.
         case lastBeacon
         /// The result of a command.
         case result
@@ -55,7 +55,7 @@ struct RecordGate: Equatable, Sendable {
         if isWiping, content != .beacon, content != .lastBeacon {
             return .refuse(.wipePending, "a wipe is being carried out: try again when it is done", counted: .wiped)
         }
-        if isTelemetryDisabled {
+        if isTelemetryDisabled, content != .lastBeacon {
             return .refuse(
                 .telemetryDisabled, "telemetry is switched off: nothing is recorded until that is lifted",
                 counted: .disabled)

@@ -324,8 +324,10 @@ final class SamplerCore: Sendable {
     }
 
     /// Makes a beacon of the present and returns its number once it is on synced disk.
-    func recordBeacon(_ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32) async throws(DataSamplerError) -> UInt64
-    {
+    /// - Parameter tellsOff: it is the one that goes although telemetry is switched off, to tell so.
+    func recordBeacon(
+        _ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32, tellsOff: Bool = false
+    ) async throws(DataSamplerError) -> UInt64 {
         // A beacon without queue figures tells more than none: a queue that cannot count will show when the beacon is
         // queued.
         let status = try? await queue.status()
@@ -344,7 +346,8 @@ final class SamplerCore: Sendable {
         // A durable record has a number.
         let number =
             try await make(
-                trigger == .unenroll ? .lastBeacon : .beacon, .status, .beacon, at: stamp, body: made.beacon.encoded,
+                trigger == .unenroll || tellsOff ? .lastBeacon : .beacon, .status, .beacon, at: stamp,
+                body: made.beacon.encoded,
                 durability: .durable)
             ?? 0
         beacons.queued(made, number: number, epoch: queue.epoch)
@@ -413,7 +416,8 @@ final class SamplerCore: Sendable {
         }
         let number = try await consent.admit(to: stream) { () throws(DataSamplerError) in
             metrics.recordMade(stream)
-            let isReduced = stream == .status && consent.consent != .granted
+            let isReduced =
+                stream == .status && (consent.consent != .granted || (kind == .beacon && gate.isTelemetryDisabled))
             let record = NewRecord(
                 stream: stream, kind: kind, module: module, stamp: stamp,
                 application: configuration.applicationIdentifier, test: isTest,

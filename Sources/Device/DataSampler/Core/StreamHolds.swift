@@ -8,8 +8,10 @@ import WireModel
 /// caps, and go in their order once nothing holds them. Network, battery and the rules of the profile come after
 /// (`TransmissionGate`), and the hold of events, which counts from when each was made, comes last.
 struct StreamHolds: Equatable, Sendable {
-    /// Telemetry is switched off, the application has suspended it, or the device was unenrolled.
+    /// The device was unenrolled, or the application has suspended it and no command was answered since.
     var isPaused = false
+    /// Telemetry is switched off, or the application has suspended it. Status answers commands; nothing else goes.
+    var isOff = false
     /// Do-not-disturb, or `paused` while the device is being unenrolled; `nil`: neither.
     var quiet: TransmissionGate.Reason?
     var awaits: AwaitedDecisions = []
@@ -19,6 +21,7 @@ struct StreamHolds: Equatable, Sendable {
         if isPaused { return .paused }
         // Status tells that the device lives, and a refusal from a dead device.
         guard stream != .status else { return nil }
+        if isOff { return .paused }
         if let quiet { return quiet }
         if awaits.contains(.consent) { return .consent }
         return stream == .event && awaits.contains(.firstProfile) ? .firstProfile : nil

@@ -13,8 +13,8 @@ import WireModel
 /// the next start goes on where a crash came. The credential is erased before the rest, so the rest of the procedure
 /// needs no collector.
 ///
-/// The collector cannot be told if it rejects the device, because it was revoked or deleted, if telemetry is switched
-/// off, or if the time of a wipe is over. Then what waits is counted as `unenrolled` on this side only.
+/// The collector cannot be told if it rejects the device, because it was revoked or deleted, or if the time of a wipe is
+/// over. Then what waits is counted as `unenrolled` on this side only.
 actor LeaveKeeper {
     enum Progress: Equatable, Sendable {
         case done
@@ -173,7 +173,6 @@ actor LeaveKeeper {
     /// Why records cannot reach the collector any more; `nil`: they can, sooner or later.
     private func obstacle(to note: LeaveNote) -> String? {
         if (try? core.identity.load()) == nil { return "the credential is erased" }
-        if core.settings.telemetryDisabled { return "telemetry is switched off" }
         if let refusal = transmitter.status.refusal { return "the collector refuses this device: \(refusal)" }
         guard let deadline = note.deadline, deadline <= core.queueTime else { return nil }
         return "the collector was not reached within 24 h of the wipe"

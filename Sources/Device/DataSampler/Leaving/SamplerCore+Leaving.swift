@@ -33,6 +33,7 @@ extension SamplerCore {
         try pins.erase()
         try RuntimeSettings.file(in: configuration.directory).file.remove()
         try ToldBlocks.file(in: configuration.directory).file.remove()
+        try ToldOff.file(in: configuration.directory).file.remove()
         do throws(QueueError) {
             // Nothing of this device is left in the queue, so it belongs to whoever enrolls next.
             try await queue.rebind(to: nil)

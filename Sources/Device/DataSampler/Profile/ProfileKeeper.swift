@@ -189,7 +189,10 @@ actor ProfileKeeper {
         case .failed(let why):
             if report.failure != why { core.logger.warning("no profile", metadata: ["reason": "\(why)"]) }
             report.failure = why
+            return outcome
         }
+        // Nothing else asks while telemetry is disabled, and a wipe must arrive all the same.
+        if isDisabled { await transmitter.askForNews() }
         return outcome
     }
 

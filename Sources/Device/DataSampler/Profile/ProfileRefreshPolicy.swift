@@ -14,8 +14,8 @@ struct ProfileRefreshPolicy: Equatable, Sendable {
     }
 
     static let regularSeconds = 8.0 * 3600
-    /// The interval while telemetry is disabled. Only this request can end that state. It is short enough for the
-    /// person who enables telemetry, and each request is small (304).
+    /// The interval while telemetry is disabled. Only this request can end that state, and each one fetches commands,
+    /// too. It is short enough for the person who enables telemetry, and each request is small (304).
     static let disabledSeconds = 900.0
     /// From 1 s to 5 min, like every request. It starts small, because nothing can be recorded before the first
     /// profile.

@@ -25,7 +25,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let pinsFallenBack = Kind(rawValue: "pins-fallen-back")
         /// The profile's certificate pins, refused before, are in force. `details["revision"]`.
         public static let pinsTaken = Kind(rawValue: "pins-taken")
-        /// Telemetry was switched off: nothing is sampled, recorded or sent.
+        /// Telemetry was switched off: nothing is sampled or recorded, and only commands are answered.
         public static let telemetryDisabled = Kind(rawValue: "telemetry-disabled")
         /// Telemetry was switched on again.
         public static let telemetryEnabled = Kind(rawValue: "telemetry-enabled")

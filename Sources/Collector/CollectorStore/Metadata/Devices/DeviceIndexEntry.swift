@@ -57,6 +57,7 @@ struct DeviceIndexEntry {
     let enrolled: Int64
     private let hasLeft: Bool
     private let isRevoked: Bool
+    private let isOff: Bool
     private let lastBeacon: Int64?
     private var expectedBeaconSeconds: UInt32?
     private(set) var lastSeen: Int64?
@@ -86,6 +87,7 @@ struct DeviceIndexEntry {
         enrolled = row.enrolled
         hasLeft = row.left != nil
         isRevoked = row.revoked != nil
+        isOff = row.beacon?.telemetryDisabled ?? false
         lastBeacon = row.lastBeacon
         expectedBeaconSeconds = row.expectedBeaconSeconds
         lastSeen = row.lastSeen
@@ -114,7 +116,7 @@ struct DeviceIndexEntry {
 
     func state(at now: Int64) -> ReportingState {
         ReportingState(
-            hasLeft: hasLeft, isRevoked: isRevoked, expectedBeaconSeconds: expectedBeaconSeconds,
+            hasLeft: hasLeft, isRevoked: isRevoked, isOff: isOff, expectedBeaconSeconds: expectedBeaconSeconds,
             lastBeacon: lastBeacon, enrolled: enrolled, at: now)
     }
 

@@ -146,6 +146,8 @@ package enum ReportingState: String, Sendable, CaseIterable {
     case late
     /// Five beacons are missing.
     case silent
+    /// Its newest beacon said that telemetry is switched off, so that none follows.
+    case off
     /// It was unenrolled.
     case left
     /// An administrator revoked it.
@@ -158,8 +160,9 @@ package enum ReportingState: String, Sendable, CaseIterable {
         case .reporting: 1
         case .late: 2
         case .silent: 3
-        case .left: 4
-        case .revoked: 5
+        case .off: 4
+        case .left: 5
+        case .revoked: 6
         }
     }
 
@@ -171,18 +174,22 @@ package enum ReportingState: String, Sendable, CaseIterable {
     package init(of device: DeviceRow, at now: Int64) {
         self.init(
             hasLeft: device.left != nil, isRevoked: device.revoked != nil,
+            isOff: device.beacon?.telemetryDisabled ?? false,
             expectedBeaconSeconds: device.expectedBeaconSeconds,
             lastBeacon: device.lastBeacon, enrolled: device.enrolled, at: now)
     }
 
     init(
-        hasLeft: Bool, isRevoked: Bool, expectedBeaconSeconds: UInt32?, lastBeacon: Int64?, enrolled: Int64,
+        hasLeft: Bool, isRevoked: Bool, isOff: Bool, expectedBeaconSeconds: UInt32?, lastBeacon: Int64?,
+        enrolled: Int64,
         at now: Int64
     ) {
         if hasLeft {
             self = .left
         } else if isRevoked {
             self = .revoked
+        } else if isOff {
+            self = .off
         } else if let seconds = expectedBeaconSeconds, seconds > 0 {
             let (elapsed, isOver) = now.subtractingReportingOverflow(max(lastBeacon ?? .min, enrolled))
             let interval = Int64(seconds) * 1_000_000

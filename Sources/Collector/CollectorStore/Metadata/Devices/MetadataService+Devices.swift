@@ -345,7 +345,8 @@ extension MetadataService {
         await writeSeen()
         let now = clock.now()
         return try await readers.read { connection throws(StoreError) in
-            // This reads few rows of a fleet that reports; `ReportingState` decides.
+            // This reads few rows of a fleet that reports; `ReportingState` decides. A device that is switched off has
+            // said with its last beacon that it has no schedule.
             return try connection.rows(
                 """
                 SELECT id, organization, enrolled, last_beacon, expected_beacon_seconds FROM device JOIN device_state ON device = id
@@ -358,7 +359,7 @@ extension MetadataService {
                 let (enrolled, beacon) = (statement.int64(2), statement.optionalInt64(3))
                 let seconds = UInt32(clamping: statement.int64(4))
                 let state = ReportingState(
-                    hasLeft: false, isRevoked: false, expectedBeaconSeconds: seconds, lastBeacon: beacon,
+                    hasLeft: false, isRevoked: false, isOff: false, expectedBeaconSeconds: seconds, lastBeacon: beacon,
                     enrolled: enrolled, at: now)
                 guard state == .silent else { return nil }
                 return SilentDevice(

@@ -35,6 +35,11 @@ struct DeviceDiagnosis {
                     ? "It has sent nothing since it enrolled."
                     : "It has no schedule of beacons, so nobody can say whether one is missing."
             ]
+        case "off":
+            [
+                "Telemetry is switched off, by the profile or on the device, so it sends no beacons. It looks for its "
+                    + "profile and for commands every 15 minutes."
+            ]
         case "late", "silent": absence
         default:
             [interval.map { "It reports as its schedule says, every \(DisplayText.duration($0))." } ?? "It reports."]

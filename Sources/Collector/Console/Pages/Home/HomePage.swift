@@ -5,9 +5,9 @@ struct HomePage: Page {
     let path = "/"
 
     /// In the order in which they are shown.
-    private static let states = ["reporting", "late", "silent", "enrolled", "left", "revoked"]
+    private static let states = ["reporting", "late", "silent", "enrolled", "off", "left", "revoked"]
     /// Those of devices that are still there.
-    private static let present = "enrolled,reporting,late,silent"
+    private static let present = "enrolled,reporting,late,silent,off"
     private static let shownNotices = 8
     private static let shownVersions = 8
     /// The adoption of profiles takes a look at the devices of each organization.

@@ -108,6 +108,7 @@ struct LogRequestsPage: Page {
         let last = device["lastSeenAt"].text.map { "It was last seen \(DisplayText.time($0))." } ?? "It was never seen."
         switch device["state"].text {
         case "left", "revoked": return "The device has left. It gets no request until it enrolls again."
+        case "off": return "Telemetry is switched off on the device: it refuses the request. \(last)"
         case "late", "silent": return "The device is overdue, and answers when it is back. \(last)"
         default: break
         }

@@ -1,0 +1,38 @@
+import Logging
+import RecordQueue
+import Transmitter
+import WireModel
+
+/// `<data>/switched-off.json`: the collector is told that telemetry is switched off. Missing if telemetry is on, or if
+/// no beacon tells it yet.
+struct ToldOff: KeptState, Equatable {
+    static let fileName = "switched-off.json"
+
+    /// Of the queue when the beacon was made. A wipe ends the epoch and may erase the beacon, so another one is made.
+    var epoch: String
+}
+
+extension DeviceSupervisor {
+    /// Tells the collector once that telemetry is switched off. Without it the collector would miss the beacons that
+    /// stay away. A failure is tried again with the next change or start.
+    func tellOff(_ isOff: Bool) async {
+        let file = ToldOff.file(in: core.configuration.directory)
+        let epoch = "\(core.queue.epoch)"
+        let gate = core.gate
+        do throws(DataSamplerError) {
+            if !isOff {
+                guard toldOff != nil else { return }
+                try file.file.remove()
+                toldOff = nil
+            } else if toldOff?.epoch != epoch, !gate.isWiping, !gate.isLeaving, !gate.isUnenrolled {
+                _ = try await core.recordBeacon(.change, nextBeaconSeconds: 0, tellsOff: true)
+                toldOff = ToldOff(epoch: epoch)
+                parts.transmitter.transmitNow()
+                try file.save(ToldOff(epoch: epoch))
+            }
+        } catch {
+            core.logger.warning(
+                "that telemetry is switched off was not told, or not noted", metadata: ["reason": "\(error.message)"])
+        }
+    }
+}
