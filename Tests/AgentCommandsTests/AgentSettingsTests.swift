@@ -219,6 +219,41 @@ import WireModel
         #expect(throws: CommandError.self) { try AgentSettings(layers, needsCollector: true) }
     }
 
+    @Test func `An enrolled device starts with the address it knows, and keeps its pins at any address`() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        func read(_ flags: [String: String] = [:]) throws -> AgentSettings {
+            let flags = flags.merging(["data": directory]) { given, _ in given }
+            return try AgentSettings(
+                SettingLayers<AgentSettings>(flags: flags, environment: [:], file: nil), needsCollector: true)
+        }
+        let pins = [Data(repeating: 1, count: 32).base64EncodedString()]
+        try LastCollector.file(in: directory).save(
+            LastCollector(url: "https://last.test", certificatePins: pins))
+        let refused = #expect(throws: CommandError.self) { try read() }
+        #expect(refused?.exitCode == 64 && refused?.message.contains("collector is not given") == true)
+
+        let enrollment = Enrollment(
+            deviceID: .random(), credential: "c", organization: "default", collectorID: .random(),
+            incarnationID: .random())
+        let identity = IdentityFile(directory: directory)
+        try identity.save(.enrolled(enrollment, machineHash: nil))
+        let known = try read()
+        #expect(known.configuration.collectorURL == "https://last.test" && known.configuration.certificatePins == pins)
+        #expect(known.remarks.count == 1 && known.remarks[0].contains("https://last.test"))
+        for url in ["https://last.test", "https://last.test/", "https://other.test"] {
+            let settings = try read(["collector": url])
+            #expect(settings.configuration.collectorURL == url && settings.configuration.certificatePins == pins)
+            #expect(settings.remarks.isEmpty)
+        }
+        let plain = #expect(throws: CommandError.self) { try read(["collector": "http://localhost"]) }
+        #expect(plain?.message.contains("certificatePins need an https") == true, "pins are not lost on the way")
+
+        try identity.save(.unenrolled(enrollment.deviceID, tokenDigest: nil))
+        #expect(try read(["collector": "https://last.test"]).configuration.certificatePins == [])
+    }
+
     @Test func `A data directory that cannot be written is told before anything starts`() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         try Data().write(to: URL(filePath: file))

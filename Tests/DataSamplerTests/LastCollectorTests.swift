@@ -34,6 +34,32 @@ import Transmitter
         #expect(kept == LastCollector(url: "https://two.test", certificatePins: []))
     }
 
+    @Test func `Whoever points a device elsewhere is told what is kept, and whether anything is sent`() async throws {
+        let directory = try TemporaryDirectory()
+        let pin = Data(repeating: 1, count: 32).base64EncodedString()
+        func told(_ url: String, _ pins: [String], isLost: Bool = false) async throws -> [String] {
+            let recorder = RecordingDelegate()
+            let sampler = try bench.sampler(directory.path, delegate: recorder) {
+                $0.collectorURL = url
+                $0.certificatePins = pins
+            }
+            bench.collector.setFaults { _, _ in isLost ? .requestLost : nil }
+            try await sampler.start()
+            // Notices come in order, so whatever the start noticed was told before this one.
+            try await SamplerBench.until { !recorder.told(.unreachable, .profileApplied, .reachable).isEmpty }
+            await sampler.stop()
+            return recorder.told(.collectorChanged).map(\.message)
+        }
+        #expect(try await told("https://one.test", [], isLost: true) == [])
+        let early = try await told("https://two.test", [pin])
+        #expect(early.count == 1 && early[0].contains("enrolls there") && early[0].contains("1 pins hold"))
+        let late = try await told("https://three.test", [pin])
+        #expect(late.count == 1 && late[0].contains("nothing is sent") && late[0].contains("keeps its enrollment"))
+        let unpinned = try await told("https://three.test", [])
+        #expect(unpinned.count == 1 && unpinned[0].contains("pins of the last start are not given"))
+        #expect(try await told("https://three.test", []) == [])
+    }
+
     @Test func `A damaged file is begun anew`() async throws {
         let directory = try TemporaryDirectory()
         #expect(try await start(directory.path, "https://one.test") == [])

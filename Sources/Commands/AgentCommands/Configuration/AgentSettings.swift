@@ -32,9 +32,8 @@ struct AgentSettings: ProgramSettings {
     /// - Parameter needsCollector: whether the command speaks to the collector, and needs its address.
     init(_ layers: SettingLayers<AgentSettings>, needsCollector: Bool) throws(CommandError) {
         try layers.require(\.configuration.directory)
-        if needsCollector, layers[\.enrollment] == nil { try layers.require(\.configuration.collectorURL) }
         self = try layers.read()
-        if needsCollector { try takeEnrollmentFile(layers) }
+        if needsCollector { try takeCollector(layers) }
         var missing: String?
         let given = try token(layers, missing: &missing)
         if enrollment == nil {
@@ -111,6 +110,13 @@ struct AgentSettings: ProgramSettings {
 
     /// What systemd hands over in the place of a token file that does not exist.
     private static let noToken = "none"
+
+    /// Without an enrollment file, an enrolled device goes on with what it knows.
+    private mutating func takeCollector(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
+        guard enrollment == nil else { return try takeEnrollmentFile(layers) }
+        if let remark = configuration.takeLastCollector() { remarks.append(remark) }
+        if configuration.collectorURL.isEmpty { try layers.require(\.configuration.collectorURL) }
+    }
 
     /// Address, pins and token of the enrollment file. A token that is given beside it takes the place of the file's,
     /// for instance when that is used up.

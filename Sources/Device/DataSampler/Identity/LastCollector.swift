@@ -16,7 +16,22 @@ struct LastCollector: KeptState, Equatable {
     var url: String
     var certificatePins: [String]
 
-    fileprivate var address: String { (try? EndpointURL(collector: url))?.description ?? url }
+    private var address: String { (try? EndpointURL(collector: url))?.description ?? url }
+
+    /// What a start changes in which collector is asked, what is kept, and whether records go there; `nil`: nothing.
+    fileprivate func change(to present: LastCollector, isEnrolled: Bool) -> String? {
+        let arePinsGone = !certificatePins.isEmpty && present.certificatePins.isEmpty
+        let pins = present.certificatePins.count
+        let keys = arePinsGone ? "The pins of the last start are not given and hold no longer" : "\(pins) pins hold"
+        guard address != present.address else {
+            return arePinsGone ? "\(present.url) is asked as before. \(keys)" : nil
+        }
+        let change = "\(present.url) is asked instead of \(url). \(keys)"
+        guard isEnrolled else { return "\(change). The device enrolls there, and its records go there" }
+        return
+            "\(change). The device keeps its enrollment and its records. They go only to the collector that enrolled "
+            + "it: if that one does not answer at the new address, nothing is sent"
+    }
 }
 
 extension DataSamplerConfiguration {
@@ -87,6 +102,22 @@ extension DataSamplerConfiguration {
         }
     }
 
+    /// Takes what nobody gave from the last start of an enrolled device: address and certificate pins. The pins hold for
+    /// another address, too: who changes the address says nothing about the keys. Another enrollment file replaces them.
+    ///
+    /// Where nothing is known, nothing changes.
+    /// - Returns: what was taken, for people; `nil` for nothing that needs to be told.
+    package mutating func takeLastCollector() -> String? {
+        // A start sets a damaged file aside and says so.
+        guard DataSampler.isEnrolled(in: directory), let last = try? LastCollector.file(in: directory).load() else {
+            return nil
+        }
+        if certificatePins.isEmpty { certificatePins = last.certificatePins }
+        guard collectorURL.isEmpty else { return nil }
+        collectorURL = last.url
+        return "no collector is given. This device is enrolled: \(last.url) of its last start is used"
+    }
+
     private static let enrollmentRemedy = "Make another one with `ws1collector enrollment-file`"
 
     /// How a message names it. A URL is a secret.
@@ -116,22 +147,22 @@ extension DataSamplerConfiguration {
 }
 
 extension SamplerCore {
-    /// Keeps which collector is asked now, and tells if it is another than at the last start. The address as it is
-    /// understood counts, so a slash more is no other collector.
+    /// Keeps which collector is asked now, and tells if it is another than at the last start, or asked without the pins
+    /// of then. The address as it is understood counts, so a slash more is no other collector.
     func keepCollector() {
-        let file = LastCollector.file(in: configuration.directory)
+        let directory = configuration.directory
+        let file = LastCollector.file(in: directory)
         let present = LastCollector(url: configuration.collectorURL, certificatePins: configuration.certificatePins)
         do throws(DataSamplerError) {
             let last = try file.loadOrKeepAsDamaged(damaged: notices.postSetAside(LastCollector.fileName))
             guard last != present else { return }
             try file.save(present)
-            guard let last, last.address != present.address else { return }
-            logger.notice(
-                "this directory is pointed at another collector",
-                metadata: ["from": "\(last.url)", "to": "\(present.url)"])
-            notices.post(
-                .collectorChanged, "records go to \(present.url) instead of \(last.url) from now on",
-                ["from": last.url, "to": present.url])
+            guard let last, let change = last.change(to: present, isEnrolled: DataSampler.isEnrolled(in: directory))
+            else {
+                return
+            }
+            logger.notice("\(change)", metadata: ["from": "\(last.url)", "to": "\(present.url)"])
+            notices.post(.collectorChanged, change, ["from": last.url, "to": present.url])
         } catch {
             logger.warning("the collector's address cannot be kept", metadata: ["reason": "\(error.message)"])
         }

@@ -32,8 +32,9 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         /// The collector was out of reach for longer than is allowed (ws1); what follows is the host's to decide.
         /// `details["seconds"]`.
         public static let offlineTimeExceeded = Kind(rawValue: "offline-time-exceeded")
-        /// This start asks another collector than the last one; `details["from"]`, `details["to"]`. An enrolled device
-        /// stays with its collector: it says so and waits, until it is unenrolled or pointed back.
+        /// This start asks another collector than the last one, or the same without the certificate pins of then;
+        /// `details["from"]`, `details["to"]`. An enrolled device stays with its collector: it says so and waits, until
+        /// it is unenrolled or pointed back.
         public static let collectorChanged = Kind(rawValue: "collector-changed")
         /// The profile asks to block the use of the program, because the device is compromised or breaks a rule; what
         /// follows is the host's to decide. Told again at each start, and when the reasons change;
