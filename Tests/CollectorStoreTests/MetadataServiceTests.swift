@@ -197,6 +197,33 @@ import WireModel
         #expect(try await metadata.device(device.deviceID, organization: "other") == nil)
     }
 
+    @Test(
+        arguments: [
+            ("", ""), ("hash:8edeefcab9c0", "hash:8edeefcab9c0"), ("example.org", "example.org"),
+            ("other.example.org", "annas-laptop.example.org"),
+        ])
+    func `A name that the profile withholds goes from the enrollment, too`(told: String, kept: String) async throws {
+        var request = request()
+        request.deviceName = "annas-laptop.example.org"
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request).deviceID
+        func name(_ change: (inout WireBeacon) -> Void) async throws -> String? {
+            clock.advance(seconds: 1)
+            var beacon = WireBeacon()
+            (beacon.deviceName, beacon.consent, beacon.profileRevision) = (told, .granted, 1)
+            change(&beacon)
+            metadata.seen(device, DeviceObservation(at: clock.now(), beacon: beacon))
+            return try await metadata.device(device, organization: nil)?.name
+        }
+        #expect(try await name { $0.profileRevision = 0 } == request.deviceName, "no profile decides yet")
+        #expect(try await name { $0.consent = .pending } == request.deviceName)
+        #expect(try await name { $0.telemetryDisabled = true } == request.deviceName)
+        #expect(try await name { _ in } == kept)
+        var query = DeviceQuery()
+        query.text = "annas-laptop"
+        let found = try await metadata.devices(query, after: nil, limit: 10).devices
+        #expect(found.isEmpty == (kept != request.deviceName))
+    }
+
     @Test func aProfileMakesADeviceATestDeviceAndBack() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         var testRequest = request()

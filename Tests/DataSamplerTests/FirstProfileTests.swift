@@ -1,5 +1,5 @@
-import Testing
 import TelemetryTestKit
+import Testing
 import Transmitter
 import WireModel
 
@@ -29,6 +29,24 @@ import WireModel
         #expect(try await outcome(bench, in: directory.path) == .atHand(revision: revision))
         bench.collector.setFaults { _, _ in .requestLost }
         #expect(try await outcome(bench, in: directory.path, within: .zero) == .atHand(revision: revision))
+    }
+
+    @Test func `Before the first profile neither the enrollment nor a beacon names the machine`() async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SamplerBench(profile: nil)
+        let sampler = try bench.sampler(directory.path)
+        try await sampler.start()
+        try await sampler.sendBeacon()
+        try await SamplerBench.until { try await !bench.beacons().isEmpty }
+        let request = try sampler.running().core.identity.enrollRequest(as: .new)
+        #expect(request.deviceName.isEmpty && request.hasOperatingSystem)
+        #expect(try await bench.beacons().allSatisfy { $0.deviceName.isEmpty })
+
+        bench.collector.setProfile(.analyticsOn)
+        try await sampler.reloadProfile()
+        try await sampler.sendBeacon()
+        try await SamplerBench.until { try await bench.beacons().contains { !$0.deviceName.isEmpty } }
+        await sampler.stop()
     }
 
     @Test func `Without a network the wait ends, and the sampler runs on`() async throws {

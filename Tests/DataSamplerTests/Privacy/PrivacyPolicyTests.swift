@@ -44,4 +44,14 @@ import WireModel
         #expect(wire.map { PrivacyAction($0) } == PrivacyAction.allCases)
         #expect(wire.map(\.rawValue) == wire.map(\.rawValue).sorted())
     }
+
+    @Test func `Until a profile is there, what tells of people and places is dropped`() {
+        let early = PrivacyPolicy.resolve(local: [:], profile: nil)
+        for fieldClass in FieldClass.decidable {
+            let isProgram = [.event, .custom, .detail].contains(fieldClass)
+            #expect(early[fieldClass] == (isProgram ? .send : .drop), "\(fieldClass)")
+        }
+        #expect(PrivacyPolicy.resolve(local: [.event: .drop], profile: nil)[.event] == .drop)
+        #expect(PrivacyPolicy.resolve(local: [:], profile: [:])[.deviceName] == .send)
+    }
 }

@@ -262,7 +262,8 @@ extension DeviceSettings {
         let classes = local.privacy.compactMap { name, action in
             FieldClass(rawValue: name).map { ($0, action.privacyAction) }
         }
-        privacy = PrivacyPolicy.resolve(local: Dictionary(uniqueKeysWithValues: classes), profile: profile.privacy)
+        privacy = PrivacyPolicy.resolve(
+            local: Dictionary(uniqueKeysWithValues: classes), profile: profileChecked ? profile.privacy : nil)
         sources["privacy"] = !profile.privacy.isEmpty ? .profile : local.privacy.isEmpty ? .compiled : .local
         privacyKey = profile.privacyKey
         transmission = profile.transmission

@@ -16,13 +16,14 @@ struct PrivacyPolicy: Equatable, Sendable {
     /// - Parameters:
     ///   - local: from code, file, flags and environment. It can only tighten, even if the profile decides nothing yet.
     ///   - profile: class names and actions as received. Unknown names are ignored, because they have no fields here.
-    ///     `unspecified` decides nothing.
-    static func resolve(local: [FieldClass: PrivacyAction], profile: [String: WirePrivacyAction])
+    ///     `unspecified` decides nothing. `nil`: there is no profile yet.
+    static func resolve(local: [FieldClass: PrivacyAction], profile: [String: WirePrivacyAction]?)
         -> PrivacyPolicy
     {
         var policy = PrivacyPolicy()
         for fieldClass in FieldClass.decidable {
-            let decided = profile[fieldClass.rawValue].flatMap { PrivacyAction($0) } ?? fieldClass.defaultAction
+            let standing = profile == nil ? fieldClass.actionBeforeProfile : fieldClass.defaultAction
+            let decided = profile?[fieldClass.rawValue].flatMap { PrivacyAction($0) } ?? standing
             policy.actions[fieldClass] = max(decided, local[fieldClass] ?? .send)
         }
         return policy
@@ -69,6 +70,15 @@ extension FieldClass {
         switch self {
         case .ssid, .bssid, .position: .drop
         case .technical, .deviceName, .user, .mac, .ipAddress, .event, .custom, .path, .detail: .send
+        }
+    }
+
+    /// The action until the first profile decides: what tells of people and places is not told. Events wait for the
+    /// profile. Custom samples and results of commands are what the program and an administrator ask for.
+    var actionBeforeProfile: PrivacyAction {
+        switch self {
+        case .deviceName, .user, .mac, .ipAddress, .ssid, .bssid, .position, .path: .drop
+        case .technical, .event, .custom, .detail: defaultAction
         }
     }
 }

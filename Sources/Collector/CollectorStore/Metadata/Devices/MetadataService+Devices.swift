@@ -269,10 +269,25 @@ extension MetadataService {
             sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) },
             verdicts?.beacon.encoded, verdicts?.at, verdicts?.made.wallTime, verdicts?.made.bootID?.data,
             verdicts.map { Int64(clamping: $0.made.timeSinceBoot) })
+        try withholdName(sight, of: device)
         // 1 stays: the device enrolled as a test device. 2: its profile makes its data test data.
         guard let test = sight.test else { return }
         try connection.run(
             "UPDATE device SET test = ?2 WHERE id = ?1 AND test NOT IN (1, ?2)", device.data, test ? 2 : 0)
+    }
+
+    /// The profile withholds the name of the device, or a part of it: then the name that the device told when it
+    /// enrolled goes, too. A beacon that is reduced for another reason says nothing of that.
+    private func withholdName(_ sight: DeviceObservation, of device: DeviceID) throws(StoreError) {
+        guard let beacon = sight.beacon, beacon.profileRevision > 0, beacon.consent == .granted,
+            !beacon.telemetryDisabled
+        else { return }
+        let changed = try connection.run(
+            """
+            UPDATE device SET name = ?2 WHERE id = ?1 AND name <> ?2
+            AND (?2 = '' OR ?2 LIKE 'hash:%' OR name LIKE '%.' || ?2)
+            """, device.data, beacon.deviceName.cut(toBytes: WireEnrollRequest.textBytes))
+        if changed > 0 { noteChanged(.device(device)) }
     }
 
     /// The latest written time at which a device was seen; `nil` if none was.
