@@ -350,11 +350,11 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "WireModel", "Gzip", "JSON", "Console", "TelemetryTestKit", "BrowserTestKit", "ClickHouseTestKit",
-                "PostgresTestKit", "ClickHouse", "ObjectStorage", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
-                "ws1agent", "ws1collector", "ws1log",
+                "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "TelemetryTestKit", "BrowserTestKit",
+                "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
+                nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",
             ],
-            exclude: ["Support/wall-clock.c"],
+            exclude: ["Support/wall-clock.c", "Support/disk-writes.c"],
             swiftSettings: settings),
     ]
 )

@@ -4,7 +4,7 @@ import Glibc
 /// A wall clock of its own for a process, set at will while it runs; see wall-clock.c, which is built once and
 /// preloaded.
 final class FakeClock {
-    private static let library = Result { try build() }
+    private static let library = Result { try PreloadedLibrary.build("wall-clock") }
 
     private let file: String
     private let library: String
@@ -31,20 +31,4 @@ final class FakeClock {
 
     /// How far from the machine's clock; processes see it at once.
     func set(offsetSeconds: Int) { offset.pointee = Int64(offsetSeconds) }
-
-    private static func build() throws -> String {
-        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("wall-clock.c")
-            .path
-        let library = URL(fileURLWithPath: Program.agent.path).deletingLastPathComponent().appendingPathComponent(
-            "wall-clock.so"
-        ).path
-        // The toolchain links with it, so where Swift builds it is there.
-        let compiler = Process()
-        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        compiler.arguments = ["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source]
-        try compiler.run()
-        compiler.waitUntilExit()
-        guard compiler.terminationStatus == 0 else { throw EndToEndError("clang cannot build \(source)") }
-        return library
-    }
 }

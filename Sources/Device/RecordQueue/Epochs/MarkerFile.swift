@@ -17,8 +17,9 @@ import WireModel
 /// Version 1 had no slots, only `<epoch> <ordinal>`. Both are read, and replaced by the next writes.
 ///
 /// **Writing.** A commit that gave a number is followed by a write in place, over the older slot. The WAL is synced by
-/// then, so the marker is never ahead of a whole database. The marker is synced with each checkpoint, when an epoch
-/// begins, and when the queue closes. The valid slot with the greater sequence counts.
+/// then, so the marker is never ahead of a whole database. The first marker of a new queue follows the commit that
+/// makes its tables and names its epoch. A checkpoint before that writes none. The marker is synced with each
+/// checkpoint, when an epoch begins, and when the queue closes. The valid slot with the greater sequence counts.
 ///
 /// Documentation/disk-formats.md tells what can go wrong, and Documentation/decisions/marker-file.md the alternatives.
 final class MarkerFile {

@@ -30,6 +30,9 @@ final class QueueStore {
     /// A second copy of the numbers, beside the file; `nil` while a new file is being made.
     private let marker: MarkerFile?
     private var isMarkerFailing = false
+    /// Whether the file contains `state`. Until then no marker may name it: after a cut, the next opening would miss an
+    /// epoch that never was in the file.
+    private var isInFile = false
 
     var path: String { connection.path }
 
@@ -69,6 +72,7 @@ final class QueueStore {
         let hasShelf = try connection.userVersion == QueueFile.shelfVersion
         try checkSchema(ended: try endedOrdinals(), hasShelf: hasShelf)
         state = try load()
+        isInFile = true
         if version != 0 { try allocate() }
         state.clock = state.clock.resumed(at: now)
         if hasShelf { try emptyShelf() }
@@ -152,7 +156,7 @@ final class QueueStore {
     /// Writes epoch and numbers to the marker once they are on synced disk. A failure is no error: the file decides,
     /// and the next commit tries again.
     func writeMarker(syncing: Bool) {
-        guard let marker, !isCommitDue else { return }
+        guard let marker, isInFile, !isCommitDue else { return }
         do {
             try marker.write(EpochMarker(state), syncing: syncing)
             isMarkerFailing = false
