@@ -101,6 +101,46 @@ struct ProfileRevisionRoutesTests {
         }
     }
 
+    @Test func aProfileThatIsTriedOutTellsHowManyDevicesItMayWipeOrSilence() async throws {
+        let harness = try MetadataHarness()
+        try await harness.route { client in
+            let bearer = harness.administrator
+            for (application, version) in [("com.example.shop", "2.3"), ("com.example.shop", "2.4"), ("", "")] {
+                let device = try await harness.device(application: application)
+                var beacon = WireBeacon()
+                beacon.applicationVersion = version
+                var status = ChainBuilder(stream: .status)
+                var request = WireBatchRequest()
+                request.parts = [status.part(kind: .beacon, bodies: [beacon.encoded]).wire]
+                let sent = try await client.post(WireNames.batchesPath, bearer: device.credential, request.encoded)
+                #expect(sent.status == .ok)
+            }
+            func risks(_ profile: String, _ query: String = "") async throws -> [String] {
+                let answer = try await client.post("\(Self.base)/validate\(query)", bearer: bearer, json: profile)
+                return try answer.json.objects("risks").map { risk in
+                    "\(risk.text("effect") ?? "") \(risk.text("rule") ?? "-") "
+                        + "\(risk.number("devicesNow") ?? -1) of \(risk.number("devices") ?? -1)"
+                }
+            }
+            let rule = """
+                {"compliance": [{"id": "new", "subject": "application-version", "operator": ">=", "version": "2.4", \
+                "consequence": "wipe"}]}
+                """
+            #expect(try await risks(rule) == ["wipe new 1 of 3"])
+            #expect(try await risks(rule, "?application=com.example.shop") == ["wipe new 1 of 2"])
+            #expect(try await risks(rule, "?application=com.example.other") == ["wipe new 0 of 0"])
+            #expect(try await risks(#"{"telemetryDisabled": true}"#) == ["telemetry-off - 3 of 3"])
+            #expect(try await risks(#"{"beaconSeconds": 60}"#).isEmpty)
+            // What devices already get is no change.
+            _ = try await Self.put(client, bearer, rule)
+            #expect(try await risks(rule).isEmpty)
+            // Nor does it reach an application that says otherwise.
+            _ = try await Self.put(
+                client, bearer, #"{"telemetryDisabled": false}"#, application: "com.example.shop")
+            #expect(try await risks(#"{"telemetryDisabled": true}"#) == ["telemetry-off - 1 of 1"])
+        }
+    }
+
     @Test func revisionsAreListedInPart() async throws {
         let harness = try MetadataHarness()
         try await harness.metadata.createOrganization("west")

@@ -162,7 +162,9 @@ import Testing
             .init(body: ["from": 7, "to": 3, "changes": [["path": "/test", "to": true]]]))
         let question = try await harness.page(Self.page, Self.visit(harness, query: [("rollback", "3")]))
         #expect(question.html.contains("Roll back to revision 3?") && question.html.contains("1,234"))
-        #expect(harness.requests.allSatisfy { $0.method == "GET" })
+        // Trying it out changes nothing.
+        let others = harness.requests.filter { $0.method != "GET" }.map(\.target)
+        #expect(others == ["\(Self.revisions)/validate"])
         let form = SentForm.fields(of: question.html)
         harness.set("POST \(Self.revisions)/rollback", .init(body: Self.revision(8, .null)))
         let response = try await harness.console.answerForm(
@@ -325,5 +327,59 @@ import Testing
             let answer = try await Self.answer(harness, form.with("action", action))
             #expect(answer.html.contains("There is no backup pin."), "\(action)")
         }
+    }
+
+    // MARK: Risks
+
+    private static let risky: JSONValue = valid.with([
+        "risks": [
+            [
+                "effect": "wipe", "rule": "kiosk", "devices": 305, "devicesNow": 2,
+                "detail": "The rule <kiosk> expects 2.4.",
+            ],
+            ["effect": "telemetry-off", "devices": 1305, "devicesNow": 1305, "detail": "They send nothing."],
+        ]
+    ])
+
+    @Test func whatMayWipeOrSilenceDevicesIsSaidAndSavedOnlyWithTheirNumberTyped() async throws {
+        let harness = try Self.harness()
+        harness.set(Self.validate, .init(body: Self.risky))
+        harness.set("PUT /api/v1/profiles/west", .init(body: Self.revision(8, .null)))
+        let form = try await Self.form(harness)
+        #expect(try await Self.answer(harness, form.with("action", "validate")).html.contains("This may wipe"))
+        let review = try await Self.answer(harness, form.with("action", "review"))
+        #expect(review.html.contains("This may wipe 305 devices.</strong> The rule &lt;kiosk&gt; expects 2.4."))
+        #expect(review.html.contains("2 of 305 devices are breaking the rule now."))
+        #expect(review.html.contains("This switches the telemetry of 1,305 devices off."))
+        #expect(review.html.contains("Type <strong>1305</strong>") && review.html.contains(#"class="danger""#))
+
+        let sent = SentForm.fields(of: review.html).with("action", "save")
+        for typed in [nil, "", "305", "1306"] {
+            let refused = try await Self.answer(harness, sent.with("typed", typed))
+            #expect(refused.html.contains("Not confirmed") && refused.html.contains("Type <strong>1305</strong>"))
+            #expect(SentForm.fields(of: refused.html)["json"] == sent["json"])
+        }
+        #expect(!harness.requests.contains { $0.method == "PUT" })
+        #expect(try await Self.answer(harness, sent.with("typed", "1,305")).status == 303)
+        #expect(harness.requests.last?.method == "PUT")
+    }
+
+    @Test func aRollBackToARiskyRevisionIsTypedToo() async throws {
+        let harness = try Self.harness()
+        harness.set("GET \(Self.revisions)/diff", .init(body: ["changes": []]))
+        harness.set(Self.validate, .init(body: Self.risky))
+        harness.set("POST \(Self.revisions)/rollback", .init(body: Self.revision(8, .null)))
+        let query: FormFields = [("rollback", "3")]
+        let question = try await harness.page(Self.page, Self.visit(harness, query: query))
+        #expect(question.html.contains("This may wipe 305 devices."))
+        let form = SentForm.fields(of: question.html)
+        let refused = try await harness.console.answerForm(
+            Self.page, Self.visit(harness, query: query, form: form.with("typed", "5")))
+        #expect(refused.status == 422)
+        #expect(String(decoding: refused.body, as: UTF8.self).contains("Not confirmed"))
+        #expect(!harness.requests.contains { $0.path.hasSuffix("/rollback") })
+        let done = try await harness.console.answerForm(
+            Self.page, Self.visit(harness, query: query, form: form.with("typed", "1305")))
+        #expect(done.status == 303 && harness.requests.last?.path == "\(Self.revisions)/rollback")
     }
 }

@@ -77,7 +77,8 @@ struct ProfileRevisionRoutes: Sendable {
             try pins.check(profile)
             let effective = try await metadata.previewProfile(profile, scope, application: application)
             let newest = try await metadata.profile(scope, revision: nil)
-            return try ProfileValidationView(profile, newest: newest, effective: effective).response()
+            let risks = try await metadata.risks(of: profile, scope)
+            return try ProfileValidationView(profile, newest: newest, effective: effective, risks: risks).response()
         }
     }
 
@@ -143,8 +144,10 @@ struct ProfileValidationView: Encodable {
     var effective: JSONValue
     /// Findings to check first.
     var findings: [ProfileFinding]
+    /// Changes by which devices may be erased, blocked or silenced.
+    var risks: [ProfileRiskView]
 
-    init(_ profile: WireProfile, newest: ProfileRow?, effective: WireProfile) throws {
+    init(_ profile: WireProfile, newest: ProfileRow?, effective: WireProfile, risks: [ProfileRisk]) throws {
         from = newest?.revision
         changes =
             ProfileDiff(
@@ -153,6 +156,7 @@ struct ProfileValidationView: Encodable {
             ).changes
         self.effective = try ProfileDocument.json(effective)
         findings = ProfileFinding.findings(profile)
+        self.risks = risks.map(ProfileRiskView.init)
     }
 }
 

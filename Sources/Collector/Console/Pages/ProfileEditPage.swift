@@ -32,15 +32,17 @@ struct ProfileEditPage: Page {
             return .view(try await editor(draft, place, visit))
         case "review":
             let profile = try draft.whole()
-            let check = try await validate(profile, place, visit)
-            return .view(
-                ProfileReview(
-                    title: "Save the profile of \(place.name)?", text: "These settings change:",
-                    changes: check["changes"], findings: check["findings"], devices: try await visit.deviceCount(place),
-                    fields: draft.fields(profile), button: "Save", back: nil, place: place
-                ).view)
+            return .view(try await review(draft, profile, try await visit.check(profile, place), place, visit))
         case "save":
             let profile = try draft.whole()
+            let check = try await visit.check(profile, place)
+            do throws(APIProblem) { try ProfileRisks(check).requireTyped(in: visit.form) } catch {
+                var view = try await review(draft, profile, check, place, visit)
+                view.values["refusal"] = [
+                    "title": .text(error.title), "detail": .text(error.detail), "code": .text(error.code),
+                ]
+                return .view(view)
+            }
             let answer: JSONValue
             do {
                 answer = try await visit.api.answer(
@@ -110,14 +112,21 @@ struct ProfileEditPage: Page {
         }
     }
 
-    private func validate(_ profile: JSONValue, _ place: ProfilePlace, _ visit: Visit) async throws -> JSONValue {
-        try await visit.api.send("POST", "\(place.revisions)/validate", place.query, body: profile)
+    /// Asks before a profile is saved.
+    private func review(
+        _ draft: Draft, _ profile: JSONValue, _ check: JSONValue, _ place: ProfilePlace, _ visit: Visit
+    ) async throws -> View {
+        ProfileReview(
+            title: "Save the profile of \(place.name)?", text: "These settings change:", changes: check["changes"],
+            check: check, devices: try await visit.deviceCount(place), fields: draft.fields(profile), button: "Save",
+            back: nil, place: place
+        ).view
     }
 
     private func editor(_ draft: Draft, _ place: ProfilePlace, _ visit: Visit) async throws -> View {
         var (problem, check) = (draft.fault, JSONValue.null)
         if problem == nil {
-            do { check = try await validate(draft.profile, place, visit) } catch let refusal as APIProblem {
+            do { check = try await visit.check(draft.profile, place) } catch let refusal as APIProblem {
                 guard refusal.status == 422 || refusal.status == 400 else { throw refusal }
                 problem = refusal
             }
@@ -138,6 +147,7 @@ struct ProfileEditPage: Page {
         values["changes"] = changes
         values["hasChanges"] = .boolean(!changes.items.isEmpty)
         values["findings"] = check["findings"]
+        values["risks"] = ProfileRisks(check).values
         values["effective"] = place.application == nil ? .null : check["effective"]
         values["affected"] = try await visit.deviceCount(place)
         values["isNew"] = .boolean(draft.tag.isEmpty)
@@ -156,7 +166,7 @@ struct ProfileEditPage: Page {
                 place.query.with("from", draft.base.renderText).with("to", newest.value["revision"].renderText)
             )["changes"]
         }
-        let overNewest = try await validate(profile, place, visit)["changes"]
+        let overNewest = try await visit.check(profile, place)["changes"]
         var again = draft
         again.tag = newest.entityTag ?? ""
         again.base = newest.value["revision"]

@@ -41,6 +41,8 @@ struct ProfilePage: Page {
         guard action == "rollback" else { return nil }
         let place = ProfilePlace(visit)
         guard let revision = try visit.form.integer("revision", label: "The revision") else { return nil }
+        let check = try await check(revision: revision.renderText, place, visit)
+        try ProfileRisks(check).requireTyped(in: visit.form)
         var body: [String: JSONValue] = ["revision": revision]
         if let application = place.application { body["application"] = .text(application) }
         let made = try await visit.api.send(
@@ -90,6 +92,12 @@ struct ProfilePage: Page {
         return try await visit.api.get(place.profile, [("revision", revision)])
     }
 
+    /// What an earlier revision would do now.
+    private func check(revision: String, _ place: ProfilePlace, _ visit: Visit) async throws -> JSONValue {
+        let former = try await visit.api.get(place.profile, [("revision", revision)])
+        return try await visit.check(former["profile"], place)
+    }
+
     private func rollbackQuestion(
         _ revision: String, _ newest: (value: JSONValue, entityTag: String?)?, _ place: ProfilePlace, _ visit: Visit
     ) async throws -> View {
@@ -100,7 +108,8 @@ struct ProfilePage: Page {
         return ProfileReview(
             title: "Roll back to revision \(revision)?",
             text: "A new revision gets the content of revision \(revision). These settings change:",
-            changes: diff["changes"], findings: .null, devices: try await visit.deviceCount(place),
+            changes: diff["changes"], check: try await check(revision: revision, place, visit),
+            devices: try await visit.deviceCount(place),
             fields: [
                 ("action", "rollback"), ("revision", revision), ("tag", newest.entityTag ?? ""),
             ], button: "Roll back", back: place.address(), place: place
@@ -114,7 +123,8 @@ struct ProfileReview {
     var text: String
     /// As the API tells them.
     var changes: JSONValue
-    var findings: JSONValue
+    /// The answer to the profile that was tried out, with its findings and risks.
+    var check: JSONValue
     /// The number of devices that the change reaches.
     var devices: JSONValue
     /// What the button sends.
@@ -125,11 +135,13 @@ struct ProfileReview {
     var place: ProfilePlace
 
     var view: View {
-        View(
+        let risks = ProfileRisks(check)
+        return View(
             "profile-review", title: title,
             place.values.merging([
                 "text": .text(text), "changes": ProfileChange.views(changes),
-                "hasChanges": .boolean(!changes.items.isEmpty), "findings": findings, "affected": devices,
+                "hasChanges": .boolean(!changes.items.isEmpty), "findings": check["findings"],
+                "risks": risks.values, "typed": JSONValue(risks.typed), "affected": devices,
                 "fields": .array(fields.fields.map { ["name": .text($0.name), "value": .text($0.value)] }),
                 "button": .text(button), "back": JSONValue(back),
             ]) { $1 })

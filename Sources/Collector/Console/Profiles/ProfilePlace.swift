@@ -67,6 +67,11 @@ extension Visit {
         }
     }
 
+    /// Tries a profile out: its changes, findings, risks and effect.
+    func check(_ profile: JSONValue, _ place: ProfilePlace) async throws -> JSONValue {
+        try await api.send("POST", "\(place.revisions)/validate", place.query, body: profile)
+    }
+
     /// The number of devices that get a profile.
     func deviceCount(_ place: ProfilePlace) async throws -> JSONValue {
         try await api.get("/api/v1/devices", place.devices.with("limit", "1"))["total"]

@@ -23,20 +23,13 @@ enum ComplianceRules {
             // A subject of a later version cannot be evaluated.
             case nil: break
             }
-            result.state = state(of: rule, actual: result.actual)
+            result.state = rule.state(of: result.actual)
             report.results.append(result)
             if subject == .applicationVersion { application.append(result.state) } else { device.append(result.state) }
         }
         report.device = all(device)
         report.application = all(application)
         return report
-    }
-
-    private static func state(of rule: WireComplianceRule, actual: String) -> WireCompliance {
-        guard let comparison = ComplianceOperator(rawValue: rule.operator), let expected = VersionNumber(rule.version),
-            let version = VersionNumber(actual)
-        else { return .unknown }
-        return comparison.holds(version, expected) ? .compliant : .nonCompliant
     }
 
     /// A broken rule decides. A rule that cannot be evaluated makes the whole unknown. No rule gives no result.

@@ -170,4 +170,13 @@ package enum VerdictConsequence: String, CaseIterable, Sendable {
 extension WireComplianceRule {
     /// What the rule expects, as `RuleResult.expected` reports it.
     package var expectation: String { "\(`operator`) \(version)" }
+
+    /// Whether a version meets the rule; unknown if one of the two is no version.
+    /// - Parameter actual: empty if it is not known.
+    package func state(of actual: String) -> WireCompliance {
+        guard let comparison = ComplianceOperator(rawValue: `operator`), let expected = VersionNumber(version),
+            let version = VersionNumber(actual)
+        else { return .unknown }
+        return comparison.holds(version, expected) ? .compliant : .nonCompliant
+    }
 }

@@ -45,6 +45,21 @@ final class DeviceIndex {
         }
     }
 
+    /// How many of an organization's devices are alike in what decides the consequences of a profile.
+    func consequenceGroups(organization: String) -> [ConsequenceGroup: Int] {
+        var found: [ConsequenceGroup: Int] = [:]
+        let number = values.texts.number(of: organization)
+        func text(_ number: DeviceIndexEntry.Text) -> String { values.texts.value(Int(number)) ?? "" }
+        for entry in entries.values where entry.organization == number && entry.isWelcome {
+            let group = ConsequenceGroup(
+                application: text(entry.application), applicationVersion: text(entry.applicationVersion),
+                systemVersion: values.systems.value(Int(entry.system))?.version ?? "",
+                isCompromised: entry.compromised == .yes)
+            found[group, default: 0] += 1
+        }
+        return found
+    }
+
     /// One pass over the devices. The query's order is not looked at.
     func facets(_ query: DeviceQuery, at now: Int64) -> DeviceFacets {
         let filter = DeviceFilter(query, values, at: now)

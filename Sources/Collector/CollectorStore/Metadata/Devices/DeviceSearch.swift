@@ -62,6 +62,10 @@ actor DeviceSearch {
         try currentIndex().adoption(organization: organization)
     }
 
+    func consequenceGroups(organization: String) throws(StoreError) -> [ConsequenceGroup: Int] {
+        try currentIndex().consequenceGroups(organization: organization)
+    }
+
     func close() {
         index = nil
         try? connection.close()
