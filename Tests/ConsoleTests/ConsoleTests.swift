@@ -76,6 +76,40 @@ import Testing
         #expect(html.contains(#"value="/devices?q=&quot;x&quot;""#))
     }
 
+    @Test func everyTemplateThatAPageOrATemplateNamesIsMissedAtTheStart() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "assets-\(UUID())").path
+        try FileManager.default.copyItem(atPath: ConsoleHarness.assets, toPath: directory)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        _ = try Assets(directory: directory)
+        let templates = "\(directory)/templates"
+        let names = try FileManager.default.contentsOfDirectory(atPath: templates)
+        #expect(names.count > 50)
+        for name in names {
+            let path = "\(templates)/\(name)"
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            try FileManager.default.removeItem(atPath: path)
+            #expect {
+                try Assets(directory: directory)
+            } throws: { error in
+                "\(error)".contains("\(path) is missing")
+            }
+            try bytes.write(to: URL(fileURLWithPath: path))
+        }
+    }
+
+    /// A name that is not in the list would be an empty page.
+    @Test func theListOfTemplatesHasEachThatTheSourcesName() throws {
+        let sources = URL(fileURLWithPath: ConsoleHarness.assets).deletingLastPathComponent()
+        let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap { $0 as? String }
+        var named: Set<String> = []
+        for file in files where file.hasSuffix(".swift") {
+            let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
+            let calls = #/\b(?:View|view|answer|html)\(\s*(?:status: [^"]*?,\s*)?"([a-z-]+)"/#
+            named.formUnion(text.matches(of: calls).map { String($0.output.1) })
+        }
+        #expect(named == Set(Assets.pages))
+    }
+
     @Test func missingAssetsAreAClearError() {
         #expect {
             try Assets(directory: "/nowhere")

@@ -56,9 +56,31 @@ package struct Assets: Sendable {
             } catch let fault as Fault { throw fault } catch { throw .unreadable(path, error) }
         }
         templates = library
-        for name in ["layout", "problem", "sign-in"] where library.getTemplate(named: name) == nil {
+        let parts = try Self.parts(of: "\(directory)/templates")
+        for name in Self.pages + parts where library.getTemplate(named: name) == nil {
             throw .missing("\(directory)/templates/\(name).mustache")
         }
+    }
+
+    /// The templates that pages name. Without one of them the page would be empty.
+    static let pages = [
+        "about", "add-device", "analytics", "analytics-event", "assignments", "audit", "balance", "certificates",
+        "device", "device-action", "device-balance", "device-commands", "device-delete", "device-manage",
+        "device-system", "device-timeline", "device-token", "devices", "explore", "home", "job", "jobs",
+        "log-context", "log-lines", "log-quotas", "log-request-job", "log-requests", "logs", "notices",
+        "organization", "organizations", "problem", "problem-signed-out", "profile", "profile-conflict",
+        "profile-edit", "profile-review", "profiles", "question", "runbook", "sign-in", "storage", "token-made",
+        "tokens",
+    ]
+
+    /// The templates that other templates name, in order of their names.
+    private static func parts(of directory: String) throws(Fault) -> [String] {
+        var parts: Set<String> = []
+        for (name, path) in try list(directory) where name.hasSuffix(".mustache") {
+            let text = String(decoding: try read(path), as: UTF8.self)
+            for match in text.matches(of: #/\{\{[<>]\s*([a-z-]+)\s*\}\}/#) { parts.insert(String(match.output.1)) }
+        }
+        return parts.sorted()
     }
 
     private static func list(_ directory: String) throws(Fault) -> [(name: String, path: String)] {
