@@ -91,6 +91,11 @@ struct ProfileRevisionRoutesTests {
             #expect(try asApplication.json.object("effective")?.number("beaconSeconds") == 80)
             #expect(try asApplication.json.object("effective")?.text("customPayload") == "whole")
             #expect(!String(buffer: asApplication.body).contains("privacyKey"))
+            let since = try await client.post(
+                "\(Self.base)/validate?from=1", bearer: bearer, json: #"{"beaconSeconds": 60}"#)
+            #expect(try since.json.number("from") == 1)
+            #expect(try since.json.objects("changes").contains { $0.text("path") == "/analytics" })
+            try await client.post("\(Self.base)/validate?from=99", bearer: bearer, json: "{}").expect(404, "not-found")
             let bad = try await client.post(
                 "\(Self.base)/validate", bearer: bearer, json: #"{"sampling": {"sampleSeconds": -1}}"#)
             try bad.expect(422, "invalid-field")

@@ -195,7 +195,8 @@ import Testing
         let page = try await harness.page(
             Self.edit, Self.visit(harness, "/profiles/west/edit", query: [("application", "com.example.till")]))
         #expect(page.html.contains("The organization says: <code>60</code>"))
-        #expect(harness.requests.contains { $0.target == "\(Self.revisions)/validate?application=com.example.till" })
+        #expect(
+            harness.requests.contains { $0.target == "\(Self.revisions)/validate?application=com.example.till&from=5" })
         #expect(page.html.contains("What devices get"))
     }
 
@@ -279,11 +280,14 @@ import Testing
         harness.set(
             "GET \(Self.revisions)/diff?from=7&to=9",
             .init(body: ["changes": [["path": "/customPayload", "to": "theirs <x>"]]]))
+        harness.set(
+            "\(Self.validate)?from=7", .init(body: ["changes": [["path": "/customPayload", "to": "mine"]]]))
         let form: FormFields = [
             ("json", #"{"customPayload": "mine"}"#), ("tag", #""7""#), ("base", "7"), ("mode", "form"),
             ("action", "save"),
         ]
         let conflict = try await Self.answer(harness, form)
+        #expect(conflict.html.contains("Both of you changed <strong>customPayload</strong>."))
         #expect(conflict.html.contains("Nothing was saved.") && conflict.html.contains("you edited revision 7"))
         #expect(conflict.html.contains("theirs &lt;x&gt;") && conflict.html.contains("&quot;mine&quot;"))
         #expect(conflict.html.contains("What was changed meanwhile"))
@@ -293,6 +297,41 @@ import Testing
         let again = try await Self.answer(harness, next.with("action", "edit"))
         #expect(again.html.contains(#"name="tag" value="&quot;9&quot;""#) && again.html.contains("mine</textarea>"))
         #expect(harness.requests.count { $0.method == "PUT" } == 1)
+    }
+
+    @Test func whatAnotherChangedMeanwhileIsNotListedAsOnesOwnAndStays() async throws {
+        let harness = try Self.harness()
+        harness.set("\(Self.validate)?from=7", .init(body: ["changes": [["path": "/logging/level", "to": "error"]]]))
+        harness.set(
+            "GET /api/v1/profiles/west",
+            .init(entityTag: #""9""#, body: Self.revision(9, ["beaconSeconds": 90, "logging": ["wifiOnly": true]])))
+        harness.set(
+            "GET \(Self.revisions)/diff?from=7&to=9",
+            .init(body: ["changes": [["path": "/beaconSeconds", "from": 60, "to": 90]]]))
+        let form: FormFields = [
+            ("json", #"{"beaconSeconds": 60, "logging": {"level": "error", "wifiOnly": true}}"#), ("tag", #""7""#),
+            ("base", "7"), ("mode", "json"),
+        ]
+        // The review already tells of the other revision.
+        let conflict = try await Self.answer(harness, form.with("action", "review"))
+        #expect(conflict.html.contains("Somebody else saved this profile"))
+        let own = try #require(conflict.html.split(separator: "<h2>What you changed</h2>").last)
+        #expect(own.contains("logging.level") && !own.contains(">beaconSeconds<"))
+        #expect(!conflict.html.contains("Both of you changed"))
+        let merged = SentForm.fields(of: conflict.html)
+        #expect(merged["tag"] == #""9""#)
+        let profile = try ProfileJSON.value(try #require(merged["json"]), what: "the merged profile")
+        #expect(profile == ["beaconSeconds": 90, "logging": ["level": "error", "wifiOnly": true]])
+        #expect(!harness.requests.contains { $0.method == "PUT" })
+    }
+
+    @Test func changesAreMergedAtTheirPlaces() {
+        let newest: JSONValue = ["a": ["b": 1, "c": 2], "d": [1]]
+        let own: JSONValue = [["path": "/a/b", "from": 1], ["path": "/e~1f/g", "to": 3], ["path": "/d", "to": [2]]]
+        let theirs: JSONValue = [["path": "/a/c", "to": 2], ["path": "/d", "to": [1]], ["path": "/e~1f/g", "to": 3]]
+        let merge = ProfileMerge(own: own, theirs: theirs)
+        #expect(merge.merged(into: newest) == ["a": ["c": 2], "d": [2], "e/f": ["g": 3]])
+        #expect(merge.both == ["d"])
     }
 
     @Test func theProfileCanBeWrittenAsJSON() async throws {

@@ -60,7 +60,7 @@ struct ProfileRevisionRoutes: Sendable {
 
     /// Changes nothing.
     private func validate(_ request: Request, _ context: PersonContext) async throws -> Response {
-        let query = try QueryParameters(request, known: ["application", "device"])
+        let query = try QueryParameters(request, known: ["application", "device", "from"])
         let scope = ProfileScope(organization: try context.organization, application: query.text("application") ?? "")
         var application = ""
         if let id = try query.device("device") {
@@ -72,13 +72,15 @@ struct ProfileRevisionRoutes: Sendable {
             }
             application = device.application
         }
+        let from = try query.revision("from")
         return try await reader.read(request, context, limit: .json(ProfileRoutes.bodyBytes)) { body in
             let profile = try ProfileDocument.read(body)
             try pins.check(profile)
             let effective = try await metadata.previewProfile(profile, scope, application: application)
-            let newest = try await metadata.profile(scope, revision: nil)
+            let former = try await metadata.profile(scope, revision: from)
+            guard former != nil || from == nil else { throw Problem.noProfile }
             let risks = try await metadata.risks(of: profile, scope)
-            return try ProfileValidationView(profile, newest: newest, effective: effective, risks: risks).response()
+            return try ProfileValidationView(profile, from: former, effective: effective, risks: risks).response()
         }
     }
 
@@ -137,7 +139,7 @@ struct ProfileDiffView: Encodable {
 
 /// A valid profile and its effects.
 struct ProfileValidationView: Encodable {
-    /// The newest revision, with which it is compared; absent if there is none.
+    /// The revision with which it is compared, the newest if none was named; absent if there is none.
     var from: UInt64?
     var changes: [ProfileDiff.Change]
     /// The profile that devices would receive.
@@ -147,11 +149,11 @@ struct ProfileValidationView: Encodable {
     /// Changes by which devices may be erased, blocked or silenced.
     var risks: [ProfileRiskView]
 
-    init(_ profile: WireProfile, newest: ProfileRow?, effective: WireProfile, risks: [ProfileRisk]) throws {
-        from = newest?.revision
+    init(_ profile: WireProfile, from former: ProfileRow?, effective: WireProfile, risks: [ProfileRisk]) throws {
+        from = former?.revision
         changes =
             ProfileDiff(
-                from: try newest.map { try ProfileDocument.json($0.profile) } ?? .object([:]),
+                from: try former.map { try ProfileDocument.json($0.profile) } ?? .object([:]),
                 to: try ProfileDocument.json(profile)
             ).changes
         self.effective = try ProfileDocument.json(effective)

@@ -32,10 +32,15 @@ struct ProfileEditPage: Page {
             return .view(try await editor(draft, place, visit))
         case "review":
             let profile = try draft.whole()
-            return .view(try await review(draft, profile, try await visit.check(profile, place), place, visit))
+            let check = try await visit.check(profile, place, since: draft.base)
+            // Whoever reviews would otherwise learn of the other revision only after that.
+            guard try await visit.newest(place)?.entityTag ?? "" == draft.tag else {
+                return .view(try await conflict(draft, profile, check["changes"], place, visit))
+            }
+            return .view(try await review(draft, profile, check, place, visit))
         case "save":
             let profile = try draft.whole()
-            let check = try await visit.check(profile, place)
+            let check = try await visit.check(profile, place, since: draft.base)
             do throws(APIProblem) { try ProfileRisks(check).requireTyped(in: visit.form) } catch {
                 var view = try await review(draft, profile, check, place, visit)
                 view.values["refusal"] = [
@@ -51,7 +56,7 @@ struct ProfileEditPage: Page {
                         ifMatch: draft.tag.isEmpty ? nil : draft.tag, ifNoneMatch: draft.tag.isEmpty ? "*" : nil)
                 ).value
             } catch let problem as APIProblem where problem.status == 412 {
-                return .view(try await conflict(draft, profile, place, visit))
+                return .view(try await conflict(draft, profile, check["changes"], place, visit))
             }
             return .done(
                 "Revision \(answer["revision"].renderText) is saved. Devices get it with their next contact.",
@@ -126,7 +131,9 @@ struct ProfileEditPage: Page {
     private func editor(_ draft: Draft, _ place: ProfilePlace, _ visit: Visit) async throws -> View {
         var (problem, check) = (draft.fault, JSONValue.null)
         if problem == nil {
-            do { check = try await visit.check(draft.profile, place) } catch let refusal as APIProblem {
+            do { check = try await visit.check(draft.profile, place, since: draft.base) } catch let refusal
+                as APIProblem
+            {
                 guard refusal.status == 422 || refusal.status == 400 else { throw refusal }
                 problem = refusal
             }
@@ -154,9 +161,10 @@ struct ProfileEditPage: Page {
         return View("profile-edit", title: "Edit the profile of \(place.name)", values)
     }
 
-    /// Somebody else has saved a revision since this one was read: both are shown, and nothing is saved.
+    /// Somebody else has saved a revision since this one was read: both changes are shown, and nothing is saved.
+    /// - Parameter own: what the draft changes in the revision that was edited.
     private func conflict(
-        _ draft: Draft, _ profile: JSONValue, _ place: ProfilePlace, _ visit: Visit
+        _ draft: Draft, _ profile: JSONValue, _ own: JSONValue, _ place: ProfilePlace, _ visit: Visit
     ) async throws -> View {
         guard let newest = try await visit.newest(place) else { throw APIProblem.noPage }
         var meanwhile = JSONValue.null
@@ -166,20 +174,23 @@ struct ProfileEditPage: Page {
                 place.query.with("from", draft.base.renderText).with("to", newest.value["revision"].renderText)
             )["changes"]
         }
-        let overNewest = try await visit.check(profile, place)["changes"]
         var again = draft
         again.tag = newest.entityTag ?? ""
         again.base = newest.value["revision"]
+        func hidden(_ profile: JSONValue) -> JSONValue { again.fields(profile).hidden }
+        let theirs = newest.value["profile"]
         var values = place.values
         values["newest"] = newest.value
         values["editedRevision"] = draft.base
         values["meanwhile"] = meanwhile == .null ? .null : ["changes": ProfileChange.views(meanwhile)]
-        values["changes"] = ProfileChange.views(overNewest)
-        values["hasChanges"] = .boolean(!overNewest.items.isEmpty)
-        values["theirs"] = .text(newest.value["profile"].prettyText)
+        values["changes"] = ProfileChange.views(own)
+        values["hasChanges"] = .boolean(!own.items.isEmpty)
+        let merge = ProfileMerge(own: own, theirs: meanwhile)
+        values["both"] = .text(merge.both.joined(separator: ", "))
+        values["merged"] = draft.base == .null ? .null : ["fields": hidden(merge.merged(into: theirs))]
+        values["theirs"] = .text(theirs.prettyText)
         values["mine"] = .text(profile.prettyText)
-        values["fields"] = .array(
-            again.fields(profile).fields.map { ["name": .text($0.name), "value": .text($0.value)] })
+        values["fields"] = hidden(profile)
         return View("profile-conflict", title: "Somebody else saved this profile", values)
     }
 }

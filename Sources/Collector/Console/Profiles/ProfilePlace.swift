@@ -68,8 +68,11 @@ extension Visit {
     }
 
     /// Tries a profile out: its changes, findings, risks and effect.
-    func check(_ profile: JSONValue, _ place: ProfilePlace) async throws -> JSONValue {
-        try await api.send("POST", "\(place.revisions)/validate", place.query, body: profile)
+    /// - Parameter base: the revision that was edited, which it is compared with; null for the newest.
+    func check(_ profile: JSONValue, _ place: ProfilePlace, since base: JSONValue = .null) async throws -> JSONValue {
+        try await api.send(
+            "POST", "\(place.revisions)/validate",
+            place.query.with("from", base == .null ? nil : base.renderText), body: profile)
     }
 
     /// The number of devices that get a profile.
@@ -107,14 +110,19 @@ enum ProfileChange {
     static func views(_ changes: JSONValue) -> JSONValue {
         .array(
             changes.items.map { change in
-                let place = (change["path"].text ?? "").dropFirst().split(separator: "/").map {
-                    $0.replacing("~1", with: "/").replacing("~0", with: "~")
-                }
+                let place = place(change)
                 return [
                     "field": .text(place.isEmpty ? "the whole profile" : place.joined(separator: ".")),
                     "from": Self.text(change["from"]), "to": Self.text(change["to"]),
                 ]
             })
+    }
+
+    /// The names on the way to what changed; none for the whole profile.
+    static func place(_ change: JSONValue) -> [String] {
+        (change["path"].text ?? "").dropFirst().split(separator: "/").map {
+            String($0.replacing("~1", with: "/").replacing("~0", with: "~"))
+        }
     }
 
     /// - Returns: null for what is absent. An empty text or list is something.
