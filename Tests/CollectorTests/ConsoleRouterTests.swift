@@ -169,6 +169,77 @@ import WireModel
         }
     }
 
+    @Test func whatAFormHasDoneIsSaidOnceToItsOwnSession() async throws {
+        try await harness.route { client in
+            let mine = try Self.cookie(try await Self.signIn(client, "administrator-default"))
+            let other = try Self.cookie(try await Self.signIn(client, "administrator-default"))
+            let device = try await harness.enrolledDevice("default")
+            let page = "/devices/\(device.id)/commands"
+            let token = try Self.formToken(try await client.send(.get, page, headers: mine)).percentEncoded
+            let sent = try await client.send(
+                .post, page, headers: Self.form + mine, body: Data("formToken=\(token)&action=send-beacon".utf8))
+            #expect(sent.status == .seeOther && sent.headers[.location] == page)
+            let note = String(try #require(sent.headers[.setCookie]?.prefix { $0 != ";" }))
+            func shown(_ session: HTTPFields, _ headers: HTTPFields = [:]) async throws -> (Bool, String?) {
+                let jar: HTTPFields = [.cookie: "\(session[.cookie] ?? ""); \(note)"]
+                let answer = try await client.send(.get, page, headers: jar + headers)
+                return (String(buffer: answer.body).contains(#"role="status">The command"#), answer.headers[.setCookie])
+            }
+            #expect(try await shown(other) == (false, nil), "another session")
+            let script: HTTPFields = [.init("Sec-Fetch-Dest")!: "empty"]
+            #expect(try await shown(mine, script).1 == nil, "a script leaves it to the person")
+            let said = try await shown(mine)
+            #expect(said.0 && said.1?.hasPrefix("ws1_note=; ") == true && said.1?.contains("Max-Age=0") == true)
+        }
+    }
+
+    @Test func aFormThatIsSentTwiceIsPerformedOnce() async throws {
+        try await harness.route { client in
+            let mine = try Self.cookie(try await Self.signIn(client, "administrator-default"))
+            let before = try await harness.metadata.tokens().count
+            func send(_ token: String, _ name: String) async throws -> TestResponse {
+                let form = "formToken=\(token)&action=create-access&role=viewer&organization=default&name=\(name)"
+                return try await client.send(.post, "/tokens", headers: Self.form + mine, body: Data(form.utf8))
+            }
+            func newToken() async throws -> String {
+                try Self.formToken(try await client.send(.get, "/tokens", headers: mine)).percentEncoded
+            }
+            let token = try await newToken()
+            async let first = send(token, "ada")
+            async let second = send(token, "ada")
+            let answers = [try await first, try await second, try await send(token, "ada")].map {
+                String(buffer: $0.body)
+            }
+            #expect(answers[0].contains("ws1p_") && Set(answers).count == 1, "each click shows the one secret")
+            // Another page, or other fields, is another form. What was refused may be sent again.
+            #expect(try await send(token, "grace").status == .ok)
+            #expect(try await send(try await newToken(), "ada").status == .ok)
+            let after = try await harness.metadata.tokens().count
+            #expect(after == before + 3)
+        }
+    }
+
+    @Test func whatWasFilledInOutlivesTheSession() async throws {
+        try await harness.route { client in
+            let former = try Self.cookie(try await Self.signIn(client, "administrator-default"))
+            let token = try Self.formToken(try await client.send(.get, "/tokens", headers: former)).percentEncoded
+            let form = Data("formToken=\(token)&action=create-access&role=viewer&name=grace-hopper".utf8)
+            let ended = try await client.send(.post, "/tokens", headers: Self.form, body: form)
+            #expect(ended.status == .unauthorized)
+            #expect(String(buffer: ended.body).contains("Sign in in another tab"))
+            // The browser sends it again after the sign-in.
+            let mine = try Self.cookie(try await Self.signIn(client, "administrator-default"))
+            let again = try await client.send(.post, "/tokens", headers: Self.form + mine, body: form)
+            #expect(again.status == .forbidden)
+            let html = String(buffer: again.body)
+            #expect(html.contains(#"value="grace-hopper""#) && html.contains("nothing was done"))
+            #expect(try Self.formToken(again).percentEncoded != token)
+            let site: HTTPFields = [.init("Sec-Fetch-Site")!: "cross-site"]
+            let foreign = try await client.send(.post, "/tokens", headers: Self.form + mine + site, body: form)
+            #expect(foreign.status == .forbidden && !String(buffer: foreign.body).contains("grace-hopper"))
+        }
+    }
+
     @Test func dataIsTheAPIWithTheSessionsRightsAndOnlyReads() async throws {
         _ = try await harness.enrolledDevice("default")
         let west = try await harness.enrolledDevice("other")

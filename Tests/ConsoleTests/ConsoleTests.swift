@@ -110,6 +110,16 @@ import Testing
         #expect(named == Set(Assets.pages))
     }
 
+    @Test func aPageSaysWhatAFormHasDoneAndNotWhatALinkSays() async throws {
+        let harness = try ConsoleHarness(["GET /api/v1/tokens": ["items": [], "next": .null]])
+        var visit = harness.visit("/tokens", query: [("done", "All devices are wiped.")], organization: "west")
+        let asked = try await harness.console.answer("/tokens", visit)
+        #expect(!String(decoding: asked.body, as: UTF8.self).contains("All devices are wiped.") && !asked.saysNote)
+        visit.note = "The token is <revoked>."
+        let told = try await harness.console.answer("/tokens", visit)
+        #expect(String(decoding: told.body, as: UTF8.self).contains("The token is &lt;revoked&gt;.") && told.saysNote)
+    }
+
     @Test func missingAssetsAreAClearError() {
         #expect {
             try Assets(directory: "/nowhere")

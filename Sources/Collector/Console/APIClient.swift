@@ -80,9 +80,12 @@ package final class APIClient: Sendable {
     @discardableResult
     func send(
         _ method: String, _ path: String, _ query: FormFields = FormFields(), body: JSONValue? = nil,
-        ifMatch: String? = nil
+        ifMatch: String? = nil, idempotencyKey: String? = nil
     ) async throws -> JSONValue {
-        try await answer(to: APIRequest(method: method, path: path, query: query, body: body, ifMatch: ifMatch)).value
+        try await answer(
+            to: APIRequest(
+                method: method, path: path, query: query, body: body, ifMatch: ifMatch, idempotencyKey: idempotencyKey)
+        ).value
     }
 
     /// What devices are called, by id. Left out are devices that are gone and those without a name. The page does not

@@ -18,6 +18,10 @@ package struct Console: Sendable {
         /// Further fields.
         package var headers: [(name: String, value: String)] = []
         package var body: Data
+        /// What a form has done, for the page that the browser loads next.
+        package var note: String?
+        /// Whether it is a page that has said the visit's note.
+        package var saysNote = false
         /// Writes what follows the body, for an answer that is too long for memory; `nil` if nothing does.
         package var rest: (@Sendable (_ write: (Data) async throws -> Void) async throws -> Void)?
     }
@@ -42,7 +46,7 @@ package struct Console: Sendable {
         guard let page = table[pattern] else { return problem(.noPage, visit) }
         return try await refusing(visit) {
             try Self.require(page.role, visit)
-            return response(try await page.view(visit), visit, done: visit.query.text("done"))
+            return response(try await page.view(visit), visit, done: visit.note)
         }
     }
 
@@ -58,13 +62,24 @@ package struct Console: Sendable {
             }
             switch outcome {
             case .done(let note, let address):
-                return redirect(Self.address(address ?? visit.query.address(visit.path), noting: note), visit)
+                var response = redirect(address ?? visit.query.address(visit.path), visit)
+                response.note = note
+                return response
             case .view(let view): return response(.view(view), visit)
             case nil:
                 throw APIProblem(
                     status: 400, code: "invalid-field", title: "No such form",
                     detail: "The page has no form with the action that was sent. Load it again.")
             }
+        }
+    }
+
+    /// Shows a page again, with what was filled in, because its form was not accepted.
+    package func refuseForm(_ pattern: String, _ visit: Visit, _ refusal: APIProblem) async throws -> Response {
+        guard let page = table[pattern] else { return problem(.noPage, visit) }
+        return try await refusing(visit) {
+            try Self.require(page.role, visit)
+            return response(try await page.view(visit), visit, refusal: refusal)
         }
     }
 
@@ -111,7 +126,9 @@ package struct Console: Sendable {
         case .view(var view):
             view.values["done"] = JSONValue(done)
             if let refusal { view.values["refusal"] = Self.values(of: refusal) }
-            return html(status: refusal?.status ?? 200, view.template, layout(view, visit))
+            var response = html(status: refusal?.status ?? 200, view.template, layout(view, visit))
+            response.saysNote = done != nil
+            return response
         case .csv(let name, let rows):
             return Response(
                 contentType: "text/csv; charset=utf-8",
@@ -135,13 +152,6 @@ package struct Console: Sendable {
         Response(status: 303, headers: [("Location", visit.base + address)], body: Data())
     }
 
-    /// An address that makes the next page say what was done.
-    private static func address(_ address: String, noting note: String) -> String {
-        let parts = address.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        let query = FormFields(encoded: parts.count > 1 ? parts[1] : "").with("done", note)
-        return query.address(String(parts[0]))
-    }
-
     private func html(status: Int, _ template: String, _ values: JSONValue) -> Response {
         let text = assets.templates.render(values, withTemplate: template) ?? ""
         return Response(status: status, body: Data(text.utf8))
@@ -150,7 +160,7 @@ package struct Console: Sendable {
     private static func values(of problem: APIProblem) -> JSONValue {
         [
             "status": JSONValue(problem.status), "code": .text(problem.code), "title": .text(problem.title),
-            "detail": .text(problem.detail),
+            "detail": .text(problem.detail), "isSignedOut": .boolean(problem.status == 401),
         ]
     }
 

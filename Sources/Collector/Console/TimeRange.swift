@@ -74,7 +74,7 @@ extension TimeRange {
     /// For the template `range`.
     /// - Parameter fragment: the id of the element that shows the range.
     func values(at visit: Visit, fragment: String) -> JSONValue {
-        let kept = visit.query.with("from").with("to").with("cursor").with("done")
+        let kept = visit.query.with("from").with("to").with("cursor")
         return [
             "choices": .array(
                 Self.choices.map { choice in

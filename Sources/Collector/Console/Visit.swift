@@ -36,6 +36,10 @@ package struct Visit: Sendable {
     package var visitor: Visitor
     /// The secret that each form of this session contains. A page of another site does not know it (CSRF).
     package var formToken: String
+    /// The same for a form that is sent twice; `nil` without a form.
+    package var formKey: String?
+    /// What the last form has done, for the page to say once.
+    package var note: String?
     /// Microseconds since 1970 by the collector's clock.
     package var now: Int64
     /// The prefix of a reverse proxy, such as `/telemetry`; empty without one.
@@ -46,7 +50,8 @@ package struct Visit: Sendable {
 
     package init(
         path: String, parameters: [String: String] = [:], query: FormFields = FormFields(),
-        form: FormFields = FormFields(), visitor: Visitor, formToken: String, now: Int64, base: String = "",
+        form: FormFields = FormFields(), visitor: Visitor, formToken: String, formKey: String? = nil,
+        note: String? = nil, now: Int64, base: String = "",
         origin: String = "", api: APIClient
     ) {
         self.path = path
@@ -55,6 +60,7 @@ package struct Visit: Sendable {
         self.form = form
         self.visitor = visitor
         self.formToken = formToken
+        (self.formKey, self.note) = (formKey, note)
         self.now = now
         self.base = base
         self.origin = origin

@@ -26,6 +26,7 @@ struct ConsoleRouter {
     let people: PeopleExecutor
     let servesTLS: Bool
     let logger: Logger
+    private let repeats = FormRepeats()
 
     func responder(
         telemetry: RequestTelemetry, metrics: CollectorMetrics, clock: @escaping @Sendable () -> Int64
@@ -50,15 +51,24 @@ struct ConsoleRouter {
             let path = RouterPath(pattern)
             signedIn.get(path) { request, context in
                 try await withTaskExecutorPreference(people) {
-                    response(try await console.answer(pattern, visit(pattern, request, context)))
+                    let visit = visit(pattern, request, context)
+                    return noted(try await console.answer(pattern, visit), visit, request)
                 }
             }
             signedIn.post(path) { request, context in
                 try await reader.read(request, context, limit: .form(Self.formBytes)) { body in
                     try await withTaskExecutorPreference(people) {
                         let visit = visit(pattern, request, context, form: FormFields(encoded: String(utf8: body)))
-                        try checkOrigin(of: request, visit)
-                        return response(try await console.answerForm(pattern, visit))
+                        do throws(Problem) { try checkOrigin(of: request, visit) } catch {
+                            guard Self.isOwn(request) else { throw error }
+                            // The session is another one than that of the form. What was filled in stays.
+                            return response(try await console.refuseForm(pattern, visit, APIProblem(error)))
+                        }
+                        guard let key = visit.formKey else { throw Problem.foreignForm }
+                        let answer = try await repeats.answer(key) {
+                            try await console.answerForm(pattern, visit)
+                        }
+                        return noted(answer, visit, request)
                     }
                 }
             }
@@ -160,9 +170,24 @@ struct ConsoleRouter {
             query: FormFields(encoded: request.uri.query ?? ""), form: form,
             visitor: Visitor(
                 name: person.name, role: Visitor.Role(person.role), organization: person.organization),
-            formToken: session?.newFormToken() ?? "", now: context.now, base: request.consoleBase,
+            formToken: session?.newFormToken() ?? "",
+            formKey: form.isEmpty ? nil : FormRepeats.key(request.uri.path, form),
+            note: session.flatMap { NoteCookie(session: $0).text(of: request) }, now: context.now,
+            base: request.consoleBase,
             origin: request.consoleOrigin(servesTLS: servesTLS),
             api: APIClient { try await call($0, as: person, context) })
+    }
+
+    /// An answer with what it did as a note for the next page, or without the note that it has said.
+    private func noted(_ answer: Console.Response, _ visit: Visit, _ request: Request) -> Response {
+        var response = response(answer)
+        // A page that a script loads in the background is not read by a person.
+        let isSaid = visit.note != nil && answer.saysNote && request.headers[.secFetchDest] ?? "document" == "document"
+        if let session = SessionCookie(of: request), answer.note != nil || isSaid {
+            response.headers[.setCookie] = NoteCookie(session: session).field(
+                answer.note, for: request, isSecure: servesTLS || request.isForwardedFromTLS)
+        }
+        return response
     }
 
     /// - Throws: `.foreignForm` unless the form was sent by a page of this session.
@@ -263,7 +288,8 @@ extension Problem {
 
     static let foreignForm = Problem(
         status: 403, code: .forbidden, title: "Form not accepted",
-        detail: "The form was not sent by a page of this session. Load the page again and repeat the action.",
+        detail: "The form was not sent by a page of this session, and nothing was done. Look at what is filled in, and "
+            + "send it again.",
         scope: .device)
 }
 

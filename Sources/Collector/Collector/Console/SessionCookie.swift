@@ -14,31 +14,44 @@ struct SessionCookie {
 
     /// The cookie of a request; `nil` if it has none.
     init?(of request: Request) {
-        let name = Self.name(for: request)
+        guard let secret = Self.value(of: Self.name, in: request, maximumBytes: 128) else { return nil }
+        self.secret = secret
+    }
+
+    /// The value of a cookie; `nil` if the request has none, or a longer one.
+    static func value(of cookie: String, in request: Request, maximumBytes: Int) -> String? {
+        let name = name(cookie, for: request)
         for field in request.headers[values: .cookie] {
             for pair in field.split(separator: ";") {
                 let parts = pair.split(separator: "=", maxSplits: 1)
                 guard parts.count == 2, parts[0].trimmingCharacters(in: .whitespaces) == name,
-                    parts[1].utf8.count <= 128
+                    parts[1].utf8.count <= maximumBytes
                 else { continue }
-                secret = parts[1].trimmingCharacters(in: .whitespaces)
-                return
+                return parts[1].trimmingCharacters(in: .whitespaces)
             }
         }
         return nil
     }
 
-    /// The field that sets it. Scripts cannot read it, and other sites' pages send it only when they link here.
+    private static let name = "ws1_session"
+
+    /// The field that sets it.
     func field(for request: Request, maximumAge: Int64, isSecure: Bool) -> String {
+        Self.field(Self.name, secret, for: request, maximumAge: maximumAge, isSecure: isSecure)
+    }
+
+    /// The field that sets a cookie. Scripts cannot read it, and other sites' pages send it only when they link here.
+    static func field(
+        _ cookie: String, _ value: String, for request: Request, maximumAge: Int64, isSecure: Bool
+    ) -> String {
         let base = request.consoleBase
-        return "\(Self.name(for: request))=\(secret); Path=\(base.isEmpty ? "/" : base); Max-Age=\(maximumAge)"
+        return "\(name(cookie, for: request))=\(value); Path=\(base.isEmpty ? "/" : base); Max-Age=\(maximumAge)"
             + "; HttpOnly; SameSite=Lax" + (isSecure ? "; Secure" : "")
     }
 
     /// It has the port that the browser sees. Browsers send a cookie to all ports of a host, so consoles on several
     /// ports would otherwise replace each other's session.
-    private static func name(for request: Request) -> String {
-        let name = "ws1_session"
+    private static func name(_ name: String, for request: Request) -> String {
         guard let authority = request.consoleAuthority, let colon = authority.lastIndex(of: ":"),
             let port = UInt16(authority[authority.index(after: colon)...])
         else { return name }
@@ -63,7 +76,7 @@ struct SessionCookie {
             bytes.dropFirst(Self.nonceBytes), authenticating: bytes.prefix(Self.nonceBytes), using: key)
     }
 
-    private var key: SymmetricKey { SymmetricKey(data: Data(secret.utf8)) }
+    var key: SymmetricKey { SymmetricKey(data: Data(secret.utf8)) }
 }
 
 /// The console's address as a browser sees it. A proxy in front tells it in header fields. Whoever sends such fields
@@ -98,6 +111,7 @@ extension HTTPField.Name {
     fileprivate static let xForwardedProto = known("X-Forwarded-Proto")
     fileprivate static let xForwardedHost = known("X-Forwarded-Host")
     static let secFetchSite = known("Sec-Fetch-Site")
+    static let secFetchDest = known("Sec-Fetch-Dest")
     static let contentSecurityPolicy = known("Content-Security-Policy")
     static let referrerPolicy = known("Referrer-Policy")
     static let crossOriginOpenerPolicy = known("Cross-Origin-Opener-Policy")

@@ -66,6 +66,6 @@ extension JSONValue {
     /// The address of the next page of a list; null at its end.
     func more(at visit: Visit) -> JSONValue {
         guard let next = self["next"].text else { return .null }
-        return .text(visit.base + visit.query.with("cursor", next).with("done").address(visit.path))
+        return .text(visit.base + visit.query.with("cursor", next).address(visit.path))
     }
 }

@@ -34,7 +34,7 @@ enum DeviceChoice {
     /// For the template `device-choice`: what the words found, each with the page's address for that device.
     func values(at visit: Visit) -> JSONValue {
         guard case .several(let devices, let total) = self else { return .null }
-        let kept = visit.query.with("cursor").with("done")
+        let kept = visit.query.with("cursor")
         return [
             "words": JSONValue(visit.query.text("device")), "total": JSONValue(total),
             "isCut": .boolean(total > devices.count), "hasDevices": .boolean(!devices.isEmpty),

@@ -184,7 +184,7 @@
             const address = new URL(location.href);
             address.searchParams.set(from, times[0]);
             address.searchParams.set(to, times[1]);
-            for (const name of ["range", "cursor", "done"]) address.searchParams.delete(name);
+            for (const name of ["range", "cursor"]) address.searchParams.delete(name);
             // The next page shows this chart again, not its top.
             address.hash = element.closest("[aria-labelledby]")?.getAttribute("aria-labelledby") ?? "";
             location.assign(address);

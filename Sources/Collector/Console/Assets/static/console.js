@@ -79,6 +79,15 @@ for (const element of document.querySelectorAll(".copy")) {
     element.after(button);
 }
 
+// A form that was sent is not sent again by a second click.
+document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method !== "post") return;
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    form.dataset.sent = "yes";
+    setTimeout(() => delete form.dataset.sent, 2000);
+});
+
 // A checkbox for all of a list.
 for (const all of document.querySelectorAll("input[data-all]")) {
     all.hidden = false;

@@ -75,7 +75,8 @@ struct DeviceCommandsPage: Page {
         guard kinds.contains(action) else { return nil }
         let command = try await visit.api.send(
             "POST", "/api/v1/devices/\(device)/commands",
-            body: ["kind": .text(action), "arguments": .object(try Self.arguments(of: action, visit.form))])
+            body: ["kind": .text(action), "arguments": .object(try Self.arguments(of: action, visit.form))],
+            idempotencyKey: visit.formKey)
         let end = command["expiresAt"].text.map { ", until \(DisplayText.time($0))" } ?? ""
         return .done(
             "The command \(DisplayText.words(action)) waits for the device\(end).", at: "/devices/\(device)/commands")

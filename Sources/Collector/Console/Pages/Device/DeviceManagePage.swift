@@ -62,7 +62,8 @@ struct DeviceManagePage: Page {
         if let reason = visit.form.text("reason") { arguments["reason"] = .text(reason) }
         try await visit.api.send(
             "POST", "\(path)/commands",
-            body: ["kind": .text(isWhole ? "enterprise-wipe" : "wipe"), "arguments": .object(arguments)])
+            body: ["kind": .text(isWhole ? "enterprise-wipe" : "wipe"), "arguments": .object(arguments)],
+            idempotencyKey: visit.formKey)
         return .done(
             "The \(isWhole ? "enterprise wipe" : "wipe") waits for the device.", at: subject.address("/commands"))
     }

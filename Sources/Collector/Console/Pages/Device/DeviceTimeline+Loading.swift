@@ -97,7 +97,7 @@ struct DeviceTimelinePage: Page {
         // The next page begins with the entry at which this one was cut off.
         let older = timeline.completeAfter.flatMap { Timestamp.parse($0) }.flatMap { end in
             end < from ?? .min
-                ? nil : visit.base + visit.query.with("to", Timestamp.text(end + 1)).with("done").address(visit.path)
+                ? nil : visit.base + visit.query.with("to", Timestamp.text(end + 1)).address(visit.path)
         }
         return subject.answer(
             "device-timeline",

@@ -28,7 +28,7 @@ struct DeviceFilterLinks {
 
     init(_ visit: Visit) {
         self.visit = visit
-        query = visit.query.with("cursor").with("done")
+        query = visit.query.with("cursor")
     }
 
     /// The filters in words, for a person who confirms an action on what they select.

@@ -82,7 +82,7 @@ struct DevicesPage: Page {
                 let isDescending = order == "-\(sort)"
                 // The newest time first, unless that is the order already.
                 let goesDown = column.kind == .time ? !isDescending : isAscending
-                let query = visit.query.with("cursor").with("done").with("sort", goesDown ? "-\(sort)" : sort)
+                let query = visit.query.with("cursor").with("sort", goesDown ? "-\(sort)" : sort)
                 head["address"] = .text(visit.base + query.address(visit.path))
                 head["order"] = isAscending ? "ascending" : isDescending ? "descending" : .null
                 head["isDescending"] = .boolean(isDescending)

@@ -33,7 +33,7 @@ struct ChosenDevices {
         let total = page["total"].integer ?? 0
         guard total > 0 else { throw problem("No device matches “\(text)”.") }
         var kept = FormFields(visit.query.fields.filter { $0.name != "device" }.map { ($0.name, $0.value) })
-            .with("find").with("cursor").with("done")
+            .with("find").with("cursor")
         let before = ids(visit.query)
         let ids = before + page.pageItems.compactMap { $0["id"].text }.filter { !before.contains($0) }
         guard total <= maximum, ids.count <= maximum else {
@@ -59,7 +59,7 @@ struct ChosenDevices {
         return .array(
             devices.map { device in
                 let others = visit.query.fields.filter { $0.name != "device" || $0.value != device["id"].text }
-                let rest = FormFields(others.map { ($0.name, $0.value) }).with("cursor").with("done")
+                let rest = FormFields(others.map { ($0.name, $0.value) }).with("cursor")
                 return device.with([
                     "shownName": JSONValue(names[device["id"].text ?? ""]),
                     "nextBeaconAt": JSONValue(DeviceSubject.nextBeacon(of: device)),

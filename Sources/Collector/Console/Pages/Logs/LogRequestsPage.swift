@@ -168,7 +168,7 @@ struct LogRequestsPage: Page {
             guard devices.count > 1 else {
                 try await visit.api.send(
                     "POST", "/api/v1/devices/\(device.percentEncoded)/commands",
-                    body: ["kind": "request-logs", "arguments": arguments])
+                    body: ["kind": "request-logs", "arguments": arguments], idempotencyKey: visit.formKey)
                 return .done("The request waits for the device.", at: Self.address(devices))
             }
             return try await requestFromSeveral(devices, arguments, visit)
@@ -196,7 +196,8 @@ struct LogRequestsPage: Page {
         ]
         if let confirm = visit.form.text("confirm") {
             body["confirm"] = .text(confirm)
-            let job = try await visit.api.send("POST", "/api/v1/device-jobs", body: .object(body))
+            let job = try await visit.api.send(
+                "POST", "/api/v1/device-jobs", body: .object(body), idempotencyKey: visit.formKey)
             return .done(
                 "The request goes to \(devices.count) devices.",
                 at: FormFields([("job", job["id"].text ?? "")]).address(path))
