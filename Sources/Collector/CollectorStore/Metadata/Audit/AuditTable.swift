@@ -19,6 +19,8 @@ import WireModel
 /// oldest: an actor displaces nobody who has written less. A consequence counts for its device.
 struct AuditTable {
     let connection: any RegistrySession
+    /// The newest entries of a class that are kept.
+    var limit = AuditTable.kept
 
     static let kept = 20_000
     static let keptOfAnyAge = 1000
@@ -71,7 +73,7 @@ struct AuditTable {
                     SELECT id, row_number() OVER (PARTITION BY \(Self.ownerOfRow) ORDER BY id DESC) AS place
                     FROM audit WHERE \(alike)) AS ranked
                 ORDER BY place, id DESC \(RegistryDialect.everyRow) OFFSET ?3)
-            """, organization, name, Self.kept)
+            """, organization, name, limit)
         try connection.run(
             """
             DELETE FROM audit WHERE \(alike) AND at < ?3
