@@ -312,7 +312,8 @@ import Testing
         #expect(try await html("send-beacon", "queued", .viewer).contains(button) == false)
         #expect(try await html("wipe", "queued", .operator).contains(button) == false)
         #expect(try await html("wipe", "queued", .administrator).contains(button))
-        let (response, change) = try await send(try harness(), "/commands", [("action", "end"), ("command", "c1")])
+        let ending = try harness(Self.device(), ["DELETE \(Self.api)/commands/c1": .init(body: ["state": "expired"])])
+        let (response, change) = try await send(ending, "/commands", [("action", "end"), ("command", "c1")])
         #expect(response.status == 303 && change?.method == "DELETE" && change?.path == "\(Self.api)/commands/c1")
     }
 

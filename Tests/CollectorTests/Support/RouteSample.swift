@@ -92,6 +92,9 @@ struct RouteSample: Sendable {
         "GET /api/v1/devices/{device}/commands/{command}": RouteSample {
             RouteRequest(.get, "/api/v1/devices/\($0.device.deviceID)/commands/\($0.command)")
         },
+        "DELETE /api/v1/devices/{device}/commands/{command}": RouteSample {
+            RouteRequest(.delete, "/api/v1/devices/\($0.device.deviceID)/commands/\($0.command)")
+        },
         "POST /api/v1/devices/{device}/commands": RouteSample(201) {
             RouteRequest(.post, "/api/v1/devices/\($0.device.deviceID)/commands", json: #"{"kind": "send-beacon"}"#)
         },
