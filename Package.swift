@@ -267,7 +267,8 @@ let package = Package(
         tests("LogStore", ["TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
         tests("HTTPConnection", []),
-        tests("HTTPTransport", ["WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix]),
+        tests(
+            "HTTPTransport", ["WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
         tests(
             "DataSampler",
             [

@@ -73,6 +73,25 @@ struct EnrollmentFileCommandTests {
         #expect(try file(second).token != written.token)
     }
 
+    @Test func `It holds the authorities that are given`() async throws {
+        let data = try await KeptData(days: 0)
+        let certificate = try files.write("server.pem", TestCertificates.server)
+        let address = ["--address", "https://collector.example:8420", "--tls-certificate", certificate]
+        func run(_ ca: String, _ output: String) async throws -> ProgramRun {
+            try await ProgramRun.of(
+                ["enrollment-file", "--data", data.path, "--output", output, "--ca", ca] + address,
+                program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
+        }
+        let made = try await run(certificate, data.path + "/private.json")
+        #expect(made.status == 0, "\(made)")
+        let authorities = try KeyPin.certificates(file: certificate, flag: "")
+        #expect(!authorities.isEmpty)
+        #expect(try file(data.path + "/private.json").certificateAuthorities == authorities)
+        let key = try files.write("server.key", TestCertificates.serverKey)
+        let refused = try await run(key, data.path + "/none.json")
+        #expect(refused.status != 0 && refused.errors.contains("it holds no certificate"), "\(refused)")
+    }
+
     @Test func overPlainHTTPThereAreNoPins() async throws {
         let data = try await KeptData(days: 0)
         let made = try await run(data, "--address", "http://127.0.0.1:8420", "--output", data.path + "/plain.json")
@@ -93,6 +112,7 @@ struct EnrollmentFileCommandTests {
             (["--address", "http://localhost", "--output", there], "exists"),
             (["--address", "http://localhost", "--output", output, "--uses", "0"], "--uses"),
             (["--address", "http://localhost", "--output", output, "--backup-key", key], "--backup-key"),
+            (["--address", "http://localhost", "--output", output, "--ca", certificate], "--ca is for https"),
             (
                 [
                     "--address", "https://localhost", "--output", output, "--tls-certificate", certificate,

@@ -60,6 +60,26 @@ import WireModel
         try configuration.validate()
     }
 
+    @Test func `Its certificate authorities are trusted, also by a later start without it`() throws {
+        let authority = Data([0x30, 0x01])
+        let whole = EnrollmentFile(
+            collector: "https://collector.test", certificatePins: [], certificateAuthorities: [authority],
+            token: "token", expires: Self.expires)
+        try write(try whole.text)
+        let (configuration, _) = try taken()
+        #expect(configuration.certificateAuthorities == [authority.base64EncodedString()])
+        let error = #expect(throws: DataSamplerError.self) { try configuration.validateFiles() }
+        #expect(error?.message.contains("certificateAuthorities[0]") == true, "it is no certificate")
+
+        try enroll(
+            keeping: LastCollector(
+                url: "https://last.test", certificatePins: [], certificateAuthorities: ["MAE="]))
+        var known = DataSamplerConfiguration(directory: directory.path + "/data", collectorURL: "https://last.test")
+        #expect(known.takeLastCollector() == nil && known.certificateAuthorities == ["MAE="])
+        try write("cut o")
+        #expect(try taken().0.certificateAuthorities == ["MAE="])
+    }
+
     @Test func `A file that does not enroll is refused with what to do`() throws {
         #expect(refusal().contains("does not exist") && refusal().contains("ws1collector enrollment-file"))
         try write("token-alone")

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPTestKit
+import NIOSSL
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -29,6 +30,39 @@ import WireModel
         let message = try await message(at: "localhost", certificate: ServerCertificates.one)
         #expect(message.contains("not trusted") && message.contains("--ca"), "\(message)")
         #expect(!message.contains("OPENSSL") && !message.contains(".cc"), "\(message)")
+    }
+
+    @Test func `An authority that is given is trusted beside those of the system, as a file and as a certificate`()
+        async throws
+    {
+        let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID()).pem")
+        try Data(ServerCertificates.authority.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let lines = ServerCertificates.authority.split(separator: "\n").filter { !$0.hasPrefix("-----") }
+        let authority = try #require(Data(base64Encoded: lines.joined()))
+        for isFile in [true, false] {
+            try await ScriptedServer.serving(
+                [[.send("HTTP/1.1 204 No Content\r\n\r\n")]], certificate: ServerCertificates.one
+            ) { server in
+                var settings = ConnectionSettings(
+                    collector: try EndpointURL(collector: "https://localhost:\(server.port)"))
+                if isFile {
+                    settings.certificateAuthorityFile = file.path
+                } else {
+                    settings.certificateAuthorities = [authority]
+                }
+                let transport = try HTTPTransport(settings)
+                let status = try? await transport.send(TransportRequest(method: .get, path: "/x")).status
+                await transport.shutdown()
+                #expect(status == 204)
+                // Without any authority of its own the system cannot be asked.
+                let tls = try settings.tls()
+                #expect((tls.additionalTrustRoots.count == 1) == ConnectionSettings.hasSystemAuthorities)
+                settings.trustsSystem = false
+                let alone = try settings.tls()
+                #expect(alone.additionalTrustRoots.isEmpty && alone.trustRoots != nil)
+            }
+        }
     }
 
     @Test func `A server without TLS is said to be one`() async throws {

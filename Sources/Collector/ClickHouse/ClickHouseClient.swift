@@ -91,6 +91,7 @@ package final class ClickHouseClient: Sendable {
             collector: endpoint, certificateAuthorityFile: configuration.caFile)
         // Each address has been checked.
         settings.allowsPlaintext = true
+        settings.trustsSystem = false
         settings.keepAlive = keepAlive
         settings.connectTimeout = .seconds(configuration.connectTimeoutSeconds)
         var result = try settings.clientConfiguration()

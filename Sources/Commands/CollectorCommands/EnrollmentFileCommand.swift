@@ -24,6 +24,9 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
             With an http:// address the file has no pins.
 
+            Where a private certificate authority signed the collector's certificate, give it with --ca: the file then \
+            holds it, and devices trust it beside the authorities of their system.
+
             With --url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the \
             environment variable WS1_ENROLLMENT, which other users do not see. The URL is as secret as the file. Quote \
             it: it contains & and #.
@@ -52,6 +55,12 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             "PEM file with the backup key: private key, public key or certificate (default: backup-key.pem in the data directory, made if missing).",
             valueName: "file"))
     var backupKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "PEM file with certificate authorities that devices trust beside those of their system, such as a private one.",
+            valueName: "file"))
+    var ca: String?
 
     @Option(help: ArgumentHelp("Devices that may enroll with the file.", valueName: "count"))
     var uses = 1
@@ -82,6 +91,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
         try await settings.withData { try $0.registry.requireCollector() }
         let pins = try pins(settings)
+        let authorities = try authorities()
         let seconds = Int64(expiresDays) * 86_400
         // Not later than the token's own end.
         let expires = SystemStoreClock().now() + seconds * 1_000_000
@@ -90,7 +100,9 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
                 organization: organization, expiresInSeconds: seconds, maximumUses: uses,
                 note: name ?? output.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "enrollment URL")
         }
-        let file = EnrollmentFile(collector: address, certificatePins: pins, token: made.token, expires: expires)
+        let file = EnrollmentFile(
+            collector: address, certificatePins: pins, certificateAuthorities: authorities, token: made.token,
+            expires: expires)
         do {
             if let output {
                 try OwnerFile(path: output).create(with: try file.text, remedy: "Fix that, and try again.")
@@ -111,6 +123,22 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         } else {
             StandardError.line("ws1collector: \(summary)")
         }
+    }
+
+    /// Of `--ca`, in DER.
+    private func authorities() throws -> [Data] {
+        guard let ca else { return [] }
+        guard address.lowercased().hasPrefix("https:") else {
+            throw CommandError(
+                .usage, "--ca is for https://: over plain http:// no certificate is shown. Leave it out.")
+        }
+        let authorities = try KeyPin.certificates(file: ca, flag: "--ca")
+        guard authorities.count <= EnrollmentFile.maximumAuthorities else {
+            throw CommandError(
+                .usage,
+                "--ca \(ca) holds \(authorities.count) certificates; at most \(EnrollmentFile.maximumAuthorities) fit.")
+        }
+        return authorities
     }
 
     /// The pins of the key in use and of the backup key; none for plain HTTP.

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import FoundationEssentials
+import Glibc
 import NIOCore
 import NIOSSL
 import WireModel
@@ -7,8 +8,12 @@ import WireModel
 /// What is known about a collector and the way to it.
 package struct ConnectionSettings: Sendable {
     package var collector: EndpointURL
-    /// PEM file of the only trusted certificate authorities; `nil` trusts the system's.
+    /// PEM file of further trusted certificate authorities; `nil` for none.
     package var certificateAuthorityFile: String?
+    /// Further trusted certificate authorities, each in DER.
+    package var certificateAuthorities: [Data] = []
+    /// Whether the system's certificate authorities are trusted, too, where others are given.
+    package var trustsSystem = true
     /// PEM file of the key of the client certificate that a device may be given; `nil`: it shows none.
     package var clientKeyFile: String?
     /// An HTTP proxy; `nil` connects directly.
@@ -66,21 +71,47 @@ package struct ConnectionSettings: Sendable {
                 + "agent's file, allowsPlaintext in a program) where the network itself is protected")
     }
 
-    private func tls() throws(ConnectionSettingsError) -> TLSConfiguration {
+    func tls() throws(ConnectionSettingsError) -> TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.cipherSuites = WireNames.cipherSuites
-        guard let file = certificateAuthorityFile else { return tls }
-        do {
-            let certificates = try NIOSSLCertificate.fromPEMFile(file)
-            guard !certificates.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
-            tls.trustRoots = .certificates(certificates)
-        } catch {
-            throw ConnectionSettingsError(
-                .certificateAuthorities,
-                "no certificate could be read from \(file): it must exist, be readable and hold PEM certificates",
-                cause: error)
+        let given = try givenAuthorities()
+        if given.isEmpty { return tls }
+        if trustsSystem, Self.hasSystemAuthorities {
+            tls.additionalTrustRoots = [.certificates(given)]
+        } else {
+            tls.trustRoots = .certificates(given)
         }
         return tls
+    }
+
+    /// A machine without any, such as a small container, makes the library fail that is asked to trust them.
+    static var hasSystemAuthorities: Bool {
+        let places: [String] = [
+            "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/certs",
+        ]
+        return places.contains { access($0, F_OK) == 0 }
+    }
+
+    private func givenAuthorities() throws(ConnectionSettingsError) -> [NIOSSLCertificate] {
+        var given: [NIOSSLCertificate] = []
+        if let file = certificateAuthorityFile {
+            do {
+                given = try NIOSSLCertificate.fromPEMFile(file)
+                guard !given.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
+            } catch {
+                throw ConnectionSettingsError(
+                    .certificateAuthorities,
+                    "no certificate could be read from \(file): it must exist, be readable and hold PEM certificates",
+                    cause: error)
+            }
+        }
+        for (place, authority) in certificateAuthorities.enumerated() {
+            do { given.append(try NIOSSLCertificate(bytes: Array(authority), format: .der)) } catch {
+                throw ConnectionSettingsError(
+                    .certificateAuthorities, "certificateAuthorities[\(place)] is no certificate in DER", cause: error)
+            }
+        }
+        return given
     }
 }

@@ -87,6 +87,18 @@ import Testing
         #expect(try EnrollmentFile(url: odd.url) == odd)
     }
 
+    @Test func `File and URL hold certificate authorities, and at most eight`() throws {
+        var file = Self.file
+        file.certificateAuthorities = [Data([0x30, 0xFB, 0xEF]), Data(repeating: 0xFF, count: 900)]
+        #expect(try EnrollmentFile(Data(try file.text.utf8)) == file)
+        #expect(try EnrollmentFile(url: file.url) == file)
+        let text = try file.text
+        #expect(
+            refusal(text.replacingOccurrences(of: "MPvv", with: "M"))?.contains("certificateAuthorities[0]") == true)
+        file.certificateAuthorities = Array(repeating: Data([1]), count: 9)
+        #expect(refusal(try file.text)?.contains("at most 8") == true)
+    }
+
     /// A URL without its last pin would be taken, were the pins last.
     @Test func `A URL that is cut off is refused`() {
         let url = Self.file.url

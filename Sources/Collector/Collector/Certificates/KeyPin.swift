@@ -37,6 +37,26 @@ package enum KeyPin {
         }
     }
 
+    /// The certificates in a PEM file, each in DER.
+    /// - Parameter flag: who named the file, for errors.
+    /// - Throws: `invalidConfiguration` if the file is unreadable or has none.
+    package static func certificates(file: String, flag: String) throws(CollectorError) -> [Data] {
+        do {
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            let documents = try PEMDocument.parseMultiple(pemString: text).filter { $0.discriminator == "CERTIFICATE" }
+            guard !documents.isEmpty else { throw CocoaError(.fileReadCorruptFile) }
+            return try documents.map { document in
+                _ = try Certificate(pemDocument: document)
+                return Data(document.derBytes)
+            }
+        } catch {
+            throw CollectorError(
+                .invalidConfiguration,
+                "\(flag) \(file) cannot be used: \(FileFault(file).words(otherwise: "it holds no certificate")). Give a readable PEM file.",
+                cause: error)
+        }
+    }
+
     /// Where `ws1collector enrollment-file` keeps the backup key.
     /// - Parameter directory: the data directory.
     package static func backupKeyPath(in directory: String) -> String { "\(directory)/backup-key.pem" }

@@ -62,6 +62,7 @@ final class ObjectRequests: Sendable {
         }
         var settings = ConnectionSettings(
             collector: address.server, certificateAuthorityFile: configuration.certificateAuthorityFile)
+        settings.trustsSystem = false
         settings.allowsPlaintext = true
         settings.connectTimeout = configuration.connectTimeout
         do throws(ConnectionSettingsError) {

@@ -54,8 +54,8 @@ extension AgentSettings {
             "Seconds of ordinary records that a kill or power cut may take; 0 makes each durable", value: "s"),
         Setting(
             "ca", \.configuration.certificateAuthorityFile, .text,
-            "PEM file of the only certificate authorities to trust", value: "file",
-            fallback: "those of the system", example: "/etc/ws1agent/ca.pem"),
+            "PEM file of certificate authorities to trust beside those of the system", value: "file",
+            fallback: "none", example: "/etc/ws1agent/ca.pem"),
         Setting(
             "client-key", \.configuration.clientKeyFile, .text,
             "PEM file of the private key of this device's client certificate; needs client-request too", value: "file",

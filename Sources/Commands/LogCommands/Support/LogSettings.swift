@@ -37,8 +37,9 @@ struct LogSettings: ProgramSettings {
             """,
             value: "file", in: places),
         Setting(
-            "ca", \.certificateAuthorityFile, .text, "PEM file of the only certificate authorities to trust (WS1_CA)",
-            value: "file", in: places, fallback: "those of the system"),
+            "ca", \.certificateAuthorityFile, .text,
+            "PEM file of certificate authorities to trust beside those of the system (WS1_CA)",
+            value: "file", in: places, fallback: "none"),
         Setting(
             "proxy", \.proxy, .text("http://HOST[:PORT]"), "An HTTP proxy on the way to the collector (WS1_PROXY)",
             value: "url", in: places),

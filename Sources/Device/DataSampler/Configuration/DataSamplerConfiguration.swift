@@ -53,8 +53,11 @@ public struct DataSamplerConfiguration: Sendable {
     public var beaconInterval: Double?
     /// Seconds of ordinary records that a power cut may lose: 0 (each is durable) to 60; default 1.
     public var lossWindow: Double = 1
-    /// PEM file of the only trusted certificate authorities; `nil` trusts the system's.
+    /// PEM file of certificate authorities to trust beside those of the system; `nil` for none.
     public var certificateAuthorityFile: String?
+    /// Certificate authorities to trust beside those of the system: certificates in DER, base64, at most eight. An
+    /// enrollment file may have some.
+    public var certificateAuthorities: [String] = []
     /// The keys that the collector may show: SHA-256 of the subject public key info (RFC 7469), base64, at most 32.
     /// They hold from the first contact on, and as long as the profile has no pins of its own. Empty accepts any key
     /// that the authorities confirm.
@@ -354,11 +357,17 @@ extension DataSamplerConfiguration {
 
     var connectionSettings: ConnectionSettings {
         get throws(DataSamplerError) {
-            do {
+            do throws(ConnectionSettingsError) {
                 var settings = ConnectionSettings(
                     collector: try EndpointURL(collector: collectorURL),
                     certificateAuthorityFile: certificateAuthorityFile,
                     proxy: try proxyURL.map { url throws(ConnectionSettingsError) in try EndpointURL(proxy: url) })
+                do throws(WireError) {
+                    settings.certificateAuthorities = try EnrollmentFile.authorities(certificateAuthorities)
+                } catch {
+                    throw ConnectionSettingsError(
+                        .certificateAuthorities, "the configuration \(error.message)", cause: error)
+                }
                 settings.clientKeyFile = clientKeyFile
                 settings.allowsPlaintext = allowsPlaintext
                 return settings

@@ -7,7 +7,8 @@ import WireModel
 
 /// `<data>/collector.json`: the collector of this directory's last start.
 ///
-/// It is for two things. An enrolled device starts without its enrollment file, because address and pins are here; the
+/// It is for two things. An enrolled device starts without its enrollment file, because address, pins and authorities are
+/// here; the
 /// token is not. And a start that is pointed at another collector can say so. Written at a start, once the directory is
 /// held and before the collector is asked. If it cannot be written, the start goes on: the next one writes it.
 struct LastCollector: KeptState, Equatable {
@@ -15,6 +16,14 @@ struct LastCollector: KeptState, Equatable {
 
     var url: String
     var certificatePins: [String]
+    /// `nil` for none.
+    var certificateAuthorities: [String]?
+
+    init(url: String, certificatePins: [String], certificateAuthorities: [String] = []) {
+        self.url = url
+        self.certificatePins = certificatePins
+        self.certificateAuthorities = certificateAuthorities.isEmpty ? nil : certificateAuthorities
+    }
 
     private var address: String { (try? EndpointURL(collector: url))?.description ?? url }
 
@@ -92,18 +101,20 @@ extension DataSamplerConfiguration {
             }
             collectorURL = file.collector
             certificatePins = file.certificatePins.map { $0.base64EncodedString() }
+            certificateAuthorities = file.certificateAuthorities.map { $0.base64EncodedString() }
             enrollmentToken = file.token
             return nil
         } catch {
             guard isEnrolled, let last = try LastCollector.file(in: directory).load() else { throw error }
             collectorURL = last.url
             certificatePins = last.certificatePins
+            certificateAuthorities = last.certificateAuthorities ?? []
             return "\(error.message). This device is enrolled: address and pins of its last start are used"
         }
     }
 
-    /// Takes what nobody gave from the last start of an enrolled device: address and certificate pins. The pins hold for
-    /// another address, too: who changes the address says nothing about the keys. Another enrollment file replaces them.
+    /// Takes what nobody gave from the last start of an enrolled device: address, certificate pins and authorities. They
+    /// hold for another address, too: who changes the address says nothing about the keys. Another enrollment file replaces them.
     ///
     /// Where nothing is known, nothing changes.
     /// - Returns: what was taken, for people; `nil` for nothing that needs to be told.
@@ -113,6 +124,7 @@ extension DataSamplerConfiguration {
             return nil
         }
         if certificatePins.isEmpty { certificatePins = last.certificatePins }
+        if certificateAuthorities.isEmpty { certificateAuthorities = last.certificateAuthorities ?? [] }
         guard collectorURL.isEmpty else { return nil }
         collectorURL = last.url
         return "no collector is given. This device is enrolled: \(last.url) of its last start is used"
@@ -152,7 +164,9 @@ extension SamplerCore {
     func keepCollector() {
         let directory = configuration.directory
         let file = LastCollector.file(in: directory)
-        let present = LastCollector(url: configuration.collectorURL, certificatePins: configuration.certificatePins)
+        let present = LastCollector(
+            url: configuration.collectorURL, certificatePins: configuration.certificatePins,
+            certificateAuthorities: configuration.certificateAuthorities)
         do throws(DataSamplerError) {
             let last = try file.loadOrKeepAsDamaged(damaged: notices.postSetAside(LastCollector.fileName))
             guard last != present else { return }

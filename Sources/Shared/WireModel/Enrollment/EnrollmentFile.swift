@@ -6,6 +6,7 @@ import TelemetryBasics
 /// `ws1collector enrollment-file` writes it; `ws1agent run --enrollment` and the library read it. One JSON object:
 ///
 ///     {
+///       "certificateAuthorities" : ["<base64>"],
 ///       "certificatePins" : ["<base64>", "<base64>"],
 ///       "collector" : "https://collector.example:8420",
 ///       "expires" : "2026-12-31T12:00:00.000000Z",
@@ -13,13 +14,14 @@ import TelemetryBasics
 ///       "version" : 1
 ///     }
 ///
-/// The pins are those of the key in use and of a backup key. Without TLS there are none. Unknown members are ignored;
+/// The pins are those of the key in use and of a backup key. Without TLS there are none. The authorities are
+/// certificates in DER that devices trust beside those of their system; most files have none. Unknown members are ignored;
 /// a change that an older reader would misunderstand raises the version. A file that is cut off is no JSON, because an
 /// object ends with its brace. The file holds a secret, so its mode is 0600. The schema is
 /// `Schemas/enrollment/enrollment-file.schema.json`.
 ///
 /// The enrollment URL holds the same members. It is the collector's address with the rest as a query in the fragment,
-/// which no client sends to a server. Each pin is a `pin`; letters that a query cannot hold are percent-encoded. The
+/// which no client sends to a server. Each pin is a `pin`, each authority a `ca`; letters that a query cannot hold are percent-encoded. The
 /// version is last, so that a URL that is cut off has none:
 ///
 ///     https://collector.example:8420#pin=...&pin=...&token=...&expires=2026-12-31T12:00:00.000000Z&version=1
@@ -28,19 +30,26 @@ package struct EnrollmentFile: Equatable, Sendable {
     package static let maximumBytes = 64 * 1024
     /// Of a token; more does not fit into a request's header.
     package static let maximumTokenBytes = 505
+    /// Of certificate authorities.
+    package static let maximumAuthorities = 8
 
     /// `http[s]://HOST[:PORT][/PREFIX]`, as devices reach the collector.
     package var collector: String
     /// SHA-256 of the subject public key info of each key that the collector may show; empty for no pinning.
     package var certificatePins: [Data]
+    /// Certificates in DER of authorities that the system of a device does not know; at most eight.
+    package var certificateAuthorities: [Data]
     /// The enrollment token.
     package var token: String
     /// When the token expires, by the collector's clock: microseconds since 1970.
     package var expires: Int64
 
-    package init(collector: String, certificatePins: [Data], token: String, expires: Int64) {
+    package init(
+        collector: String, certificatePins: [Data], certificateAuthorities: [Data] = [], token: String, expires: Int64
+    ) {
         self.collector = collector
         self.certificatePins = certificatePins
+        self.certificateAuthorities = certificateAuthorities
         self.token = token
         self.expires = expires
     }
@@ -49,6 +58,7 @@ package struct EnrollmentFile: Equatable, Sendable {
         var version: Int?
         var collector: String?
         var certificatePins: [String]?
+        var certificateAuthorities: [String]?
         var token: String?
         var expires: String?
     }
@@ -77,12 +87,13 @@ package struct EnrollmentFile: Equatable, Sendable {
             throw WireError(.malformed, "has nothing to read after a #. Quote it: a shell ends it at the first &")
         }
         func value(_ name: String) -> String? { members.first { $0.name == name }?.value }
+        func values(_ name: String) -> [String] { members.filter { $0.name == name }.map { $0.value ?? "" } }
         // What is no number is a version that this program does not know.
         let version = value("version").map { Int($0) ?? .max }
         try self.init(
             Form(
                 version: version, collector: String(parts[0]),
-                certificatePins: members.filter { $0.name == "pin" }.map { $0.value ?? "" },
+                certificatePins: values("pin"), certificateAuthorities: values("ca"),
                 token: value("token"), expires: value("expires")))
     }
 
@@ -108,6 +119,23 @@ package struct EnrollmentFile: Equatable, Sendable {
         }
         self.expires = expires
         certificatePins = try Self.pins(form.certificatePins ?? [])
+        certificateAuthorities = try Self.authorities(form.certificateAuthorities ?? [])
+    }
+
+    /// - Parameter texts: base64. Whether they are certificates shows when they are used.
+    package static func authorities(_ texts: [String]) throws(WireError) -> [Data] {
+        guard texts.count <= maximumAuthorities else {
+            throw WireError(
+                .invalidField, "has \(texts.count) certificateAuthorities; at most \(maximumAuthorities) are used")
+        }
+        var authorities: [Data] = []
+        for (place, text) in texts.enumerated() {
+            guard let authority = Data(base64Encoded: text), !authority.isEmpty else {
+                throw WireError(.invalidField, "has in certificateAuthorities[\(place)] no base64 of a certificate")
+            }
+            authorities.append(authority)
+        }
+        return authorities
     }
 
     /// - Parameter texts: base64.
@@ -131,7 +159,8 @@ package struct EnrollmentFile: Equatable, Sendable {
         get throws {
             let form = Form(
                 version: Self.currentVersion, collector: collector,
-                certificatePins: certificatePins.isEmpty ? nil : pinTexts, token: token,
+                certificatePins: certificatePins.isEmpty ? nil : pinTexts,
+                certificateAuthorities: certificateAuthorities.isEmpty ? nil : authorityTexts, token: token,
                 expires: Timestamp.text(expires))
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -143,13 +172,16 @@ package struct EnrollmentFile: Equatable, Sendable {
     package var url: String {
         var members = URLComponents()
         members.queryItems =
-            pinTexts.map { URLQueryItem(name: "pin", value: $0) } + [
+            pinTexts.map { URLQueryItem(name: "pin", value: $0) }
+            + authorityTexts.map { URLQueryItem(name: "ca", value: $0) } + [
                 URLQueryItem(name: "token", value: token),
                 URLQueryItem(name: "expires", value: Timestamp.text(expires)),
                 URLQueryItem(name: "version", value: "\(Self.currentVersion)"),
             ]
         return collector + "#" + (members.percentEncodedQuery ?? "")
     }
+
+    private var authorityTexts: [String] { certificateAuthorities.map { $0.base64EncodedString() } }
 
     private var pinTexts: [String] { certificatePins.map { $0.base64EncodedString() } }
 }
