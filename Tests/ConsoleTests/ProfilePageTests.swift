@@ -113,7 +113,7 @@ import Testing
         #expect(asked.contains("\(path)?effective=true"))
         #expect(
             asked.contains(
-                "/api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent&test=true"
+                "/api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent%2Coff&test=true"
                     + "&app=com.example.till&limit=1"))
         #expect(page.html.contains("rollback=3&amp;application=com.example.till"))
     }

@@ -186,7 +186,7 @@ import WireModel
         let sampler = try await switchedOff(directory.path)
         let former = try sampler.running().core.queue.epoch
         let wipe = try command(sampler) { $0.wipe.reason = "lost" }
-        bench.collector.setNews(revision: 2, commands: [wipe])
+        bench.collector.setNews(revision: 2, commands: [wipe], serverTime: 1)
         try await sampler.reloadProfile()
         try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
         // What a wipe ends may have been the beacon that tells it, so there is another one.
@@ -206,7 +206,7 @@ import WireModel
         let sampler = try await switchedOff(directory.path)
         let core = try sampler.running().core
         let wipe = try command(sampler) { $0.enterpriseWipe.reason = "lost" }
-        bench.collector.setNews(revision: 2, commands: [wipe])
+        bench.collector.setNews(revision: 2, commands: [wipe], serverTime: 1)
         try await sampler.reloadProfile()
         try await SamplerBench.until { core.gate.isUnenrolled && !core.gate.isLeaving && !core.gate.isWiping }
         await sampler.stop()
@@ -222,7 +222,7 @@ import WireModel
         try await sampler.reloadProfile()
         try await sampler.suspend()
         let wipe = try command(sampler) { $0.wipe.reason = "lost" }
-        bench.collector.setNews(revision: 1, commands: [wipe])
+        bench.collector.setNews(revision: 1, commands: [wipe], serverTime: 1)
         _ = try await sampler.requery()
         try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
         await sampler.stop()
