@@ -194,6 +194,22 @@ import WireModel
         #expect(error?.message.contains("--ca") == true && error?.message.contains("/nope") == true)
     }
 
+    @Test func `A text that no token can be is refused and not shown`() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "token-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        for text in ["secret\0word", "secret word", "secr\u{e9}t", String(repeating: "secret", count: 100)] {
+            try Data("\(text)\n".utf8).write(to: URL(filePath: path))
+            let byFile = #expect(throws: CommandError.self) { try settings(flags: ["enrollment-token-file": path]) }
+            #expect(byFile?.code == .usage && byFile?.message.contains(path) == true)
+            #expect(byFile?.message.contains("secr") == false)
+            let byVariable = #expect(throws: CommandError.self) {
+                try settings(environment: ["WS1_ENROLLMENT_TOKEN": text])
+            }
+            #expect(byVariable?.message.contains("WS1_ENROLLMENT_TOKEN") == true)
+            #expect(byVariable?.message.contains("secr") == false)
+        }
+    }
+
     @Test func `A missing token file stops only a device that is not enrolled`() throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

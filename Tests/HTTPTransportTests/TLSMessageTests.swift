@@ -77,3 +77,25 @@ import WireModel
         #expect(words.contains("SOMETHING_NEW") && !words.contains("/build/"))
     }
 }
+
+/// Messages go to logs, beacons and `status`, so they hold nothing of a request but its path.
+@Suite(.timeLimit(.minutes(5))) struct SecretMessageTests {
+    private struct FailureThatQuotes: Error, CustomStringConvertible {
+        let description = "in Bearer secret-token"
+    }
+
+    @Test func `A token that no header can hold is not quoted`() async throws {
+        let transport = try HTTPTransport(ConnectionSettings(collector: EndpointURL(collector: "http://127.0.0.1:1")))
+        let request = TransportRequest(
+            method: .post, path: "/x", headers: [("Authorization", "Bearer secret-\0token")], timeout: .seconds(60))
+        let error = await #expect(throws: TransportError.self) { _ = try await transport.send(request) }
+        #expect(error?.message.contains("Invalid header field values") == true)
+        #expect(error?.message.contains("secret") == false && error?.message.contains("token") == false)
+        await transport.shutdown()
+    }
+
+    @Test func `A failure that nobody knows is named by its type, not by its text`() {
+        let error = TransportError(cause: FailureThatQuotes(), peer: "h:1", isProxied: false)
+        #expect(error.message == "the request to h:1 failed with FailureThatQuotes")
+    }
+}

@@ -8,7 +8,10 @@ import NIOSSL
 import WireModel
 
 extension TransportError {
-    /// Classifies a failure of the client by its cause. An unknown cause is `other`, with the failure's own text.
+    /// Classifies a failure of the client by its cause. An unknown cause is `other`, with the name of its type.
+    ///
+    /// The text of an unknown cause is not shown: it may quote the request, and with it a token. Logs, beacons and
+    /// `status` show the message.
     ///
     /// - Parameters:
     ///   - peer: host and port for the message.
@@ -45,7 +48,7 @@ extension TransportError {
         case is CancellationError:
             self.init(.cancelled, "the request to \(peer) was cancelled")
         default:
-            self.init(.other, "the request to \(peer) failed: \(cause)")
+            self.init(.other, "the request to \(peer) failed with \(type(of: cause))")
         }
     }
 
@@ -115,7 +118,7 @@ extension TransportError {
         case .invalidProxyResponse, .proxyAuthenticationRequired, .httpProxyHandshakeTimeout:
             self.init(.proxy, "\(peer) did not connect to the collector: \(error)")
         default:
-            self.init(.other, "the request to \(peer) failed: \(error)")
+            self.init(.other, "the request to \(peer) failed: \(error.shortDescription)")
         }
     }
 

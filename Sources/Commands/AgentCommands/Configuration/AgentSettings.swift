@@ -150,7 +150,16 @@ struct AgentSettings: ProgramSettings {
 
     /// - Parameter missing: receives the reason why the file holds no token.
     private func token(_ layers: SettingLayers<AgentSettings>, missing: inout String?) throws(CommandError) -> String? {
-        guard let given = layers[\.enrollmentTokenFile], let path = enrollmentTokenFile else { return enrollmentToken }
+        /// The message never shows the text.
+        func checked(_ text: String?, _ place: String) -> String? {
+            guard let text, !EnrollmentFile.isToken(text) else { return text }
+            missing =
+                "\(place) is no enrollment token: one has at most \(EnrollmentFile.maximumTokenBytes) visible ASCII characters"
+            return nil
+        }
+        guard let given = layers[\.enrollmentTokenFile], let path = enrollmentTokenFile else {
+            return checked(enrollmentToken, layers[\.enrollmentToken]?.origin ?? "")
+        }
         if let token = layers[\.enrollmentToken] {
             throw CommandError(.usage, "\(token.origin) and \(given.origin) are both given: give only one of them")
         }
@@ -161,6 +170,6 @@ struct AgentSettings: ProgramSettings {
                 "\(given.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes"
             return nil
         }
-        return line.trimmingSpaces
+        return checked(line.trimmingSpaces, "\(given.origin): the first line of \(path)")
     }
 }

@@ -111,9 +111,7 @@ package struct EnrollmentFile: Equatable, Sendable {
         }
         collector = try member("collector", form.collector)
         token = try member("token", form.token)
-        guard (1...Self.maximumTokenBytes).contains(token.utf8.count),
-            token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else { throw WireError(.invalidField, "has a token that no collector makes") }
+        guard Self.isToken(token) else { throw WireError(.invalidField, "has a token that no collector makes") }
         guard let expires = Timestamp.parse(try member("expires", form.expires), []) else {
             throw WireError(.invalidField, "says in expires no time such as 2026-01-31T12:00:00Z")
         }
@@ -136,6 +134,11 @@ package struct EnrollmentFile: Equatable, Sendable {
             authorities.append(authority)
         }
         return authorities
+    }
+
+    /// Whether a request's header can hold the text as a token. A zero byte, as in a file of UTF-16, cannot be sent.
+    package static func isToken(_ text: String) -> Bool {
+        (1...maximumTokenBytes).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
     /// - Parameter texts: base64.
