@@ -23,6 +23,7 @@ package enum Program {
     package static func runAndExit(
         _ root: any ParsableCommand.Type, describing: @escaping @Sendable (any Error) -> CommandError? = { _ in nil }
     ) -> Never {
+        FirstProcess.tendOthers()
         StopSignals.holdBack()
         // If the reader of a pipe has gone, the write fails instead of a signal ending the process.
         signal(SIGPIPE, SIG_IGN)
