@@ -355,7 +355,7 @@ let package = Package(
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
                 nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",
             ],
-            exclude: ["Support/wall-clock.c", "Support/disk-writes.c"],
+            exclude: ["Support/wall-clock.c", "Support/disk-writes.c", "Support/journal.c"],
             swiftSettings: settings),
     ]
 )

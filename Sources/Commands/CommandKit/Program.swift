@@ -25,6 +25,9 @@ package enum Program {
     ) -> Never {
         FirstProcess.tendOthers()
         StopSignals.holdBack()
+        // libdispatch tries to give each worker thread a priority of its own. An ordinary user may not raise one, and
+        // each attempt that fails would be a line in the system's log. Whoever looks for a fault may set it to YES.
+        setenv("LIBDISPATCH_LOG", "NO", 0)
         // If the reader of a pipe has gone, the write fails instead of a signal ending the process.
         signal(SIGPIPE, SIG_IGN)
         // This check comes before a second thread: without memory for it, libdispatch would wait for ever.
