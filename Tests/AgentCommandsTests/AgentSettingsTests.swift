@@ -98,6 +98,21 @@ import WireModel
         #expect(refusal().contains("certificatePins need an https"))
     }
 
+    @Test func `The environment names the proxy unless a setting does`() throws {
+        let environment = ["HTTPS_PROXY": "http://proxy.test:3128"]
+        let flags = ["collector": "https://collector.test"]
+        let named = try settings(flags: flags, environment: environment).connectionSettings
+        #expect("\(named)".contains("http://proxy.test:3128"))
+        let given = flags.merging(["proxy": "http://other.test:1"]) { $1 }
+        let other = try settings(flags: given, environment: environment).connectionSettings
+        #expect("\(other)".contains("http://other.test:1") && !"\(other)".contains("proxy.test"))
+        let error = #expect(throws: CommandError.self) {
+            try settings(flags: flags, environment: ["https_proxy": "socks5://u:secret@proxy.test"])
+        }
+        #expect(error?.code == .usage && error?.message.contains("https_proxy") == true)
+        #expect(error?.message.contains("secret") == false)
+    }
+
     @Test func `Names follow from the flag`() throws {
         let setting = try #require(AgentSettings.declarations.first { $0.name == "enrollment-token-file" })
         #expect(setting.flag == "--enrollment-token-file")

@@ -219,6 +219,25 @@ import WireModel
         }
     }
 
+    @Test func `A proxy of the environment is told the name and password that stand there`() async throws {
+        let answers = ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
+        try await ScriptedServer.serving(answers.map { [.send($0)] }) { server in
+            var settings = ConnectionSettings(collector: try EndpointURL(collector: "http://collector.test:8420"))
+            settings.allowsPlaintext = true
+            try settings.takeProxy(
+                from: ProxyEnvironment(["http_proxy": "http://user:p%40ss@127.0.0.1:\(server.port)"]))
+            let transport = try HTTPTransport(settings)
+            let response = try await transport.send(TransportRequest(method: .get, path: "/x"))
+            await transport.shutdown()
+            #expect(response.status == 200)
+            let connect = server.requests.first ?? ""
+            #expect(connect.hasPrefix("CONNECT collector.test:8420 HTTP/1.1\r\n"))
+            // user:p@ss in base64.
+            #expect(connect.lowercased().contains("proxy-authorization: basic dxnlcjpwqhnz\r\n"))
+            #expect(server.requests.last?.lowercased().contains("proxy-authorization") == false)
+        }
+    }
+
     @Test(arguments: [
         "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",

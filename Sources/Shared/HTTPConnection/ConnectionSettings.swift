@@ -34,6 +34,12 @@ package struct ConnectionSettings: Sendable {
         self.proxy = proxy
     }
 
+    /// Takes the proxy that the environment names for this collector, unless one is set.
+    /// - Throws: `invalidProxyURL` if the variable holds no address of an HTTP proxy.
+    package mutating func takeProxy(from environment: ProxyEnvironment) throws(ConnectionSettingsError) {
+        if proxy == nil { proxy = try environment.proxy(for: collector) }
+    }
+
     /// Host and port in error messages: those of the proxy if there is one.
     package var peer: String { proxy.map { "proxy \($0.authority)" } ?? collector.authority }
 
@@ -49,7 +55,11 @@ package struct ConnectionSettings: Sendable {
             redirectConfiguration: .disallow,
             timeout: .init(connect: TimeAmount(connectTimeout)),
             connectionPool: .init(idleTimeout: TimeAmount(keepAlive)),
-            proxy: proxy.map { .server(host: $0.host, port: $0.port) },
+            proxy: proxy.map { proxy in
+                .server(
+                    host: proxy.host, port: proxy.port,
+                    authorization: proxy.credentials.map { .basic(username: $0.user, password: $0.password) })
+            },
             decompression: .disabled)
         configuration.httpVersion = .http1Only
         // Who sends decides on retries, by what failed; here a failure is told at once.

@@ -13,6 +13,13 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
     package let port: Int
     /// Empty, or with a leading and without a trailing slash.
     package let prefix: String
+    /// What a proxy of the environment asks for; messages never show it.
+    let credentials: Credentials?
+
+    struct Credentials: Equatable, Sendable {
+        var user: String
+        var password: String
+    }
 
     /// Parses a collector's address: `http[s]://HOST[:PORT][/PREFIX]`.
     package init(collector text: String) throws(ConnectionSettingsError) {
@@ -27,15 +34,26 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Parses what a variable of the environment names as proxy: `[http://][USER:PASSWORD@]HOST[:PORT][/]`.
+    init(proxy text: String, variable: String) throws(ConnectionSettingsError) {
+        try self.init(
+            text.contains("://") ? text : "http://\(text)", code: .invalidProxyURL, what: "proxy URL in \(variable)",
+            schemes: [.http], allowsCredentials: true)
+        guard prefix.isEmpty else {
+            throw ConnectionSettingsError(.invalidProxyURL, "the proxy URL in \(variable) must end after its port")
+        }
+    }
+
     /// Parses the address of another server that the collector itself asks: `http[s]://HOST[:PORT][/PREFIX]`.
     /// - Parameter name: what messages call the address, such as "ClickHouse URL".
     package init(server text: String, name: String) throws(ConnectionSettingsError) {
         try self.init(text, code: .invalidServerURL, what: name, schemes: [.http, .https])
     }
 
-    private init(_ text: String, code: ConnectionSettingsError.Code, what: String, schemes: [Scheme])
-        throws(ConnectionSettingsError)
-    {
+    private init(
+        _ text: String, code: ConnectionSettingsError.Code, what: String, schemes: [Scheme],
+        allowsCredentials: Bool = false
+    ) throws(ConnectionSettingsError) {
         let expected = schemes.map { "\($0.rawValue)://HOST[:PORT]" }.joined(separator: " or ")
         // The message does not repeat the text, because it may contain a password.
         func refusal(_ reason: String) -> ConnectionSettingsError {
@@ -46,7 +64,7 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
         guard let scheme = Scheme(rawValue: name), schemes.contains(scheme) else {
             throw refusal("has the scheme '\(name)'")
         }
-        guard parts.user == nil, parts.password == nil else {
+        guard allowsCredentials || (parts.user == nil && parts.password == nil) else {
             throw refusal("holds a user name or password, which are not used")
         }
         guard parts.query == nil else { throw refusal("has a query") }
@@ -61,6 +79,7 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
         self.host = host
         self.port = port
         self.prefix = prefix
+        credentials = parts.user.map { Credentials(user: $0, password: parts.password ?? "") }
     }
 
     /// Host and port as in a URL.

@@ -69,7 +69,7 @@ extension AgentSettings {
             value: "file", example: "/etc/ws1agent/client.csr"),
         Setting(
             "proxy", \.configuration.proxyURL, .text("http://HOST[:PORT]", pattern: "^http://"), "An HTTP proxy",
-            value: "url", fallback: "none", example: "http://proxy.example:3128"),
+            value: "url", fallback: "that of the environment", example: "http://proxy.example:3128"),
         Setting(
             "notice-hook", \.noticeHook, .text("an absolute path", pattern: "^/"),
             "A program to run on each notice of the device, without a shell; it reads the notice as JSON on standard input",

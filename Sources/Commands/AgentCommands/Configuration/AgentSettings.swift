@@ -49,6 +49,7 @@ struct AgentSettings: ProgramSettings {
             }
             remarks.append("\(missing). This device is enrolled and needs none now")
         }
+        configuration.takeProxy(from: layers.environment)
         accessGroup = try layers[\.accessGroupName].map { given throws(CommandError) in try AccessGroup(given) }
         try checkNoticeHook(layers)
         try checkAddresses(layers)

@@ -48,6 +48,8 @@ extension ProgramSettings {
 /// programs share this look-up, so that their precedence cannot differ. An empty variable counts as not set.
 package struct SettingLayers<Settings: ProgramSettings>: Sendable {
     private let given: [String: GivenSetting]
+    /// The whole environment, also of variables that are no settings.
+    package let environment: [String: String]
 
     /// - Parameters:
     ///   - flags: the flags' values by name.
@@ -70,6 +72,7 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
             }
         }
         self.given = given
+        self.environment = environment
     }
 
     /// Uses this process's environment, and the file that `--config` or `WS1_CONFIG` names.

@@ -42,7 +42,7 @@ struct LogSettings: ProgramSettings {
             value: "file", in: places, fallback: "none"),
         Setting(
             "proxy", \.proxy, .text("http://HOST[:PORT]"), "An HTTP proxy on the way to the collector (WS1_PROXY)",
-            value: "url", in: places),
+            value: "url", in: places, fallback: "that of the environment"),
         Setting(
             "allow-plaintext", \.allowsPlaintext, .flag,
             """

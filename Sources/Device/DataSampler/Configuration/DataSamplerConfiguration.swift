@@ -71,6 +71,7 @@ public struct DataSamplerConfiguration: Sendable {
     public var clientSigningRequestFile: String?
     /// `http://HOST[:PORT]` of an HTTP proxy; `nil` connects directly.
     public var proxyURL: String?
+    private(set) var proxyEnvironment = ProxyEnvironment()
     /// Whether plain `http` to other machines is allowed, to a collector or proxy. Anybody on the way can then read and
     /// change everything, including the device's credential. Default: `false`, only to this machine.
     public var allowsPlaintext = false
@@ -355,6 +356,12 @@ extension DataSamplerConfiguration {
         }
     }
 
+    /// While ``proxyURL`` is `nil`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of this environment name the proxy. Our
+    /// programs ask for it; an application decides for itself.
+    package mutating func takeProxy(from environment: [String: String]) {
+        proxyEnvironment = ProxyEnvironment(environment)
+    }
+
     var connectionSettings: ConnectionSettings {
         get throws(DataSamplerError) {
             do throws(ConnectionSettingsError) {
@@ -370,6 +377,7 @@ extension DataSamplerConfiguration {
                 }
                 settings.clientKeyFile = clientKeyFile
                 settings.allowsPlaintext = allowsPlaintext
+                try settings.takeProxy(from: proxyEnvironment)
                 return settings
             } catch {
                 throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
