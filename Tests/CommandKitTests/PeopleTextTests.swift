@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import CommandKit
@@ -17,5 +18,30 @@ import Testing
         var table = TextTable(["chunk", "lines"])
         table.add(["1\n2  good\u{1B}[2J", "3"])
         #expect(table.text.split(separator: "\n").count == 2 && !table.text.contains("\u{1B}"))
+    }
+
+    @Test(arguments: [
+        ("", 0), ("abc", 3), ("端末の管理者", 12), ("caisse 👨‍👩‍👧", 9), ("e\u{301}a", 2), ("ｱ", 1), ("Ａ", 2),
+        ("한국", 4), ("👍🏽", 2), ("🇨🇭", 2), ("Ж№", 2), ("\u{200B}a", 1), ("𠀀", 2),
+    ]) func `Text takes as many columns as a terminal gives it`(text: String, columns: Int) {
+        #expect(text.columns == columns)
+    }
+
+    @Test func `Columns behind wide characters are in line`() throws {
+        var table = TextTable(["name", "role"])
+        for name in ["plain", "端末の管理者", "caisse 👨‍👩‍👧"] { table.add([name, "viewer"]) }
+        let starts = try table.text.split(separator: "\n").dropFirst().map { row in
+            row[..<(try #require(row.range(of: "viewer")).lowerBound)].columns
+        }
+        #expect(starts == [14, 14, 14])
+    }
+
+    @Test(
+        arguments: [
+            (true, "xterm-256color", true), (true, "dumb", false), (true, "", false), (true, nil, false),
+            (false, "xterm", false),
+        ] as [(Bool, String?, Bool)])
+    func `Only a terminal that obeys escape sequences gets them`(isTerminal: Bool, type: String?, obeys: Bool) {
+        #expect(Terminal.obeysEscapes(isTerminal: isTerminal, type: type) == obeys)
     }
 }

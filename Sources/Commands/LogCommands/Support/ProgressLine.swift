@@ -13,8 +13,8 @@ struct ProgressLine {
     private var lastShown: Int64 = 0
     private var isOnScreen = false
 
-    /// - Parameter isShown: `false` shows nothing, even if standard error is a terminal.
-    init(isShown: Bool) { self.isShown = isShown && isatty(STDERR_FILENO) == 1 }
+    /// - Parameter isShown: `false` shows nothing, even if standard error is a terminal. A dumb terminal shows nothing.
+    init(isShown: Bool) { self.isShown = isShown && Terminal.obeysEscapes(STDERR_FILENO) }
 
     mutating func show(_ done: Int, of all: Int, _ what: String) {
         guard all > 0 else { return }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import FoundationEssentials
 import Glibc
 import TelemetryBasics
@@ -129,7 +130,8 @@ struct ViewOptions: ParsableArguments {
     @Flag(help: "Show times in UTC, as they are on disk. Without this flag a terminal shows local times.")
     var utc = false
 
-    @Flag(inversion: .prefixedNo, help: "Show colours; by default on a terminal, unless NO_COLOR is set.")
+    @Flag(
+        inversion: .prefixedNo, help: "Show colours; by default on a terminal, unless NO_COLOR is set or TERM is dumb.")
     var color: Bool?
 
     /// For standard output.
@@ -137,7 +139,8 @@ struct ViewOptions: ParsableArguments {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let noColour = ProcessInfo.processInfo.environment["NO_COLOR"].map { !$0.isEmpty } ?? false
         return LineStyle(
-            isColoured: color ?? (isTerminal && !noColour), isLocalTime: isTerminal && !utc, isJSON: isJSON,
+            isColoured: color ?? (Terminal.obeysEscapes(STDOUT_FILENO) && !noColour), isLocalTime: isTerminal && !utc,
+            isJSON: isJSON,
             isForTerminal: isTerminal)
     }
 }
