@@ -1,3 +1,4 @@
+import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
@@ -314,5 +315,26 @@ struct LiveConnectionTests {
             connection.send("GET /livez HTTP/1.1\r\nHost: collector\r\nConnection: close\r\n\r\n")
         }
         #expect(answer.text.contains(" 200 ") && answer.text.contains("alive") && answer.ended)
+    }
+
+    @Test(arguments: ["", "Connection: keep-alive\r\n"])
+    func anAnswerToHTTP10IsNotChunkedAndEndsWithTheConnection(header: String) async throws {
+        let harness = Harness()
+        let token = try await harness.metadata.createPersonToken(name: "viewer", role: .viewer, organization: "default")
+            .token
+        let path = "/api/v1/events"
+        func body(_ text: String) -> String { text.components(separatedBy: "\r\n\r\n").dropFirst().joined() }
+        let old = try await Self.exchange(harness) { connection in
+            connection.send("GET \(path) HTTP/1.0\r\nAuthorization: Bearer \(token)\r\n\(header)\r\n")
+        }
+        #expect(old.ended && old.text.contains(" 200 "), "\(old.text)")
+        #expect(!old.text.lowercased().contains("transfer-encoding"))
+        #expect(try JSONSerialization.jsonObject(with: Data(body(old.text).utf8)) is [String: Any])
+        // The same answer is chunked for a client that knows chunks.
+        let new = try await Self.exchange(harness) { connection in
+            connection.send(
+                "GET \(path) HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(token)\r\nConnection: close\r\n\r\n")
+        }
+        #expect(new.text.lowercased().contains("transfer-encoding: chunked"))
     }
 }

@@ -5,6 +5,8 @@ import NIOHTTP1
 ///
 /// - A request of HTTP/1.0 without `Connection: keep-alive` gets `Connection: close`, which is what it means. Otherwise
 ///   the server would wait for another request that never comes.
+/// - An answer to HTTP/1.0 is not chunked, because such a client takes the sizes of the chunks for its content. Without
+///   `Content-Length` the end of the connection ends it.
 /// - `Expect: 100-continue` is answered with 100 at once, so the sender does not wait before its body. A body that must
 ///   be refused is refused while it arrives, like any other.
 /// - A request of HTTP/1.1 without exactly one `Host`, or an older one with several, is answered with 400, like bytes
@@ -19,8 +21,16 @@ final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Whether each unanswered request is HEAD, in order. Beyond a few, pipelined requests wait in the kernel.
-    private var unanswered: [Bool] = []
+    private struct Request {
+        var isHead: Bool
+        /// Of HTTP/1.0.
+        var isOld: Bool
+    }
+
+    /// In order. Beyond a few, pipelined requests wait in the kernel.
+    private var unanswered: [Request] = []
+    /// Whether the connection ends with the present answer.
+    private var isLast = false
     /// Set when a request was refused. Nothing after it is read, because the connection ends.
     private var isRefused = false
 
@@ -33,7 +43,7 @@ final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler
             context.fireErrorCaught(HTTPParserError.invalidHeaderToken)
             return
         }
-        unanswered.append(head.method == .HEAD)
+        unanswered.append(Request(isHead: head.method == .HEAD, isOld: head.version.minor == 0))
         if head.version == .http1_1, head.headers["expect"].contains(where: { $0.lowercased() == "100-continue" }) {
             context.writeAndFlush(
                 wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
@@ -44,14 +54,31 @@ final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        let isOfHead = unanswered.first ?? false
+        let isOfHead = unanswered.first?.isHead ?? false
         switch unwrapOutboundIn(data) {
-        case .head: break
+        case .head(var head):
+            guard unanswered.first?.isOld == true, head.status.mayHaveResponseBody,
+                !head.headers.contains(name: "content-length")
+            else { break }
+            // The encoder adds chunks to an answer of HTTP/1.1.
+            head.version = .http1_0
+            head.headers.remove(name: "transfer-encoding")
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+            isLast = true
+            return context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body: if isOfHead { return drop(promise, context) }
         case .end:
             if !unanswered.isEmpty { unanswered.removeFirst() }
+            if isLast { return end(data, promise, context) }
             if isOfHead { return drop(promise, context) }
         }
+        context.write(data, promise: promise)
+    }
+
+    private func end(_ data: NIOAny, _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
+        let promise = promise ?? context.eventLoop.makePromise()
+        let channel = context.channel
+        promise.futureResult.whenComplete { _ in channel.close(promise: nil) }
         context.write(data, promise: promise)
     }
 
