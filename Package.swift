@@ -117,7 +117,7 @@ let package = Package(
         target("TelemetryBasics", in: .shared, []),
         target("WireModel", in: .shared, ["TelemetryBasics", swiftProtobuf, crypto]),
         target("Gzip", in: .shared, ["CZlib"]),
-        target("SQLite", in: .shared, ["CSQLite"]),
+        target("SQLite", in: .shared, ["TelemetryBasics", "CSQLite"]),
         target(
             "HTTPConnection", in: .shared,
             ["TelemetryBasics", "WireModel", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
@@ -263,7 +263,7 @@ let package = Package(
         tests("Gzip", []),
         tests("SQLite", []),
         tests("SampleModules", ["WireModel", "MetricCatalog", logging]),
-        tests("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
+        tests("RecordQueue", ["TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
         tests("LogStore", ["TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
         tests("HTTPConnection", []),
@@ -355,7 +355,9 @@ let package = Package(
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
                 nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",
             ],
-            exclude: ["Support/wall-clock.c", "Support/disk-writes.c", "Support/journal.c"],
+            exclude: [
+                "Support/wall-clock.c", "Support/disk-writes.c", "Support/journal.c", "Support/interrupts.c",
+            ],
             swiftSettings: settings),
     ]
 )

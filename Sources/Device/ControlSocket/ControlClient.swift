@@ -69,8 +69,10 @@ package struct ControlClient: Sendable {
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.path.utf8).prefix($0.count - 1)) }
         let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                retryingOnInterrupt {
+                    Glibc.connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
             }
         }
         if result == 0 { return descriptor }

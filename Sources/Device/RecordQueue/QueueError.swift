@@ -84,7 +84,7 @@ extension QueueError {
 
 extension QueueError: CodedError, FileFailure {
     package init(_ error: FileError) {
-        let code: Code = error.isDiskFull ? .diskFull : .io
+        let code: Code = error.isDiskFull ? .diskFull : error.isInterrupted ? .interrupted : .io
         if error.denial == nil {
             self.init(code, error.description, remedy: "Check the directory and its file system.", cause: error)
         } else {

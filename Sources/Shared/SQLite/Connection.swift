@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import TelemetryBasics
 
 /// A connection to one SQLite file: a thin, complete and synchronous layer.
 ///
@@ -57,7 +58,7 @@ package final class Connection {
             flags |= SQLITE_OPEN_URI
             name = Connection.immutableURI(of: self.path)
         }
-        let result = sqlite3_open_v2(name, &database, flags, nil)
+        let result = sqlite3_open_v2(name, &database, flags, RepeatedSync.name)
         guard result == SQLITE_OK else {
             throw SQLiteError.of(database, result: result, operation: "open", path: self.path)
         }
@@ -184,7 +185,9 @@ package final class Connection {
 
     /// Makes an empty file, so its mode does not depend on the umask. SQLite treats it as an empty database.
     private static func makeFile(_ path: String, mode: UInt32) throws(SQLiteError) {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+        let descriptor = retryingOnInterrupt {
+            open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+        }
         guard descriptor >= 0 else {
             let systemError = errno
             // It exists already. SQLite will report if anything is wrong with it.

@@ -1,4 +1,5 @@
 import Glibc
+import TelemetryBasics
 
 /// The pages of a database file as they lie on disk, overlaid with those that its WAL has committed. It does not use
 /// SQLite, so it can read a file that SQLite refuses.
@@ -17,12 +18,16 @@ package final class RawPages {
     /// A missing file counts as empty.
     package init(database: String, wal: String, pageBytes: Int) {
         self.pageBytes = pageBytes
-        self.database = open(database, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        self.wal = open(wal, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        self.database = Self.open(database)
+        self.wal = Self.open(wal)
         overlay = WALScan(self.wal, pageBytes: pageBytes).committed
         var status = stat()
         let size = self.database >= 0 && fstat(self.database, &status) == 0 ? Int(status.st_size) : 0
         pageCount = max(UInt32(clamping: (size + pageBytes - 1) / pageBytes), overlay.keys.max() ?? 0)
+    }
+
+    private static func open(_ path: String) -> Int32 {
+        retryingOnInterrupt { Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) }
     }
 
     deinit {
@@ -38,7 +43,9 @@ package final class RawPages {
         guard number > 0 else { return false }
         let place = overlay[number].map { (wal, $0) } ?? (database, off_t(number - 1) * off_t(pageBytes))
         guard place.0 >= 0 else { return false }
-        let count = page.withUnsafeMutableBytes { pread(place.0, $0.baseAddress, pageBytes, place.1) }
+        let count = page.withUnsafeMutableBytes { bytes in
+            retryingOnInterrupt { pread(place.0, bytes.baseAddress, pageBytes, place.1) }
+        }
         guard count > 0 else { return false }
         for index in count..<pageBytes { page[index] = 0 }
         return true
@@ -47,11 +54,11 @@ package final class RawPages {
     /// The page size in the header of the file or of its WAL; `nil` if neither has a valid one.
     package static func pageBytes(database: String, wal: String) -> Int? {
         func head(_ path: String) -> [UInt8]? {
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            let descriptor = open(path)
             guard descriptor >= 0 else { return nil }
             defer { close(descriptor) }
             var head = [UInt8](repeating: 0, count: 32)
-            return pread(descriptor, &head, head.count, 0) == head.count ? head : nil
+            return retryingOnInterrupt({ pread(descriptor, &head, 32, 0) }) == 32 ? head : nil
         }
         func valid(_ size: Int) -> Int? { (512...32_768).contains(size) && size & (size - 1) == 0 ? size : nil }
         if let head = head(database), head.starts(with: "SQLite format 3\0".utf8), let size = valid(head.number16(16)) {
@@ -66,7 +73,7 @@ package final class RawPages {
     /// the rest. A power cut alone leaves at most one transaction after such a frame, because each transaction is
     /// synced before the next begins.
     package static func hasLostFrames(wal path: String, pageBytes: Int) -> Bool {
-        let wal = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let wal = open(path)
         guard wal >= 0 else { return false }
         defer { close(wal) }
         return WALScan(wal, pageBytes: pageBytes).hasLostFrames
@@ -89,14 +96,19 @@ struct WALScan {
     private(set) var hasLostFrames = false
 
     init(_ wal: Int32, pageBytes: Int) {
+        func read(_ bytes: inout [UInt8], at place: Int) -> Bool {
+            bytes.withUnsafeMutableBytes { bytes in
+                retryingOnInterrupt { pread(wal, bytes.baseAddress, bytes.count, off_t(place)) } == bytes.count
+            }
+        }
         var header = [UInt8](repeating: 0, count: Self.headerBytes)
-        guard wal >= 0, pread(wal, &header, Self.headerBytes, 0) == Self.headerBytes else { return }
+        guard wal >= 0, read(&header, at: 0) else { return }
         var frame = [UInt8](repeating: 0, count: Self.frameHeaderBytes + pageBytes)
         let magic = header.number32(0)
         let isWhole = magic & ~1 == Self.magic && header.number32(8) == UInt32(pageBytes)
         // Without the header, the first frame defines what the others are checked against. SQLite itself reads none of
         // them.
-        guard isWhole || pread(wal, &frame, frame.count, off_t(Self.headerBytes)) == frame.count else { return }
+        guard isWhole || read(&frame, at: Self.headerBytes) else { return }
         let salts = isWhole ? Array(header[16..<24]) : Array(frame[8..<16])
         let isBig = isWhole && magic & 1 == 1
         var pending: [UInt32: off_t] = [:]
@@ -104,7 +116,7 @@ struct WALScan {
         var hasDamage = !isWhole
         var commitsBehindDamage = 0
         var place = off_t(Self.headerBytes)
-        while pread(wal, &frame, frame.count, place) == frame.count {
+        while read(&frame, at: Int(place)) {
             defer { place += off_t(frame.count) }
             guard Array(frame[8..<16]) == salts else {
                 (prior, hasDamage) = (nil, true)

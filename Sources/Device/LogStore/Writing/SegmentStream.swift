@@ -199,7 +199,7 @@ final class ActiveSegment {
         // A part of a line must not stay. Truncating needs no free space. If it fails, the caller continues in another
         // segment.
         let whole = text[..<written].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        if whole < written { ftruncate(file.descriptor, off_t(bytes + whole)) }
+        if whole < written { _ = retryingOnInterrupt { ftruncate(file.descriptor, off_t(bytes + whole)) } }
         var tally = LineTally()
         tally.add(text: UnsafeRawBufferPointer(rebasing: text[..<whole]))
         bytes += whole

@@ -66,21 +66,23 @@ final class MarkerFile {
             try openForWriting()
             let line = Self.line(marker, sequence: sequence + 1)
             let offset = off_t((sequence + 1) % 2) * off_t(Self.slotBytes)
-            guard pwrite(descriptor, line, line.count, offset) == line.count else {
+            guard retryingOnInterrupt({ pwrite(descriptor, line, line.count, offset) }) == line.count else {
                 throw QueueError(FileError("writing", path))
             }
             sequence += 1
             self.marker = marker
         }
         guard syncing, !isSynced else { return }
-        guard descriptor < 0 || fdatasync(descriptor) == 0 else { throw QueueError(FileError("syncing", path)) }
+        guard descriptor < 0 || retryingOnInterrupt({ fdatasync(descriptor) }) == 0 else {
+            throw QueueError(FileError("syncing", path))
+        }
         isSynced = true
     }
 
     private func openForWriting() throws(QueueError) {
         guard descriptor < 0 else { return }
         let isNew = !Paths.exists(path)
-        descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        descriptor = retryingOnInterrupt { open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         guard descriptor >= 0 else { throw QueueError(FileError("opening", path)) }
         if isNew { try Files<QueueError>.sync(directory: directory) }
     }

@@ -18,6 +18,9 @@ package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The disk, the quota or the inodes are used up.
     package var isDiskFull: Bool { systemError == ENOSPC || systemError == EDQUOT }
 
+    /// A signal interrupted a call that cannot be repeated here. Trying the whole again can help.
+    package var isInterrupted: Bool { systemError == EINTR }
+
     /// Who has closed the path, and who can use it; `nil` where the system did not refuse this user.
     package var denial: String? { AccessDenial.text(path, systemError) }
 

@@ -13,7 +13,7 @@ package final class FileLock: Sendable {
     package init?<Failure: FileFailure>(
         _ path: String, attempts: Int = 1, failure: Failure.Type
     ) throws(Failure) {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let descriptor = retryingOnInterrupt { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         guard descriptor >= 0 else { throw Failure(FileError("opening", path)) }
         for attempt in 1...attempts {
             if retryingOnInterrupt({ flock(descriptor, LOCK_EX | LOCK_NB) }) == 0 {

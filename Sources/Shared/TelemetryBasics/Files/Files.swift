@@ -71,7 +71,7 @@ package enum Files<Failure: FileFailure> {
 
     /// Returns once the names made, changed and removed in the directory are on synced disk.
     package static func sync(directory: String) throws(Failure) {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = retryingOnInterrupt { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw Failure(FileError("opening", directory)) }
         try OpenFile<Failure>(descriptor: descriptor, path: directory).sync()
     }
