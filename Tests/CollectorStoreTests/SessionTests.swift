@@ -80,6 +80,48 @@ import WireModel
         #expect(try await metadata.authenticateSession(secrets[2]) != nil)
     }
 
+    @Test func aSignInCodeBeginsOneSessionWithinTenMinutes() async throws {
+        let token = try await token(.operator)
+        let person = try #require(try await metadata.authenticatePerson(token: token.token))
+        let (first, second, late) = (
+            try await metadata.createSignInCode(for: person).code,
+            try await metadata.createSignInCode(for: person).code,
+            try await metadata.createSignInCode(for: person)
+        )
+        let begun = try #require(try await metadata.signIn(code: first))
+        #expect(begun.person == person)
+        #expect(try await metadata.authenticateSession(begun.secret) == person)
+        #expect(try await metadata.signIn(code: first) == nil, "it is used up")
+        clock.advance(seconds: MetadataService.signInCodeSeconds - 1)
+        #expect(try await metadata.signIn(code: second) != nil)
+        clock.advance(seconds: 1)
+        #expect(late.expires == clock.now())
+        #expect(try await metadata.signIn(code: late.code) == nil)
+    }
+
+    @Test func aSignInCodeIsNeitherASessionNorATokenAndEndsWithItsToken() async throws {
+        let token = try await token()
+        let person = try #require(try await metadata.authenticatePerson(token: token.token))
+        let code = try await metadata.createSignInCode(for: person).code
+        #expect(try await metadata.authenticateSession(code) == nil)
+        #expect(try await metadata.authenticatePerson(token: code) == nil)
+        #expect(try await metadata.signIn(token: code) == nil)
+        #expect(try await metadata.signIn(code: token.token) == nil)
+        #expect(try await metadata.signIn(code: try await session(token.token)) == nil)
+        try await metadata.revokeToken(token.id)
+        #expect(try await metadata.signIn(code: code) == nil)
+    }
+
+    @Test func oneOfTwoBrowsersWithOneCodeIsSignedIn() async throws {
+        let token = try await token()
+        let person = try #require(try await metadata.authenticatePerson(token: token.token))
+        let code = try await metadata.createSignInCode(for: person).code
+        async let first = metadata.signIn(code: code)
+        async let second = metadata.signIn(code: code)
+        let begun = [try await first, try await second].compactMap(\.self)
+        #expect(begun.count == 1)
+    }
+
     @Test(.aboutFiles) func noSecretIsOnDisk() async throws {
         let secret = try await session(try await token().token)
         await metadata.close()

@@ -92,6 +92,36 @@ import WireModel
         }
     }
 
+    @Test func aLinkSignsInOnceAndNeverWithAToken() async throws {
+        try await harness.route { client in
+            let made = try await client.send(.post, "/api/v1/sign-in-codes", bearer: "viewer-default")
+            #expect(made.status == .created)
+            let code = try #require(try made.json.text("code"))
+            func signIn(_ code: String) async throws -> TestResponse {
+                try await client.send(.post, "/sign-in", headers: Self.form, body: Data("code=\(code)".utf8))
+            }
+            let signedIn = try await signIn(code)
+            #expect(signedIn.status == .seeOther)
+            let page = try await client.send(.get, "/devices", headers: try Self.cookie(signedIn))
+            #expect(page.status == .ok)
+            for used in [code, "viewer-default"] {
+                let refused = try await signIn(used)
+                #expect(refused.status == .unauthorized && refused.headers[.setCookie] == nil)
+                #expect(String(buffer: refused.body).contains("A link signs in once, within ten minutes."))
+            }
+        }
+    }
+
+    @Test func theSignInPageNamesThePersonWhoseSessionItWouldReplace() async throws {
+        try await harness.route { client in
+            let empty = String(buffer: try await client.send(.get, "/sign-in").body)
+            #expect(!empty.contains(#"id="present""#))
+            let cookie = try Self.cookie(try await Self.signIn(client, "viewer-default"))
+            let asking = String(buffer: try await client.send(.get, "/sign-in", headers: cookie).body)
+            #expect(asking.contains(#"id="present""#) && asking.contains("<strong>viewer</strong>"))
+        }
+    }
+
     @Test func behindAProxyAddressesAndCookieFollowIt() async throws {
         try await harness.route { client in
             let proxy: HTTPFields = [

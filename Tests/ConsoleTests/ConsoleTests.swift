@@ -70,7 +70,7 @@ import Testing
 
     @Test func theSignInFormKeepsTheWay() throws {
         let harness = try ConsoleHarness([String: JSONValue]())
-        let page = harness.console.signIn(next: "/devices?q=\"x\"", problem: nil, base: "/t")
+        let page = harness.console.signIn(next: "/devices?q=\"x\"", present: nil, problem: nil, base: "/t")
         let html = String(decoding: page.body, as: UTF8.self)
         #expect(html.contains(#"action="/t/sign-in""#))
         #expect(html.contains(#"value="/devices?q=&quot;x&quot;""#))

@@ -86,10 +86,12 @@ package struct Console: Sendable {
     /// The page that asks for a token.
     /// - Parameters:
     ///   - next: the address to go to afterwards.
+    ///   - present: the person whose session the browser has; `nil` if it has none. A link then does not sign in by
+    ///     itself, because it would replace that session.
     ///   - problem: why an attempt failed.
-    package func signIn(next: String, problem: APIProblem?, base: String) -> Response {
+    package func signIn(next: String, present: String?, problem: APIProblem?, base: String) -> Response {
         let values: [String: JSONValue] = [
-            "base": .text(base), "version": .text(version), "next": .text(next),
+            "base": .text(base), "version": .text(version), "next": .text(next), "present": JSONValue(present),
             "problem": problem.map(Self.values) ?? .null,
         ]
         return html(status: problem?.status ?? 200, "sign-in", .object(values))

@@ -244,6 +244,9 @@ struct RouteSample: Sendable {
                 name: "for one call", role: .viewer, organization: "default")
             return RouteRequest(.delete, "/api/v1/tokens/\(made.id)")
         },
+        "POST /api/v1/sign-in-codes": RouteSample(201, strangers: [201]) { _ in
+            RouteRequest(.post, "/api/v1/sign-in-codes")
+        },
         "GET /api/v1/audit": get("/api/v1/audit"),
         "GET /api/v1/capacity": get("/api/v1/capacity", strangers: [403]),
         "GET /api/v1/certificates": get("/api/v1/certificates", strangers: [403]),

@@ -90,6 +90,27 @@ import Testing
         }
     }
 
+    @Test func aLinkAsksBeforeItSignsInOverAnotherSession() async throws {
+        try await ConsoleScene.run { scene in
+            let viewer = try await scene.token(.viewer, of: "default")
+            try await scene.withPage(.operator) { page in
+                let link = try await ConsoleScene.signInLink(at: scene.origin, token: viewer)
+                try await page.navigate(to: link)
+                #expect(try await page.text(of: "#present").contains("A operator"))
+                #expect(try await page.isFocused("#sign-in button"))
+                try await page.follow("#present a")
+                #expect(try await page.text(of: ".account summary") == "A operator")
+                try await page.navigate(to: link)
+                try await page.submit("#sign-in")
+                #expect(try await page.text(of: ".account summary") == "A viewer")
+                // The code is used up.
+                try await page.navigate(to: link)
+                #expect(try await page.submit("#sign-in").status == 401)
+                #expect(try await page.findings(allowedOrigin: scene.origin, expectedStatuses: [401]) == [])
+            }
+        }
+    }
+
     /// The profile is changed in the form, the changes are shown first, and the device runs the new revision.
     @Test func aChangeOfTheProfileReachesTheDevice() async throws {
         try await ConsoleScene.run { scene in

@@ -48,6 +48,17 @@ struct ConsoleScene {
         ).token
     }
 
+    /// The address that signs in once as the person of a token.
+    static func signInLink(at origin: String, token: String) async throws -> String {
+        struct Made: Decodable { var code: String }
+        var request = HTTPClientRequest(url: origin + "/api/v1/sign-in-codes")
+        request.method = .POST
+        request.headers.add(name: "authorization", value: "Bearer \(token)")
+        request.headers.add(name: "connection", value: "close")
+        let answer = try await HTTPClient.shared.execute(request, timeout: .seconds(30)).body.collect(upTo: 4096)
+        return "\(origin)/sign-in#\(try JSONDecoder().decode(Made.self, from: Data(answer.readableBytesView)).code)"
+    }
+
     /// Opens a page of the browser, signs in, and runs `body`.
     func withPage(
         _ role: Role = .administrator, of organization: String? = nil, viewport: Viewport = .laptop,
@@ -64,7 +75,7 @@ struct ConsoleScene {
 extension Page {
     /// Signs in as the link of `Tools/run` does.
     func signIn(at origin: String, token: String) async throws {
-        try await navigate(to: "\(origin)/sign-in#\(token)")
+        try await navigate(to: try await ConsoleScene.signInLink(at: origin, token: token))
         try await waitUntil("!document.getElementById('sign-in') && document.readyState === 'complete'")
     }
 }

@@ -21,6 +21,14 @@ struct TokenRoutes: Sendable {
             .get("/api/v1/tokens", use: list)
             .post("/api/v1/tokens", use: create)
             .delete("/api/v1/tokens/{token}", use: revoke)
+        router.people(.viewer).post("/api/v1/sign-in-codes", use: createSignInCode)
+    }
+
+    /// For a link to the console. It needs no entry in the audit trail, because the sign-in has one.
+    private func createSignInCode(_ request: Request, _ context: PersonContext) async throws -> Response {
+        _ = try QueryParameters(request, known: [])
+        let made = try await metadata.createSignInCode(for: context.person)
+        return try SignInCodeView(code: made.code, expiresAt: Timestamp.text(made.expires)).response(status: .created)
     }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -183,6 +191,12 @@ struct TokenDocument {
         }
         return seconds
     }
+}
+
+/// A sign-in code. `/sign-in#CODE` in the console signs in with it.
+struct SignInCodeView: Encodable {
+    var code: String
+    var expiresAt: String
 }
 
 /// A token, as administrators see it.

@@ -101,8 +101,16 @@ struct ConsoleRouter {
     }
 
     private func askForToken(_ request: Request, _: CollectorRequestContext) async throws -> Response {
-        let next = Self.next(FormFields(encoded: request.uri.query ?? "")["next"])
-        return response(console.signIn(next: next, problem: nil, base: request.consoleBase))
+        try await askForToken(request, next: Self.next(FormFields(encoded: request.uri.query ?? "")["next"]))
+    }
+
+    /// - Parameter problem: why an attempt failed.
+    private func askForToken(_ request: Request, next: String, problem: Problem? = nil) async throws -> Response {
+        var present: Person?
+        if let cookie = SessionCookie(of: request) { present = try await metadata.authenticateSession(cookie.secret) }
+        return response(
+            console.signIn(
+                next: next, present: present?.name, problem: problem.map(APIProblem.init), base: request.consoleBase))
     }
 
     private func signIn(_ request: Request, _ context: CollectorRequestContext) async throws -> Response {
@@ -111,9 +119,8 @@ struct ConsoleRouter {
         let body = try await request.body.collect(upTo: Self.signInBytes)
         let form = FormFields(encoded: String(buffer: body))
         let next = Self.next(form["next"])
-        let token = (form["token"] ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
-        guard Self.isOwn(request), token.utf8.count <= 512, let session = try await metadata.signIn(token: token) else {
-            return try await refuseSignIn(request, context, next: next)
+        guard Self.isOwn(request), let session = try await newSession(form) else {
+            return try await refuseSignIn(request, context, form)
         }
         logger.notice("signed in", metadata: ["person": "\(session.person.name)"])
         var response = Response(status: .seeOther, headers: [.location: request.consoleBase + next])
@@ -123,17 +130,27 @@ struct ConsoleRouter {
         return response
     }
 
+    /// A session for the token or the code of a form; `nil` for an unknown one.
+    private func newSession(_ form: FormFields) async throws -> (secret: String, person: Person)? {
+        func text(_ field: String) -> String {
+            (form[field] ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        let (token, code) = (text("token"), text("code"))
+        guard max(token.utf8.count, code.utf8.count) <= 512 else { return nil }
+        return try await code.isEmpty ? metadata.signIn(token: token) : metadata.signIn(code: code)
+    }
+
     private func refuseSignIn(
-        _ request: Request, _ context: CollectorRequestContext, next: String
+        _ request: Request, _ context: CollectorRequestContext, _ form: FormFields
     ) async throws -> Response {
         let problem: Problem
         if let wait = peers.failed(context.peer, at: Uptime.microseconds()) {
             problem = .tooManyFailures(wait: wait)
         } else {
-            problem = .tokenUnknown
+            problem = (form["code"] ?? "").isEmpty ? .tokenUnknown : .signInCodeUnknown
             try await metadata.noteRefusedSignIn(from: context.peer ?? "unknown")
         }
-        return response(console.signIn(next: next, problem: APIProblem(problem), base: request.consoleBase))
+        return try await askForToken(request, next: Self.next(form["next"]), problem: problem)
     }
 
     private func signOut(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -285,6 +302,10 @@ extension Problem {
     static let signedOut = Problem(
         status: 401, code: .credentialUnknown, title: "Signed out",
         detail: "The session has ended. Sign in again; nothing of the form was done.", scope: .device)
+
+    static let signInCodeUnknown = Problem(
+        status: 401, code: .credentialUnknown, title: "Link not valid",
+        detail: "A link signs in once, within ten minutes. Make another one, or sign in with a token.", scope: .device)
 
     static let foreignForm = Problem(
         status: 403, code: .forbidden, title: "Form not accepted",

@@ -36,7 +36,7 @@ struct TokensPage: Page {
                     "token-made", title: "Access token for \(token["name"].text ?? "")",
                     [
                         "token": token,
-                        "signIn": .text("\(visit.origin)\(visit.base)/sign-in#\(token["token"].text ?? "")"),
+                        "signIn": .text("\(visit.origin)\(visit.base)/sign-in"),
                     ]))
         case "revoke":
             guard let id = visit.form.text("token") else { return nil }

@@ -10,6 +10,8 @@ struct Secret: Sendable {
         case person = "ws1p"
         /// A person's session in the console.
         case session = "ws1s"
+        /// Begins one session.
+        case signInCode = "ws1c"
     }
 
     let text: String

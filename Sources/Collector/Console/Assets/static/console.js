@@ -3,13 +3,20 @@
 
 const base = document.body.dataset.base || "";
 
-// Sign-in by link: the token stands behind the #, which browsers send to nobody.
+// Sign-in by link: a code of one use stands behind the #, which browsers send to nobody. Over another session it asks.
 const signIn = document.getElementById("sign-in");
-if (signIn && location.hash.length > 1) {
-    const token = decodeURIComponent(location.hash.slice(1));
+function signInByLink() {
+    if (location.hash.length < 2) return;
+    signIn.elements.code.value = location.hash.slice(1);
     history.replaceState(null, "", location.pathname + location.search);
-    signIn.elements.token.value = token;
-    signIn.requestSubmit();
+    for (const part of [signIn.elements.token, ...signIn.elements.token.labels]) part.hidden = true;
+    signIn.elements.token.required = false;
+    document.getElementById("from-link").hidden = false;
+    if (document.getElementById("present")) signIn.querySelector("button").focus(); else signIn.requestSubmit();
+}
+if (signIn) {
+    signInByLink();
+    addEventListener("hashchange", signInByLink);
 }
 
 // Times: UTC as the server wrote them, or local. The choice is kept in this browser.
