@@ -189,6 +189,35 @@ import WireModel
         await store.shutDown()
     }
 
+    /// A full disk refuses the notice about itself, as a trigger does here.
+    @Test func theNextLookRaisesAndEndsTheNoticeThatWasRefused() async throws {
+        let (store, _) = try await filled()
+        let retention = try retention(store, RetentionLimits())
+        #expect(await retention.pass().isEmpty)
+        let registry = directory.path + "/collector.sqlite"
+        func lasting() async throws -> Int { try await service().counts()[.retentionWaiting].lasting }
+        func refuse(_ event: String) throws {
+            let body = "BEFORE \(event) ON notice BEGIN SELECT RAISE(ABORT, 'no room'); END"
+            try directory.execute("CREATE TRIGGER refusal \(body)", on: registry)
+        }
+        try refuse("INSERT")
+        bootClock.setWallClock(forwardByDays: 1000)
+        await retention.watchClock()
+        #expect(try await lasting() == 0)
+        try directory.execute("DROP TRIGGER refusal", on: registry)
+        await retention.watchClock()
+        #expect(try await lasting() == 1)
+
+        try refuse("UPDATE")
+        #expect(try release() != nil)
+        await retention.watchClock()
+        #expect(try await lasting() == 1)
+        try directory.execute("DROP TRIGGER refusal", on: registry)
+        await retention.watchClock()
+        #expect(try await lasting() == 0)
+        await store.shutDown()
+    }
+
     /// The machine starts with a clock that is years ahead: nothing steps, and no record is newer than now.
     @Test func aClockThatIsWrongFromTheStartOnIsToldByTheDevices() async throws {
         let (store, devices) = try await filled()

@@ -1,6 +1,7 @@
 import Foundation
 import RecordStoreTestKit
 import SQLite
+import Synchronization
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -122,6 +123,66 @@ import WireModel
         #expect(begun.count == 1)
     }
 
+    @Test(.aboutFiles) func peopleSignInAndOutWhileTheRegistryCannotBeWritten() async throws {
+        let token = try await token(.administrator)
+        let person = try #require(try await metadata.authenticatePerson(token: token.token))
+        let (before, code) = (try await session(token.token), try await metadata.createSignInCode(for: person).code)
+        try await metadata.refuseWrites(true)
+        let held = try await session(token.token)
+        #expect(try await metadata.authenticateSession(held) == person)
+        let byCode = try #require(try await metadata.signIn(code: code)).secret
+        #expect(try await metadata.signIn(code: code) == nil, "it is used up")
+        let heldCode = try await metadata.createSignInCode(for: person).code
+        #expect(try await metadata.authenticateSession(heldCode) == nil)
+        let byHeldCode = try #require(try await metadata.signIn(code: heldCode)).secret
+        #expect(try await metadata.signIn(code: heldCode) == nil)
+        try await metadata.signOut(before, everywhere: false)
+        try await metadata.signOut(byHeldCode, everywhere: false)
+        for ended in [before, byHeldCode] { #expect(try await metadata.authenticateSession(ended) == nil) }
+        try await metadata.noteRefusedSignIn(from: "192.0.2.1")
+
+        // With room again they are on disk, and so is what was done.
+        try await metadata.refuseWrites(false)
+        try await metadata.noteRefusedSignIn(from: "192.0.2.2")
+        await metadata.writeSeen()
+        await metadata.close()
+        let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
+        for kept in [held, byCode] { #expect(try await again.authenticateSession(kept) == person) }
+        for ended in [before, byHeldCode] { #expect(try await again.authenticateSession(ended) == nil) }
+        for used in [code, heldCode] { #expect(try await again.signIn(code: used) == nil) }
+        let rows = try await again.audit(AuditQuery(), below: nil, limit: 50).rows.map(\.entry)
+        #expect(rows.count { $0.action == .signOut } == 2)
+        #expect(rows.first { $0.outcome == .refused }?.detail == ["address": "192.0.2.2", "leftOut": "1"])
+        #expect(rows.count { $0.action == .signIn && $0.outcome == .done } >= 1)
+        await again.close()
+    }
+
+    @Test(.aboutFiles) func signingOutEverywhereWorksWhileTheRegistryCannotBeWritten() async throws {
+        let (mine, other) = (try await token(), try await token())
+        let (stored, others) = (try await session(mine.token), try await session(other.token))
+        try await metadata.refuseWrites(true)
+        let held = try await session(mine.token)
+        try await metadata.signOut(stored, everywhere: true)
+        for ended in [stored, held] { #expect(try await metadata.authenticateSession(ended) == nil) }
+        #expect(try await metadata.authenticateSession(others) != nil)
+        try await metadata.refuseWrites(false)
+        await metadata.writeSeen()
+        for ended in [stored, held] { #expect(try await metadata.authenticateSession(ended) == nil) }
+        #expect(metadata.heldSessions.withLock { $0.isEmpty })
+    }
+
+    @Test(.aboutFiles) func aHeldSessionEndsWithItsTokenAndItsTime() async throws {
+        let (long, short) = (try await token(), try await token(expiresInSeconds: 60))
+        try await metadata.refuseWrites(true)
+        let (held, brief) = (try await session(long.token), try await session(short.token))
+        clock.advance(seconds: 60)
+        #expect(try await metadata.authenticateSession(brief) == nil)
+        clock.advance(seconds: MetadataService.sessionSeconds - 61)
+        #expect(try await metadata.authenticateSession(held) != nil)
+        clock.advance(seconds: 1)
+        #expect(try await metadata.authenticateSession(held) == nil)
+    }
+
     @Test(.aboutFiles) func noSecretIsOnDisk() async throws {
         let secret = try await session(try await token().token)
         await metadata.close()
@@ -202,5 +263,12 @@ import WireModel
         #expect(try await metadata.deviceJob(job.id, organization: nil)?.state == .done)
         #expect(Set(all).count == 4 && Set(own).count == 4, "begun, a step, the end")
         #expect(try await digest("west") == west)
+    }
+}
+
+extension MetadataService {
+    /// As a full disk does: the registry can be read, and every change fails.
+    fileprivate func refuseWrites(_ areRefused: Bool) throws {
+        try connection.run("PRAGMA query_only = \(areRefused ? 1 : 0)")
     }
 }

@@ -12,6 +12,7 @@ import WireModel
 /// | the index of `search` | `.device`, `.observation` read rows again; made anew without a lease |
 /// | `hasDeviceJobs` | `.deviceJobs` |
 /// | `seen`, `results` | are no copies: they wait to be written, and the change is told when they are |
+/// | `heldSessions` | wait to be written, too; other collectors do not know them meanwhile |
 /// | `auditLimit`, `signInLimit`, `signInRefusals` | limit what this collector writes; each collector has its own |
 /// | `nextForget` | when this collector next cleans up; several may |
 /// | `deviceClocks` | what this collector hears from devices |

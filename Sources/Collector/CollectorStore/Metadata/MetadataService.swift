@@ -67,6 +67,7 @@ package actor MetadataService {
     /// Of people, by the id of their token.
     var signInLimit = AuditRepeatLimit<String>()
     var signInRefusals = SignInRefusals()
+    nonisolated let heldSessions = Mutex(HeldSessions())
 
     private nonisolated let lock: FileLock?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.metadata")
@@ -221,6 +222,9 @@ package actor MetadataService {
             return .ready
         } catch { return .notReady(error.message) }
     }
+
+    /// Bytes that may still be written to the data directory; `nil` if the system does not tell.
+    package nonisolated var freeBytes: UInt64? { directory.disk?.freeBytes }
 
     /// The path of the data directory.
     package nonisolated var directoryPath: String { directory.path }

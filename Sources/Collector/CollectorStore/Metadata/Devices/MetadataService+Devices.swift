@@ -198,8 +198,9 @@ extension MetadataService {
         writeResults()
     }
 
-    /// Writes observations. After a failure the next call tries again.
+    /// Writes observations, and sessions that are held in memory. After a failure the next call tries again.
     func writeSeen() {
+        writeHeldSessions()
         let entries = seen.take(at: clock.now())
         guard !entries.isEmpty else { return }
         // Also if it is called on the way of housekeeping whose turn is over.

@@ -26,7 +26,8 @@ package actor RecordRetention {
     /// The last reading of this process.
     private var former: ClockReading?
     private var lastWritten: Int64 = 0
-    private var wasWaiting = false
+    /// Whether the notice says that retention waits; `nil` until one was written or ended.
+    private var isTold: Bool?
     /// Since when the clocks of most devices are behind, in microseconds since boot.
     private var behindSince: Int64?
 
@@ -176,13 +177,9 @@ package actor RecordRetention {
                         since: reading.wall, message: doubt.message, newestReceipt: newest, devicesBehind: behind))
                 try state.set(reading)
             }
-            (former, wasWaiting) = (reading, true)
+            former = reading
             logger.warning("retention waits for an administrator", metadata: ["retention.doubt": "\(doubt.message)"])
-            await notices.raise(
-                .retentionWaiting, subject: "records",
-                detail:
-                    "\(doubt.message) No records are removed until an administrator runs `ws1collector retention release`."
-            )
+            await tell(waiting: doubt.message)
             return true
         }
         if isFirst || reading.sinceBoot - lastWritten >= Self.writeMicroseconds {
@@ -190,9 +187,22 @@ package actor RecordRetention {
             lastWritten = reading.sinceBoot
         }
         former = reading
-        if waiting == nil, isFirst || wasWaiting { await notices.end(.retentionWaiting, subject: "records") }
-        wasWaiting = waiting != nil
+        await tell(waiting: waiting?.message)
         return waiting != nil
+    }
+
+    /// Makes the notice say whether retention waits. A full disk refuses it; then the next look tries again.
+    /// - Parameter doubt: why retention waits; `nil` if it does not.
+    private func tell(waiting doubt: String?) async {
+        guard isTold != (doubt != nil) else { return }
+        let isWritten =
+            if let doubt {
+                await notices.raise(
+                    .retentionWaiting, subject: "records",
+                    detail:
+                        "\(doubt) No records are removed until an administrator runs `ws1collector retention release`.")
+            } else { await notices.end(.retentionWaiting, subject: "records") }
+        if isWritten { isTold = doubt != nil }
     }
 
     private func log(_ message: Logger.Message, _ error: StoreError) {
