@@ -92,6 +92,35 @@ import WireModel
         }
     }
 
+    @Test func everyPageSaysThatNothingIsStored() async throws {
+        let reason = "0 bytes are free for /var/lib/secret."
+        try await harness.route { [harness] client in
+            let mine = try Self.cookie(try await Self.signIn(client, "viewer-default"))
+            let all = try Self.cookie(try await Self.signIn(client, "administrator-all"))
+            func page(_ path: String, _ headers: HTTPFields = [:]) async throws -> String {
+                String(buffer: try await client.send(.get, path, headers: headers).body)
+            }
+            func about(_ bearer: String) async throws -> String {
+                String(buffer: try await client.send(.get, "/api/v1/about", bearer: bearer).body)
+            }
+            let summary = "The collector stores nothing."
+            let paths = ["/", "/devices", "/notices", "/profiles", "/about", "/sign-in", "/nowhere"]
+            for path in paths { #expect(try await !page(path, mine).contains(summary), "\(path)") }
+            harness.store.fail(StoreError(.diskFull, reason))
+            #expect(try await client.send(.get, "/readyz").status == .serviceUnavailable)
+            for path in paths { #expect(try await page(path, mine).contains(summary), "\(path)") }
+            #expect(try await page("/sign-in").contains(summary))
+            #expect(try await page("/", all).contains(reason))
+            #expect(try await !page("/", mine).contains(reason))
+            #expect(try await about("administrator-all").contains(reason))
+            #expect(try await about("viewer-default").contains("not-storing"))
+            #expect(try await !about("viewer-default").contains(reason))
+            harness.store.fail(nil)
+            #expect(try await client.send(.get, "/readyz").status == .ok)
+            for path in paths { #expect(try await !page(path, mine).contains(summary), "\(path)") }
+        }
+    }
+
     @Test func aLinkSignsInOnceAndNeverWithAToken() async throws {
         try await harness.route { client in
             let made = try await client.send(.post, "/api/v1/sign-in-codes", bearer: "viewer-default")

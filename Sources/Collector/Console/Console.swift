@@ -26,6 +26,22 @@ package struct Console: Sendable {
         package var rest: (@Sendable (_ write: (Data) async throws -> Void) async throws -> Void)?
     }
 
+    /// Something that is wrong with the collector itself. Every page shows it.
+    package struct Trouble: Sendable {
+        package var isGrave: Bool
+        /// Microseconds since 1970.
+        package var since: Int64
+        package var summary: String
+        /// For the collector's administrators.
+        package var detail: String
+
+        package init(isGrave: Bool, since: Int64, summary: String, detail: String) {
+            (self.isGrave, self.since, self.summary, self.detail) = (isGrave, since, summary, detail)
+        }
+    }
+
+    /// What is wrong now. It is asked for each page, so it must not wait for anything.
+    package var troubles: @Sendable () -> [Trouble] = { [] }
     package let assets: Assets
     private let version: String
     private let table: [String: any Page]
@@ -155,7 +171,13 @@ package struct Console: Sendable {
     }
 
     private func html(status: Int, _ template: String, _ values: JSONValue) -> Response {
-        let text = assets.templates.render(values, withTemplate: template) ?? ""
+        let troubles = troubles().map { trouble -> JSONValue in
+            [
+                "severity": .text(trouble.isGrave ? "bad" : "warn"), "since": .text(Timestamp.text(trouble.since)),
+                "summary": .text(trouble.summary), "detail": .text(trouble.detail),
+            ]
+        }
+        let text = assets.templates.render(values.with(["troubles": .array(troubles)]), withTemplate: template) ?? ""
         return Response(status: status, body: Data(text.utf8))
     }
 

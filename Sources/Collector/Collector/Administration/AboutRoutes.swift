@@ -7,6 +7,7 @@ import WireModel
 /// What runs here, for bug reports and for who looks after it.
 struct AboutRoutes: Sendable {
     let metadata: MetadataService
+    let health: CollectorHealth
     /// Microseconds since 1970.
     let began: Int64
 
@@ -14,12 +15,17 @@ struct AboutRoutes: Sendable {
 
     private func about(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
+        let isOfCollector = context.person.organization == nil && context.person.role >= .administrator
         return try AboutView(
             version: CollectorVersion.current, sqliteVersion: metadata.sqliteVersion,
             operatingSystem: ProcessInfo.processInfo.operatingSystemVersionString,
             collector: "\(metadata.collectorID)", startedAt: Timestamp.text(began),
-            dataDirectory: context.person.organization == nil && context.person.role >= .administrator
-                ? metadata.directoryPath : nil
+            dataDirectory: isOfCollector ? metadata.directoryPath : nil,
+            troubles: health.troubles.map { trouble in
+                AboutView.Trouble(
+                    kind: trouble.kind.rawValue, since: Timestamp.text(trouble.since), summary: trouble.summary,
+                    detail: isOfCollector ? trouble.detail : nil)
+            }
         ).response()
     }
 }
@@ -32,4 +38,14 @@ private struct AboutView: Encodable {
     var startedAt: String
     /// Only for administrators of all organizations.
     var dataDirectory: String?
+    /// What is wrong with the collector itself.
+    var troubles: [Trouble]
+
+    struct Trouble: Encodable {
+        var kind: String
+        var since: String
+        var summary: String
+        /// Only for administrators of all organizations.
+        var detail: String?
+    }
 }

@@ -321,6 +321,14 @@ extension APIProblem {
     }
 }
 
+extension Console.Trouble {
+    init(_ trouble: CollectorHealth.Trouble) {
+        self.init(
+            isGrave: trouble.kind == .notStoring, since: trouble.since, summary: trouble.summary,
+            detail: trouble.detail)
+    }
+}
+
 extension Visitor.Role {
     init(_ role: PersonRole) {
         self =

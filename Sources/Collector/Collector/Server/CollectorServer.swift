@@ -31,6 +31,8 @@ package struct CollectorServer: Sendable {
         /// The most requests of people and scripts that are worked on at once, with a share per token.
         package var peopleRequests = 64
         package var requestsPerToken = 16
+        /// Fewer free bytes of the data directory are told on every page of the console; 0 for never.
+        package var diskNoticeBytes: UInt64 = 0
         /// The most questions about the fleet's records at once.
         package var fleetScans: Int
 
@@ -54,6 +56,8 @@ package struct CollectorServer: Sendable {
     package let responder: CollectorResponder
     /// Sums up the balances of all devices, while its `run` is called.
     package let fleetBalance: FleetBalanceKeeper
+    /// What is wrong with the collector itself, while its `run` is called.
+    package let health: CollectorHealth
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
     private let logger: Logger
@@ -72,6 +76,9 @@ package struct CollectorServer: Sendable {
     ) {
         self.settings = settings
         self.logger = logger
+        let health = CollectorHealth(
+            store: store, metadata: metadata, lowBytes: settings.diskNoticeBytes, logger: logger, now: clock)
+        self.health = health
         let pins = CertificatePinCheck(ownPin: ownPin)
         metrics = telemetry.metrics
         identity = CollectorIdentity(
@@ -101,7 +108,7 @@ package struct CollectorServer: Sendable {
         CertificateRoutes(
             server: serverCertificates, backupPin: backupPin, devices: certificates
         ).add(to: router)
-        AboutRoutes(metadata: metadata, began: clock()).add(to: router)
+        AboutRoutes(metadata: metadata, health: health, began: clock()).add(to: router)
         AuditRoutes(metadata: metadata).add(to: router)
         CommandRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         DeviceJobRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
@@ -120,7 +127,7 @@ package struct CollectorServer: Sendable {
         EventRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
         FleetMetricRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
         FleetSeriesRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
-        HealthRoutes(store: store, metadata: metadata, hasConsole: console != nil, logger: logger).add(to: router)
+        HealthRoutes(health: health, hasConsole: console != nil).add(to: router)
         MetricsRoutes(
             registry: telemetry.registry, metadata: metadata, store: store, budget: settings.budget,
             certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority, notices: notices
@@ -130,7 +137,9 @@ package struct CollectorServer: Sendable {
         responder = CollectorResponder(
             routes: router.routes, api: api,
             console: console.map { console in
-                ConsoleRouter(
+                var console = console
+                console.troubles = { health.troubles.map(Console.Trouble.init) }
+                return ConsoleRouter(
                     console: console, api: api, metadata: metadata, reader: reader, peers: router.peers,
                     people: .shared, servesTLS: settings.servesTLS, logger: logger
                 ).responder(telemetry: telemetryOfConsole, metrics: telemetry.metrics, clock: clock)

@@ -1,18 +1,12 @@
-import CollectorStore
 import Hummingbird
-import Logging
-import Synchronization
 import WireModel
 
 /// For supervisors and load balancers. They need no credential and tell only whether the collector is healthy. The
 /// reason is in the log, because it names files.
 struct HealthRoutes: Sendable {
-    let store: any RecordStore
-    let metadata: MetadataService
+    let health: CollectorHealth
     /// Whether the console's files were found.
     let hasConsole: Bool
-    let logger: Logger
-    private let logged = LoggedReason()
 
     private struct Health: Encodable {
         var status: String
@@ -26,25 +20,10 @@ struct HealthRoutes: Sendable {
     }
 
     private func readyz() async throws -> Response {
-        for readiness in [await metadata.readiness(), await store.readiness()] {
-            guard case .notReady(let reason) = readiness else { continue }
-            if logged.isNew(reason) { logger.error("not ready", metadata: ["reason": "\(reason)"]) }
+        guard await !health.look().contains(where: { $0.kind == .notStoring }) else {
             throw Problem.storeUnavailable("The collector cannot store records now; its log says why.")
         }
-        if logged.isNew(nil) { logger.notice("ready again") }
         // A collector without its console stores records like any other.
         return try Health(status: "ready", console: hasConsole ? "ready" : "missing").response()
-    }
-}
-
-/// The last logged reason, so a lasting reason is logged once however often somebody asks.
-private final class LoggedReason: Sendable {
-    private let last = Mutex<String?>(nil)
-
-    func isNew(_ reason: String?) -> Bool {
-        last.withLock { last in
-            defer { last = reason }
-            return last != reason
-        }
     }
 }

@@ -265,6 +265,8 @@ struct Settings: ProgramSettings, Equatable {
                 connections: maximumConnections, connectionsPerAddress: maximumConnectionsPerAddress),
             bodyBytes: maximumBodyBytes, inflatedBytes: maximumInflatedBytes)
         server.servesTLS = tls != nil
+        // A cluster's data is elsewhere.
+        server.diskNoticeBytes = store == .directory ? UInt64(diskNoticeBytes) : 0
         server.deviceRequestsPerSecond = deviceRequestsPerSecond
         return server
     }

@@ -77,6 +77,7 @@ struct ServeCommand: ServiceCommand {
                     await DeviceJobWorker(metadata: served.metadata, logger: logger).run(on: .continuous)
                 },
                 BackgroundService { await collector.fleetBalance.run(on: .continuous) },
+                BackgroundService { await collector.health.run(on: .continuous) },
                 ReloadService(hangups: hangups) {
                     tls?.reload()
                     await running.reload()
