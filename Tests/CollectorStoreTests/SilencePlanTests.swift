@@ -68,7 +68,9 @@ import WireModel
                 return listening.isSettled(at: Self.reading(minute, step: step), canStore: canStore)
             }
         }
+        #expect(listening.settles(after: Self.reading(0)) == nil)
         #expect(minutes(60) == Array(repeating: false, count: 60))
+        #expect(listening.settles(after: Self.reading(minute)) == 61 * 60_000_000)
         #expect(minutes(2) == [true, true])
         #expect(minutes(1, canStore: false) == [false], "what devices say is not taken")
         #expect(minutes(61) == Array(repeating: false, count: 59) + [true, true])
@@ -77,6 +79,7 @@ import WireModel
         minute += 11
         #expect(minutes(1, step: 2) == [false], "it slept")
         #expect(minutes(60, step: 2).last == true)
+        #expect(listening.settles(after: Self.reading(minute, step: 2)) == nil)
         let afterBoot = listening.isSettled(at: Self.reading(minute + 1, step: 2, boot: "b"), canStore: true)
         #expect(!afterBoot)
     }

@@ -88,6 +88,17 @@ import WireModel
         await metadata.close()
     }
 
+    @Test func theTimeAtWhichNoticesBeginIsToldUntilThen() async throws {
+        let watch = watch()
+        #expect(metadata.silenceNoticesFrom == nil, "nobody watches yet")
+        let start = clock.now()
+        await watch.look()
+        #expect(metadata.silenceNoticesFrom == start + Listening.settleMicroseconds)
+        await settle(watch)
+        #expect(metadata.silenceNoticesFrom == nil)
+        await metadata.close()
+    }
+
     @Test func aHerdIsOneNoticeOfItsOrganization() async throws {
         try await metadata.createOrganization("west")
         let west = try await metadata.createEnrollmentToken(organization: "west").token

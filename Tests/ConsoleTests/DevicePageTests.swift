@@ -89,6 +89,17 @@ import Testing
 
     // MARK: Reading
 
+    @Test(arguments: ["silent", "reporting"])
+    func aSilentDeviceWithoutANoticeSaysWhenNoticesBegin(state: String) async throws {
+        let harness = try harness(Self.device(["state": .text(state)]))
+        var console = harness.console
+        console.silenceNoticesFrom = { ConsoleHarness.now + 60_000_000 }
+        let visit = harness.visit("/devices/\(Self.id)", parameters: ["device": Self.id])
+        let html = String(decoding: try await console.answer("/devices/{device}", visit).body, as: UTF8.self)
+        #expect(html.contains("No notice about it is open."))
+        #expect(html.contains("Notices about silent devices begin at") == (state == "silent"))
+    }
+
     @Test func theOverviewSaysHowItIsAndWhatIsKnown() async throws {
         let html = try await page(try harness())
         for text in [

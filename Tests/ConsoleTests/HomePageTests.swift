@@ -188,6 +188,19 @@ import Testing
         #expect(html.contains("No device has enrolled yet") && html.contains(#"<a href="/add-device">"#))
     }
 
+    @Test func homeSaysWhenNoticesAboutSilentDevicesBegin() async throws {
+        let harness = try harness()
+        #expect(try await !home(harness).contains("Notices about silent devices begin"))
+        var console = harness.console
+        console.silenceNoticesFrom = { ConsoleHarness.now + 60_000_000 }
+        for path in ["/", "/notices"] {
+            let response = try await console.answer(path, harness.visit(path))
+            let html = String(decoding: response.body, as: UTF8.self)
+            #expect(
+                html.contains("Notices about silent devices begin at <time datetime=\"2026-01-02T03:05:05.000000Z\">"))
+        }
+    }
+
     @Test func noticesComeWithTheirRemedyAndMutedOnesDoNot() async throws {
         let muted = Self.notice([
             "id": "8", "detail": "muted one", "muted": ["by": "ann", "at": "2026-01-02T01:00:00Z"],

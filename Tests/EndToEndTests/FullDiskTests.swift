@@ -26,10 +26,27 @@ struct FullDiskTests {
             }
             let ready = await deployment.isReady()
             #expect(!ready, "/readyz calls a collector ready that cannot store")
+            let home = try await Self.home(deployment)
+            #expect(home.contains("The collector stores nothing."), "\(home.prefix(400))")
 
             try FileManager.default.removeItem(atPath: filler)
             try await deployment.expectExactlyOnce(acknowledged: acknowledged)
         }
+    }
+
+    /// Signs in and returns the console's home.
+    private static func home(_ deployment: Deployment) async throws -> String {
+        let token = try String(contentsOfFile: "\(deployment.collectorData)/administrator-token", encoding: .utf8)
+        func exchange(_ head: String, _ body: String = "") async throws -> String {
+            let text = "\(head)\r\nHost: collector\r\nConnection: close\r\n\r\n\(body)"
+            return try await RawExchange.send(Data(text.utf8), to: deployment.collectorPort)
+        }
+        let form = "token=\(token.trimmingCharacters(in: .whitespacesAndNewlines))"
+        let signedIn = try await exchange(
+            "POST /sign-in HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: \(form.utf8.count)",
+            form)
+        let cookie = try #require(signedIn.firstMatch(of: #/(ws1_session=ws1s_[^;]+)/#), "\(signedIn)").output.1
+        return try await exchange("GET / HTTP/1.1\r\nCookie: \(cookie)")
     }
 
     @Test func aCollectorWhoseLogCannotBeWrittenGoesOn() async throws {

@@ -42,6 +42,8 @@ package struct Console: Sendable {
 
     /// What is wrong now. It is asked for each page, so it must not wait for anything.
     package var troubles: @Sendable () -> [Trouble] = { [] }
+    /// When notices about silent devices begin, in microseconds since 1970; `nil` if they have begun.
+    package var silenceNoticesFrom: @Sendable () -> Int64? = { nil }
     package let assets: Assets
     private let version: String
     private let table: [String: any Page]
@@ -177,7 +179,10 @@ package struct Console: Sendable {
                 "summary": .text(trouble.summary), "detail": .text(trouble.detail),
             ]
         }
-        let text = assets.templates.render(values.with(["troubles": .array(troubles)]), withTemplate: template) ?? ""
+        let own: [String: JSONValue] = [
+            "troubles": .array(troubles), "silenceNoticesFrom": JSONValue(silenceNoticesFrom().map(Timestamp.text)),
+        ]
+        let text = assets.templates.render(values.with(own), withTemplate: template) ?? ""
         return Response(status: status, body: Data(text.utf8))
     }
 

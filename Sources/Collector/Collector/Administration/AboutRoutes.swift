@@ -21,6 +21,7 @@ struct AboutRoutes: Sendable {
             operatingSystem: ProcessInfo.processInfo.operatingSystemVersionString,
             collector: "\(metadata.collectorID)", startedAt: Timestamp.text(began),
             dataDirectory: isOfCollector ? metadata.directoryPath : nil,
+            silenceNoticesFrom: metadata.silenceNoticesFrom.map(Timestamp.text),
             troubles: health.troubles.map { trouble in
                 AboutView.Trouble(
                     kind: trouble.kind.rawValue, since: Timestamp.text(trouble.since), summary: trouble.summary,
@@ -38,6 +39,8 @@ private struct AboutView: Encodable {
     var startedAt: String
     /// Only for administrators of all organizations.
     var dataDirectory: String?
+    /// When notices about silent devices begin; absent if they have begun.
+    var silenceNoticesFrom: String?
     /// What is wrong with the collector itself.
     var troubles: [Trouble]
 

@@ -15,6 +15,9 @@ struct LiveRoutes: Sendable {
     /// The same for topics of the whole fleet. It is at least the number of live pages, so that a busy fleet makes all
     /// pages together load once a second at most, however many people look.
     static let fleetPauseSeconds = 10
+    /// A page whose contents depend on the time loads at least this often: a device becomes late without any event. It
+    /// is at least the number of live pages, too.
+    static let refreshSeconds = 30
     let metadata: MetadataService
     let digests: LiveDigests
     let streams: RequestShares
@@ -40,6 +43,15 @@ struct LiveRoutes: Sendable {
         return Response(
             status: .ok, headers: [.contentType: "text/event-stream"],
             body: ResponseBody(asyncSequence: events.cancelOnGracefulShutdown()))
+    }
+
+    /// Whether a page has to load although nothing happened.
+    /// - Parameters:
+    ///   - seconds: since it was last told to.
+    ///   - streams: the number of live pages.
+    static func isStale(_ topics: [LiveTopic], after seconds: Int, streams: Int) -> Bool {
+        seconds >= max(refreshSeconds, streams)
+            && topics.contains { $0 == .devices || $0 == .notices || $0 == .jobs }
     }
 
     /// - Throws: `Problem` for an unknown topic, or a device that the person may not see.
@@ -71,8 +83,8 @@ struct LiveRoutes: Sendable {
 
 /// The events of one page, until its browser goes or its session has ended.
 private struct LiveEvents: AsyncSequence, Sendable {
-    /// Seconds of silence after which a comment keeps the connection.
-    private static let idleSeconds = 20
+    /// After so many seconds of silence an event tells the page that the connection is there.
+    private static let idleSeconds = 10
 
     let topics: [LiveTopic]
     let organization: String?
@@ -97,6 +109,8 @@ private struct LiveEvents: AsyncSequence, Sendable {
         /// Seconds since the last event. The first one need not wait.
         private var silence = Int.max / 2
         private var idle = 0
+        /// Seconds since the page was loaded.
+        private var age = 0
 
         fileprivate init(_ events: LiveEvents) { self.events = events }
 
@@ -108,18 +122,19 @@ private struct LiveEvents: AsyncSequence, Sendable {
             }
             while true {
                 try await Task.sleep(for: .seconds(1))
-                (silence, idle) = (silence + 1, idle + 1)
+                (silence, idle, age) = (silence + 1, idle + 1, age + 1)
                 // The browser connects again and is refused, which ends its stream for good.
                 guard try await events.isSignedIn() else { return nil }
                 let current = try await events.digests.now(
                     events.topics(after: silence), organization: events.organization)
-                if current.contains(where: { known[$0.key] != $0.value }) {
+                let isStale = LiveRoutes.isStale(events.topics, after: age, streams: events.streams.inUse)
+                if isStale || current.contains(where: { known[$0.key] != $0.value }) {
                     // The page loads all its parts.
                     self.known = try await events.digests.now(events.topics, organization: events.organization)
-                    (silence, idle) = (0, 0)
+                    (silence, idle, age) = (0, 0, 0)
                     return ByteBuffer(string: "event: change\ndata:\n\n")
                 }
-                if idle % LiveEvents.idleSeconds == 0 { return ByteBuffer(string: ":\n\n") }
+                if idle % LiveEvents.idleSeconds == 0 { return ByteBuffer(string: "event: alive\ndata:\n\n") }
             }
         }
     }

@@ -139,6 +139,7 @@ package struct CollectorServer: Sendable {
             console: console.map { console in
                 var console = console
                 console.troubles = { health.troubles.map(Console.Trouble.init) }
+                console.silenceNoticesFrom = { metadata.silenceNoticesFrom }
                 return ConsoleRouter(
                     console: console, api: api, metadata: metadata, reader: reader, peers: router.peers,
                     people: .shared, servesTLS: settings.servesTLS, logger: logger

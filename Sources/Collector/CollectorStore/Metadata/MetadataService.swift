@@ -68,6 +68,7 @@ package actor MetadataService {
     var signInLimit = AuditRepeatLimit<String>()
     var signInRefusals = SignInRefusals()
     nonisolated let heldSessions = Mutex(HeldSessions())
+    private nonisolated let silenceNotices = Mutex<Int64?>(nil)
 
     private nonisolated let lock: FileLock?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.metadata")
@@ -228,6 +229,13 @@ package actor MetadataService {
 
     /// The path of the data directory.
     package nonisolated var directoryPath: String { directory.path }
+
+    /// When notices about silent devices begin, because the collector listens for an hour first; `nil` if they have
+    /// begun, or another collector does the housekeeping.
+    package nonisolated var silenceNoticesFrom: Int64? {
+        silenceNotices.withLock { $0 }.flatMap { $0 > clock.now() ? $0 : nil }
+    }
+    nonisolated func tellSilenceNotices(from time: Int64?) { silenceNotices.withLock { $0 = time } }
 
     /// The version of the SQLite library in use.
     package nonisolated var sqliteVersion: String { Connection.libraryVersion }

@@ -27,6 +27,7 @@ package actor SilenceWatch {
     package func look() async {
         let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
         let isSettled = listening.isSettled(at: reading, canStore: await canStore())
+        metadata.tellSilenceNotices(from: listening.settles(after: reading))
         do throws(StoreError) {
             await notices.tell(try await metadata.silentDevices(), isSettled: isSettled)
         } catch { logger.warning("silent devices could not be looked for", metadata: ["store.error": "\(error)"]) }
@@ -63,6 +64,14 @@ struct Listening {
             return false
         }
         return reading.sinceBoot - since >= Self.settleMicroseconds
+    }
+
+    /// When it will have listened long enough, by the wall clock; `nil` if it has.
+    /// - Parameter reading: the one that `isSettled` was asked with.
+    func settles(after reading: ClockReading) -> Int64? {
+        guard let since else { return nil }
+        let left = since + Self.settleMicroseconds - reading.sinceBoot
+        return left > 0 ? reading.wall + left : nil
     }
 }
 

@@ -19,6 +19,10 @@ if (signIn) {
     addEventListener("hashchange", signInByLink);
 }
 
+// What is wrong with the collector, as the server wrote it.
+const troubles = document.getElementById("troubles");
+let shownTroubles = troubles?.innerHTML;
+
 // Times: UTC as the server wrote them, or local. The choice is kept in this browser.
 const zone = document.getElementById("zone");
 function showTimes(root = document) {
@@ -117,7 +121,8 @@ for (const input of document.querySelectorAll("input[data-instant]")) {
             const turn = ++latest;
             const query = new URLSearchParams(new FormData(input.form));
             const address = `${input.form.action.split("?")[0]}?${query}`;
-            const next = await load(address);
+            const { page: next, fault } = await load(address);
+            say(fault);
             if (next && turn === latest) {
                 replace(next, input.dataset.instant);
                 history.replaceState(null, "", address);
@@ -125,10 +130,58 @@ for (const input of document.querySelectorAll("input[data-instant]")) {
         }, 150);
     });
 }
+// A page, or the reason why there is none: the session has "ended", the collector is "lost", or it "answered 404".
 async function load(address) {
-    const response = await fetch(address, { headers: { Accept: "text/html" } });
-    if (!response.ok || response.redirected) return null;
-    return new DOMParser().parseFromString(await response.text(), "text/html");
+    try {
+        const response = await fetch(address, { headers: { Accept: "text/html" } });
+        if (response.redirected && new URL(response.url).pathname === `${base}/sign-in`) return { fault: "ended" };
+        if (!response.ok) return { fault: `answered ${response.status}` };
+        if (response.redirected) return {};
+        return { page: new DOMParser().parseFromString(await response.text(), "text/html") };
+    } catch { return { fault: "lost" }; }
+}
+
+// The time at which what is shown was made, by the collector's clock, and how long ago that is.
+const shown = { time: document.body.dataset.now, since: performance.now() };
+const shownParts = new WeakMap();
+function clockText({ time: text }) {
+    const time = new Date(text);
+    if (localStorage.getItem("zone") === "local") return `${localText(time).slice(11)} local time`;
+    return `${time.toISOString().slice(11, 19)} UTC`;
+}
+function ageText({ since }) {
+    const seconds = Math.round((performance.now() - since) / 1000);
+    return seconds < 120 ? `${seconds} s ago` : `${Math.floor(seconds / 60)} min ago`;
+}
+
+// A bar that says why a page does not follow any more what happens.
+const faultBar = document.createElement("div");
+faultBar.id = "fault";
+faultBar.setAttribute("role", "status");
+document.getElementById("main")?.prepend(faultBar);
+let isLeaving = false;
+addEventListener("beforeunload", () => { isLeaving = true; setTimeout(() => { isLeaving = false; }, 5000); });
+function say(fault) {
+    // Whoever follows a link ends what is being loaded.
+    if (isLeaving && fault === "lost") return;
+    if ((faultBar.dataset.fault ?? "") === (fault ?? "")) return;
+    if (!fault) { delete faultBar.dataset.fault; faultBar.replaceChildren(); return; }
+    faultBar.dataset.fault = fault;
+    const note = document.createElement("p");
+    note.className = `note ${fault === "ended" ? "bad" : "warn"}`;
+    const asOf = ` What is shown is as of ${clockText(shown)}.`;
+    const what = { ended: "Your session has ended.", lost: "The collector cannot be reached." }[fault];
+    note.textContent = `${what ?? `The collector ${fault}.`}${asOf} `;
+    if (fault === "ended") {
+        const link = document.createElement("a");
+        const next = location.pathname.slice(base.length) + location.search;
+        link.href = `${base}/sign-in?${new URLSearchParams({ next })}`;
+        link.textContent = "Sign in";
+        note.append(link);
+    } else {
+        note.append("The page tries again.");
+    }
+    faultBar.replaceChildren(note);
 }
 function replace(next, selector) {
     for (const old of document.querySelectorAll(selector)) {
@@ -136,6 +189,7 @@ function replace(next, selector) {
         if (!fresh || old.contains(document.activeElement) && document.activeElement !== document.body) continue;
         keepOpen(old, fresh);
         old.replaceWith(document.adoptNode(fresh));
+        shownParts.set(fresh, { ...shown });
         showTimes(fresh);
         document.dispatchEvent(new CustomEvent("fresh", { detail: fresh }));
     }
@@ -149,30 +203,71 @@ function keepOpen(old, fresh) {
     }
 }
 
-// What lives: the server says when something has changed, and the parts marked so are loaded again.
+// What lives: the server says when something has changed, and the parts marked so are loaded again. Each part says what
+// it follows and how old it is.
 const living = document.querySelectorAll("[data-live]");
 if (living.length) {
-    const topics = [...new Set([...living].map((element) => element.dataset.live))].join(",");
-    const source = new EventSource(`${base}/live?topics=${encodeURIComponent(topics)}`);
-    let isLoading = false, isDue = false;
+    const topics = [...new Set([...living].flatMap((part) => part.dataset.live.split(",")))];
     const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+    const firstShown = { ...shown };
+    let source, heard, isLoading = false, isDue = false;
+    function tellAges() {
+        for (const part of document.querySelectorAll("[data-live]")) {
+            const names = new Set(part.dataset.live.split(",").map((topic) => topic.split(":")[0]));
+            const made = shownParts.get(part) ?? firstShown;
+            part.dataset.fresh = `Follows ${[...names].join(" and ")}. As of ${clockText(made)}, ${ageText(made)}.`;
+        }
+    }
     async function refresh(delay = 0) {
         if (isLoading || document.hidden) { isDue = true; return; }
         isLoading = true;
         await pause(delay);
         isDue = false;
-        const next = await load(location.href).catch(() => null);
-        if (next) replace(next, "[data-live]"); else isDue = true;
-        await pause(next ? 2000 : 10_000);
+        const { page, fault } = await load(location.href);
+        if (page) {
+            [shown.time, shown.since] = [page.body.dataset.now, performance.now()];
+            replace(page, "[data-live]");
+            const troublesNow = page.getElementById("troubles");
+            if (troubles && troublesNow && troublesNow.innerHTML !== shownTroubles) {
+                shownTroubles = troubles.innerHTML = troublesNow.innerHTML;
+                showTimes(troubles);
+            }
+        } else {
+            isDue = true;
+        }
+        say(fault);
+        tellAges();
+        await pause(page ? 2000 : 10_000);
         isLoading = false;
         if (isDue) refresh();
     }
-    // Everybody who looks is told in the same second, so the pages load a little apart.
-    source.addEventListener("change", () => refresh(Math.random() * 1000));
-    // What changed before the stream was there, or while it was interrupted, nobody tells.
-    source.addEventListener("open", () => refresh());
+    function hear() { heard = performance.now(); }
+    function connect() {
+        source?.close();
+        hear();
+        source = new EventSource(`${base}/live?topics=${encodeURIComponent(topics.join(","))}`);
+        source.addEventListener("alive", hear);
+        // Everybody who looks is told in the same second, so the pages load a little apart.
+        source.addEventListener("change", () => { hear(); refresh(Math.random() * 1000); });
+        // What changed before the stream was there, or while it was interrupted, nobody tells.
+        source.addEventListener("open", () => { hear(); refresh(); });
+        // The page finds out why: the collector has gone, or the session has ended.
+        source.addEventListener("error", () => refresh(Math.random() * 1000));
+    }
+    connect();
+    tellAges();
+    setInterval(() => {
+        // The collector sends something every ten seconds. A connection that was cut says nothing at all.
+        const isSilent = performance.now() - heard > 25_000;
+        if (isSilent) { connect(); refresh(); }
+        if (!document.hidden) tellAges();
+    }, 5000);
+    addEventListener("offline", () => say("lost"));
+    addEventListener("online", () => connect());
+    document.addEventListener("zonechange", tellAges);
     document.addEventListener("visibilitychange", () => { if (isDue) refresh(); });
     addEventListener("pagehide", () => source.close());
+    addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 }
 
 // Tables that are filled in: a button for one more row.

@@ -28,6 +28,7 @@ struct DevicePage: Page {
             [
                 "contact": .array(diagnosis.contact.map { .text($0) }),
                 "held": .array(diagnosis.held.map { .text($0) }),
+                "isSilent": .boolean(subject.device["state"].text == "silent"),
                 "openNotices": .array(notices.pageItems.filter { $0["endedAt"] == .null }),
                 "rules": subject.device["verdicts"]["rules"].table,
                 "findings": subject.device["verdicts"]["findings"].table,
