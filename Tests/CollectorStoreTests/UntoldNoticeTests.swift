@@ -59,6 +59,19 @@ import WireModel
         #expect(try await lasting(.diskLow) == 0)
     }
 
+    /// Before a list, notices that are over are ended.
+    @Test func theListIsReadAlthoughNothingCanBeWritten() async throws {
+        await service.raise(.logsArrived, organization: "default", subject: "d", detail: "")
+        clock.advance(days: 2)
+        func listed() async throws -> [NoticeRow] {
+            try await service.page(organization: nil, below: nil, limit: 10).rows
+        }
+        try refuseNotices()
+        #expect(try await listed().map(\.ended) == [nil])
+        try acceptNotices()
+        #expect(try await listed().map(\.ended) == [clock.now()])
+    }
+
     @Test func theNextLookRaisesTheNoticeOfACertificateThatExpires() async throws {
         let certificate = WatchedCertificate(
             name: "tls-certificate", serial: "1f", expires: clock.now() + 1_000_000)

@@ -125,7 +125,7 @@ extension MetadataService {
     package nonisolated func uploads(
         of device: DeviceID, command: CommandID?, limit: Int
     ) async throws(StoreError) -> [UploadRow] {
-        try await age()
+        await ageBeforeReading()
         return try await readers.read { connection throws(StoreError) in
             try connection.rows(
                 """

@@ -137,7 +137,7 @@ package struct NoticeService: Sendable {
         organization: String?, _ filter: NoticeFilter = NoticeFilter(), below id: Int64?, limit: Int
     ) async throws(StoreError) -> ListPage<NoticeRow, Int64> {
         // An upload that has just expired has its notice.
-        try await metadata.age()
+        await metadata.ageBeforeReading()
         await metadata.writeRecordUsage()
         let now = now()
         return try await metadata.readers.read { connection throws(StoreError) in

@@ -20,7 +20,6 @@ extension MetadataService {
     func age() throws(StoreError) {
         let now = clock.now()
         let forgets = now >= nextForget
-        if forgets { nextForget = now + UploadLimits.forgetSeconds * 1_000_000 }
         try transaction { () throws(StoreError) in
             let due = try connection.rows(
                 """
@@ -58,6 +57,14 @@ extension MetadataService {
                 DELETE FROM upload WHERE device IN (SELECT id FROM deleted_device)
                 AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2)
                 """)
+        }
+        if forgets { nextForget = now + UploadLimits.forgetSeconds * 1_000_000 }
+    }
+
+    /// The same before a list is read. A full disk refuses it; the list is then as it was.
+    func ageBeforeReading() {
+        do throws(StoreError) { try age() } catch {
+            logger.warning("old uploads are not cleaned up", metadata: ["store.error": "\(error)"])
         }
     }
 
