@@ -340,9 +340,9 @@ import WireModel
             (result.commandID, result.state) = (command.id, state)
             results.append(result)
         }
-        metadata.noteResults(results, of: device.deviceID, at: clock.now())
+        await metadata.noteResults(results, of: device.deviceID, at: clock.now())
         // Another device's word on them counts for nothing.
-        metadata.noteResults([results[0]], of: .random(), at: clock.now())
+        await metadata.noteResults([results[0]], of: .random(), at: clock.now())
         clock.advance(seconds: 60)
         await metadata.close()
         let (again, _) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
@@ -352,6 +352,24 @@ import WireModel
         }
         #expect(Set(states) == [.expired, .done, .notNow])
         await again.close()
+    }
+
+    @Test("The end of a command is on disk before its device is answered")
+    func anEndIsWrittenAtOnce() async throws {
+        let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
+        let command = try await metadata.issue(
+            NewCommand(
+                device: device.deviceID, action: .wipe(.init()), expires: clock.now() + 60_000_000,
+                issuer: .commandLine, idempotencyKey: nil, request: Data()), organization: nil
+        ).row.command
+        var result = WireCommandResult()
+        (result.commandID, result.state) = (command.id, .done)
+        await metadata.noteResults([result], of: device.deviceID, at: clock.now())
+        // Reads the disk alone, as after a kill.
+        let beside = try TestRegistry.session(directory: directory.path)
+        let state = try beside.first("SELECT state FROM command WHERE id = ?", command.id) { $0.int(0) }
+        #expect(state == WireCommandState.done.rawValue)
+        await metadata.close()
     }
 
     @Test func devicesComeInPages() async throws {

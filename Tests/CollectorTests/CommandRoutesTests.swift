@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -31,13 +32,20 @@ struct CommandRoutesTests {
 
         /// Sends results as records and returns the commands on the answer.
         func report(_ results: [(WireCommand, WireCommandState, String)]) async throws -> [WireCommand] {
+            try await send(Self.part(results))
+        }
+
+        static func part(_ results: [(WireCommand, WireCommandState, String)]) -> BatchPart {
             var chain = ChainBuilder(stream: .status)
             let bodies = results.map { command, state, detail in
                 var result = WireCommandResult()
                 (result.commandID, result.state, result.detail, result.progress) = (command.id, state, detail, 5000)
                 return result.encoded
             }
-            let part = chain.part(kind: .commandResult, bodies: bodies)
+            return chain.part(kind: .commandResult, bodies: bodies)
+        }
+
+        func send(_ part: BatchPart) async throws -> [WireCommand] {
             let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request)
             return try answer.message(WireBatchAnswer.self).commands
         }
@@ -84,6 +92,20 @@ struct CommandRoutesTests {
             #expect(try await scene.given().isEmpty)
             // A late word changes nothing any more.
             _ = try await scene.report([(command, .running, "ghost"), (command, .failed, "ghost")])
+            #expect(try await scene.state(id) == "done")
+        }
+    }
+
+    @Test("The end of a wipe that was stored before the collector was killed counts when its part comes again")
+    func anEndInARepeatedPart() async throws {
+        try await play { scene in
+            let id = try #require(try await scene.issue(#"{"kind": "wipe"}"#).json.text("id"))
+            let command = try #require(try await scene.given().first)
+            let part = Scene.part([(command, .running, ""), (command, .done, "")])
+            // The record is stored, and the collector was killed before it read what the record says.
+            _ = await scene.harness.store.append([part], from: scene.device.deviceID, receivedAt: Harness.now)
+            #expect(try await scene.state(id) == "queued")
+            #expect(try await scene.send(part).isEmpty)
             #expect(try await scene.state(id) == "done")
         }
     }

@@ -30,7 +30,7 @@ struct MetadataHarness: Sendable {
     let enrollmentToken: String
     /// Of no organization.
     let administrator: String
-    private let store = InMemoryRecordStore()
+    let store = InMemoryRecordStore()
 
     /// - Parameters:
     ///   - quotaBytes: of logs, per organization and application.

@@ -62,7 +62,7 @@ struct IngestRoutes: Sendable {
                     test: newest.isBeaconTest,
                     newestRecordTime: newest.newestRecordTime))
             if !newest.commandResults.isEmpty {
-                metadata.noteResults(newest.commandResults, of: device.id, at: context.now)
+                await metadata.noteResults(newest.commandResults, of: device.id, at: context.now)
             }
             var answer = WireBatchAnswer()
             answer.parts = answers.map(\.wire)

@@ -2,7 +2,8 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// The newest beacon and system identity among the stored records of a batch, and the command results in them.
+/// The newest beacon and system identity among the stored records of a batch, and the command results in it, also of
+/// parts that were stored before.
 struct NewestState {
     /// Of several the one that the device made last: it may have sent an earlier one again behind it.
     private(set) var beacon: WireBeacon?
@@ -20,12 +21,14 @@ struct NewestState {
     private static let identityTag: UInt8 = 0x0A
 
     init(parts: [BatchPart], answers: [PartAnswer]) {
-        for (part, answer) in zip(parts, answers) where answer.outcome == .stored {
+        for (part, answer) in zip(parts, answers) {
+            // A collector that ended between storing a result and noting it gets the part once more. A result that is
+            // known already changes nothing.
+            if part.stream == .status, [.stored, .already].contains(answer.outcome) { takeResults(of: part) }
+            guard answer.outcome == .stored else { continue }
             noteTime(of: part)
             switch part.stream {
-            case .status:
-                takeBeacon(of: part)
-                takeResults(of: part)
+            case .status: takeBeacon(of: part)
             case .sample:
                 identity = Self.identity(of: part) ?? identity
             case .event: continue

@@ -206,16 +206,23 @@ extension MetadataService {
         openCommands.commands(of: device.id, enrollmentID: device.enrollmentID, at: now)
     }
 
-    /// Takes a device's reports about its commands, in its order. Returns at once. Ended commands are not sent to the
-    /// device again. The results are written soon after, and before they are read.
-    package nonisolated func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) {
+    /// Takes a device's reports about its commands, in its order. Ended commands are not sent to the device again.
+    ///
+    /// Returns when an end is written: the device removes its report with the answer, and a collector that is killed
+    /// must not forget what it acknowledged. Other reports are written soon after, and before they are read.
+    package nonisolated func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) async {
         let said = results.filter { $0.commandID.count == 16 }
         guard !said.isEmpty else { return }
         let taken = self.results.note(ResultBuffer.Entry(device: device, at: now, results: said))
         if case .full = taken { return }
-        openCommands.end(Set(said.filter { CommandStatus.isFinal($0.state) }.map(\.commandID)), of: device)
-        // Not awaited on purpose, because storing records must not wait for it.
-        if case .keptFirst = taken { Task { await writeResults() } }
+        let ended = Set(said.filter { CommandStatus.isFinal($0.state) }.map(\.commandID))
+        openCommands.end(ended, of: device)
+        if !ended.isEmpty {
+            // Ends are rare, and those that come meanwhile share the next transaction.
+            await writeResults()
+        } else if case .keptFirst = taken {
+            Task { await writeResults() }
+        }
     }
 
     /// Writes devices' reports about commands. A failed write is ignored: a command whose end is not on disk is sent to
