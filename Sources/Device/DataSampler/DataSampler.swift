@@ -272,7 +272,9 @@ public final class DataSampler: Service {
                 budgets: budgets, traces: traces,
                 logind: configuration.followsLogind
                     ? LogindWatch(address: environment.systemBus, core: core, loop: loop, events: events) : nil),
-            custom: custom, doNotDisturb: doNotDisturb)
+            custom: custom, doNotDisturb: doNotDisturb,
+            // Before the first line is taken, so that a capture misses none after a restart.
+            logLevel: ledger.machine.logLevel, captures: await logRequests.running)
         let hearing = Task { await supervisor.handleEvents() }
         await events.report(.started)
         let work = Task {

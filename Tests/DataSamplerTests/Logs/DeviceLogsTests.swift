@@ -179,6 +179,40 @@ import WireModel
         }
     }
 
+    /// A directory in which an agent was killed while a capture ran.
+    private func directoryWithCapture(wallTime: Int64) throws -> TemporaryDirectory {
+        let directory = try TemporaryDirectory()
+        var ledger = LogRequestLedger()
+        var capture = WireRequestLogs()
+        (capture.mode, capture.captureSeconds, capture.level) = (.capture, 600, .verbose)
+        ledger.began(Data(repeating: 1, count: 16), capture, queueTime: 0, wallTime: wallTime)
+        try LogRequestLedger.file(in: directory.path).save(ledger)
+        return directory
+    }
+
+    @Test("After a kill the level of a capture is in force before the first line is taken")
+    func aCaptureGoesOnWithTheFirstLine() async throws {
+        let bench = SamplerBench()
+        let directory = try directoryWithCapture(wallTime: 0)
+        let sampler = try bench.sampler(directory.path)
+        try await sampler.start()
+        let delivery = try sampler.running().parts.logs.deliver([LogEntry(.verbose, "first")], of: "other")
+        #expect(delivery.written == 1, "\(delivery)")
+        await sampler.stop()
+    }
+
+    @Test("Lines that are logged while no agent runs belong to a capture that still runs")
+    func aCaptureGoesOnWithoutAnAgent() throws {
+        let directory = try directoryWithCapture(wallTime: 1_000_000)
+        let configuration = SamplerBench.configuration(directory.path)
+        func deliver(seconds: Int64) throws -> LogDelivery {
+            try OfflineLogs(configuration, wallTime: seconds * 1_000_000).deliver([LogEntry(.verbose, "line")])
+        }
+        #expect(try deliver(seconds: 600).written == 1)
+        let late = try deliver(seconds: 601)
+        #expect(late.written == 0 && late.ring == 1, "it is over after its 600 seconds: \(late)")
+    }
+
     @Test func aCancelledRequestEndsAndSendsNothing() async throws {
         let bench = SamplerBench()
         try await withSampler(bench) { sampler in

@@ -256,6 +256,13 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         return true
     }
 
+    /// The temporary log level; `nil` for none.
+    var logLevel: LogLevelWish? {
+        guard let change = levelChange, let level = WireLogLevel(rawValue: change.level).flatMap({ LogLevel($0) })
+        else { return nil }
+        return LogLevelWish(level: level, application: change.application ?? "")
+    }
+
     /// Whether a command is known and has not ended.
     func isOpen(_ id: Data) -> Bool { index(of: id).map { !entries[$0].state.isFinal } ?? false }
 

@@ -229,12 +229,7 @@ actor CommandRunner {
         }
     }
 
-    private var level: LogLevelWish? {
-        guard let change = ledger.machine.levelChange,
-            let level = WireLogLevel(rawValue: change.level).flatMap({ LogLevel($0) })
-        else { return nil }
-        return LogLevelWish(level: level, application: change.application ?? "")
-    }
+    private var level: LogLevelWish? { ledger.machine.logLevel }
 
     // MARK: Telling
 

@@ -64,7 +64,8 @@ struct DevicePolicy: Sendable {
         local: DataSamplerConfiguration, runtime: RuntimeSettings = RuntimeSettings(), profile: WireProfile?,
         custom: [String: any CustomSampleModule] = [:],
         slowdown: Double = 1, offline: OfflineWatch = OfflineWatch(),
-        doNotDisturb: DoNotDisturbState = DoNotDisturbState()
+        doNotDisturb: DoNotDisturbState = DoNotDisturbState(), logLevel: LogLevelWish? = nil,
+        captures: [LogLevelWish] = []
     ) {
         given = local
         self.runtime = runtime
@@ -73,6 +74,13 @@ struct DevicePolicy: Sendable {
         self.slowdown = slowdown
         self.offline = offline
         self.doNotDisturb = doNotDisturb
+        self.captures = captures
+        wish(logLevel)
+    }
+
+    private mutating func wish(_ level: LogLevelWish?) {
+        logLevelWish = level
+        calls.logLevel = level.flatMap { $0.concerns(local.applicationIdentifier) ? $0.level.wire : nil }
     }
 
     var local: DataSamplerConfiguration { runtime.applied(to: given) }
@@ -114,8 +122,7 @@ struct DevicePolicy: Sendable {
             return [.follow(firstBeacon: .start, restartsBeacons: seconds != nil)]
         case .logLevelChanged(let wish):
             guard wish != logLevelWish else { return [] }
-            logLevelWish = wish
-            calls.logLevel = wish.flatMap { $0.concerns(local.applicationIdentifier) ? $0.level.wire : nil }
+            self.wish(wish)
         case .capturesChanged(let captures): self.captures = captures
         case .customModulesChanged(let modules): custom = modules
         case .doNotDisturbSwitched(let isOn, let request):

@@ -59,7 +59,7 @@ actor DeviceSupervisor {
 
     init(
         core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule],
-        doNotDisturb: DoNotDisturbState
+        doNotDisturb: DoNotDisturbState, logLevel: LogLevelWish?, captures: [LogLevelWish]
     ) {
         self.core = core
         self.events = events
@@ -74,7 +74,8 @@ actor DeviceSupervisor {
             local: core.configuration, runtime: core.runtime, profile: core.storedProfile?.profile, custom: custom,
             slowdown: parts.budgets.verdict.factor,
             // A damaged one only forgets since when nobody answered.
-            offline: (try? offlineFile.load()) ?? OfflineWatch(), doNotDisturb: doNotDisturb)
+            offline: (try? offlineFile.load()) ?? OfflineWatch(), doNotDisturb: doNotDisturb, logLevel: logLevel,
+            captures: captures)
         isDisabled = core.settings.telemetryDisabled
         core.setSlowdown(parts.budgets.verdict.wire)
     }

@@ -65,11 +65,24 @@ struct LogRequestLedger: KeptState, Equatable {
     mutating func ended(_ command: Data) { entries.removeAll { $0.command == command } }
 
     /// The levels that running captures request.
-    var captures: [LogLevelWish] {
+    var captures: [LogLevelWish] { captures { _, _ in true } }
+
+    /// The same for a program that does not hold the queue clock. By the wall clock a capture is over after its
+    /// seconds, whether or not an agent has ended it.
+    func captures(wallTime: Int64) -> [LogLevelWish] {
+        captures { since, seconds in
+            let (end, overflow) = since.addingReportingOverflow(Int64(seconds) * 1_000_000)
+            return overflow || wallTime < end
+        }
+    }
+
+    private func captures(
+        where isRunning: (_ sinceWallTime: Int64, _ seconds: UInt32) -> Bool
+    ) -> [LogLevelWish] {
         entries.compactMap { entry in
-            guard case .capturing = entry.phase, let wire = try? WireRequestLogs.decode(entry.request) else {
-                return nil
-            }
+            guard case .capturing(_, let since) = entry.phase, let wire = try? WireRequestLogs.decode(entry.request),
+                isRunning(since, wire.captureSeconds)
+            else { return nil }
             return LogLevelWish(level: LogLevel(wire.level) ?? .verbose, application: wire.application)
         }
     }

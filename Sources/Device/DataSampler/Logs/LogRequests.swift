@@ -37,6 +37,9 @@ actor LogRequests {
 
     // MARK: Asking
 
+    /// The levels that captures of an earlier run request.
+    var running: [LogLevelWish] { ledger.captures }
+
     /// Begins a command's request. Does nothing if it has begun. The request is on synced disk when this returns.
     func begin(command: Data, _ wire: WireRequestLogs) async throws(DataSamplerError) {
         var next = ledger

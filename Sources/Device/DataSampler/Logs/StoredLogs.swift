@@ -179,27 +179,38 @@ struct StoredLogs: UploadSource {
 
 /// The log store of a data directory in which no data sampler runs, for a command that logs and ends. It does not take
 /// the queue's lock, because several programs may write to a store. It applies what a data sampler that starts now
-/// would apply: the level and scrub rules of the last good profile.
+/// would apply: the level and scrub rules of the last good profile, and the level of captures that still run.
 package struct OfflineLogs {
     private let visitor: LogVisitor
 
-    /// - Parameter application: bundle id of the program that wrote the lines; empty for the configuration's.
+    /// - Parameters:
+    ///   - application: bundle id of the program that wrote the lines; empty for the configuration's.
+    ///   - wallTime: now, microseconds since 1970.
     /// - Throws: `storageDamaged` if the profile is unreadable, so it is unknown what must not be written; `storage`.
     package init(
-        _ configuration: DataSamplerConfiguration, application: String = ""
+        _ configuration: DataSamplerConfiguration, application: String = "",
+        wallTime: Int64 = SystemRecordClock().now().wallTime
     ) throws(DataSamplerError) {
         let settings = DeviceSettings.resolve(local: configuration, profile: try Self.profile(configuration.directory))
         var store = LogStore.Configuration(configuration, applicationName: "ws1agent", applicationVersion: "")
         if !application.isEmpty { store.applicationIdentifier = application }
         let isStopped = try Self.isStopped(configuration) || Self.isDoNotDisturb(configuration, settings)
-        store.level = LogLevels(settings: settings.logging, isStopped: settings.telemetryDisabled || isStopped)
-            .level(of: store.applicationIdentifier)
+        store.level = LogLevels(
+            settings: settings.logging, captures: Self.captures(configuration.directory, at: wallTime),
+            isStopped: settings.telemetryDisabled || isStopped
+        ).level(of: store.applicationIdentifier)
         store.scrubbing = settings.logging.scrubbing
         do { visitor = try LogVisitor(store) } catch { throw DataSamplerError(.storage, error.message, cause: error) }
     }
 
     /// Writes lines. When it returns, the kernel has them, or the result tells what became of them.
     package func deliver(_ entries: [LogEntry]) -> LogDelivery { visitor.deliver(entries) }
+
+    /// Of an agent that was killed and has not been started again. Without a readable ledger there are none.
+    private static func captures(_ directory: String, at wallTime: Int64) -> [LogLevelWish] {
+        let ledger = try? LogRequestLedger.file(in: directory).load()
+        return ledger?.captures(wallTime: wallTime) ?? []
+    }
 
     private static func profile(_ directory: String) throws(DataSamplerError) -> WireProfile? {
         let file = StoredProfile.file(in: directory)
