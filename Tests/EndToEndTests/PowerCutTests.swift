@@ -72,8 +72,13 @@ struct PowerCutTests {
         _ script: Script, _ deployment: Deployment, _ recording: DiskRecording
     ) async throws -> [(events: UInt64, end: Int)] {
         var promises: [(events: UInt64, end: Int)] = []
+        let socket = deployment.agentData + "/control.sock"
         func start() async throws {
             try deployment.startAgent(environment: try recording.environment)
+            // Before the agent holds the queue, a command would open it, and what that writes is not noted.
+            try await deployment.until("the agent listens", while: deployment.agent) {
+                FileManager.default.fileExists(atPath: socket)
+            }
             try await deployment.waitUntilAgentAnswers()
         }
         func promise() async throws {
@@ -89,6 +94,7 @@ struct PowerCutTests {
         case .killedAndStartedAgain:
             try #require(deployment.agent).send(signal: SIGKILL)
             _ = await deployment.agent?.ending(within: .seconds(20))
+            try FileManager.default.removeItem(atPath: socket)
             try await start()
             try await promise()
         case .wiped:
