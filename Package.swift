@@ -131,7 +131,10 @@ let package = Package(
         target("ControlSocket", in: .device, ["TelemetryBasics", "WireModel"]),
         target(
             "HTTPTransport", in: .device,
-            ["WireModel", "Transmitter", "HTTPConnection", asyncHTTPClient, crypto, nioCore, nioPosix, nioSSL]),
+            [
+                "TelemetryBasics", "WireModel", "Transmitter", "HTTPConnection", asyncHTTPClient, crypto, nioCore,
+                nioPosix, nioSSL,
+            ]),
         target(
             "DataSampler", in: .device,
             [

@@ -182,6 +182,8 @@ import WireModel
         #expect(byFlag.enrollmentToken == "t")
         let byFile = try settings(flags: ["enrollment-token-file": path])
         #expect(byFile.enrollmentToken == "token-in-file")
+        try Data("\u{FEFF}token-in-file\r\n".utf8).write(to: URL(filePath: path))
+        #expect(try settings(flags: ["enrollment-token-file": path]).enrollmentToken == "token-in-file")
         #expect(throws: CommandError.self) {
             try settings(flags: ["enrollment-token": "t", "enrollment-token-file": path])
         }

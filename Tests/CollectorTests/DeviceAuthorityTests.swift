@@ -27,6 +27,9 @@ struct DeviceAuthorityTests {
         )
         #expect(refusal(leaf.0, leaf.1)?.contains("may not sign others") == true)
         _ = try DeviceAuthority(certificate: ca.certificate, key: ca.key)
+        let parameters = "\u{FEFF}-----BEGIN EC PARAMETERS-----\r\nBggqhkjOPQMBBw==\r\n-----END EC PARAMETERS-----\r\n"
+        let withParameters = parameters + (try String(contentsOfFile: ca.key, encoding: .utf8))
+        _ = try DeviceAuthority(certificate: ca.certificate, key: try files.write("parameters.key", withParameters))
         // A former authority behind it is trusted, and issues nothing.
         let both =
             try String(contentsOfFile: ca.certificate, encoding: .utf8)

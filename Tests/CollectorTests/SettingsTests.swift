@@ -181,12 +181,27 @@ struct SettingsTests {
     @Test(arguments: [
         ("data: a\nlissten: b\n", "`lissten` in line 2"), ("- a\n", "mapping"), ("data: [a]\n", "`data` in line 1"),
         ("data: {", "c.yaml"),
-        ("data:\n", "no single value"),
+        ("data:\n", "no single value"), ("listen: a\ndata: b\nlisten: c\n", "'listen'"),
     ])
     func aFileThatIsWrongIsRefusedByKeyAndLine(text: String, names: String) {
         let error = #expect(throws: CommandError.self) { try ConfigurationFile(text: text, path: "c.yaml") }
         #expect(error?.code == .usage)
         #expect(error?.message.contains(names) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func aFileOfAnotherSystemsEditorIsReadLikeAnyOther() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "collector-\(UUID()).yaml").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let text = "# made elsewhere\r\ndata: /data\r\nlisten: 0.0.0.0:1\r\n"
+        let units = Data("\u{FEFF}\(text)".utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] })
+        for bytes in [Data(text.utf8), Data("\u{FEFF}\(text)".utf8), units] {
+            try bytes.write(to: URL(filePath: path))
+            #expect(
+                try ConfigurationFile(path: path).values == ["data": .text("/data"), "listen": .text("0.0.0.0:1")])
+        }
+        try Data([0x64, 0xFF, 0x0A]).write(to: URL(filePath: path))
+        let error = #expect(throws: CommandError.self) { try ConfigurationFile(path: path) }
+        #expect(error?.message.contains("not UTF-8") == true)
     }
 
     @Test func anEmptyFileSetsNothing() throws {

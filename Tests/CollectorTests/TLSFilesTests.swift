@@ -117,6 +117,27 @@ struct TLSFilesTests {
         }
     }
 
+    /// As `openssl ecparam -genkey` writes a key, as other tools write both into one file, and as other systems'
+    /// editors write text.
+    @Test func filesWithMoreInThemThanWhatIsAskedForAreServed() throws {
+        let parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+        let (certificate, key) = (TestCertificates.server + "\n", TestCertificates.serverKey + "\n")
+        let both = "made for a proxy\n\(certificate)\(parameters)\(key)"
+        func elsewhere(_ text: String) -> String { "\u{FEFF}" + text.replacing("\n", with: "\r\n") }
+        for pair in [
+            (certificate, parameters + key), (both, both), (elsewhere(certificate), elsewhere(key)),
+            (elsewhere(both), elsewhere(both)),
+        ] {
+            let files = try ServerFiles()
+            var written = TLSFiles(
+                certificate: try files.write("server.pem", pair.0), key: try files.write("server.key", pair.1))
+            written.clientCA = try files.write("authority.pem", elsewhere(TestCertificates.authority))
+            let tls = try ServerTLS(written, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            #expect(tls.pin == (try KeyPin.of(file: written.key, flag: "--tls-key")))
+            #expect(tls.watched != nil && tls.configuration.trustRoots != nil)
+        }
+    }
+
     @Test func aKeyOfAnotherCertificateIsRefusedBeforeServing() throws {
         let files = try ServerFiles()
         var mixed = try files.server(requiringClients: false)

@@ -58,6 +58,9 @@ import WireModel
         #expect(configuration.collectorURL == "https://collector.test" && configuration.enrollmentToken == "token")
         #expect(configuration.certificatePins == [Self.pin.base64EncodedString()])
         try configuration.validate()
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        try write("\u{FEFF}" + text.replacing("\n", with: "\r\n"))
+        #expect(try taken().0.enrollmentToken == "token")
     }
 
     @Test func `Its certificate authorities are trusted, also by a later start without it`() throws {

@@ -22,6 +22,11 @@ import Testing
         #expect(try read(Data(Self.pem(label).utf8)) == Self.request)
     }
 
+    @Test func `A byte order mark before PEM does no harm`() throws {
+        let pem = Self.pem("CERTIFICATE REQUEST").drop { $0 != "-" }
+        #expect(try read(Data("\u{FEFF}\(pem)".utf8)) == Self.request)
+    }
+
     @Test func `DER is taken as it is`() throws { #expect(try read(Self.request) == Self.request) }
 
     @Test func `What is none is an error that names the file and how one is made`() throws {

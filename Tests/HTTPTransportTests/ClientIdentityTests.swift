@@ -35,6 +35,15 @@ import WireModel
                 && identity.life.ends - identity.life.begins > 99 * 365 * 86_400 * 1_000_000)
     }
 
+    @Test func `A key that an editor of another system saved, with parameters before it, is taken`() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+        for before in ["", parameters] {
+            let text = "\u{FEFF}" + (before + ServerCertificates.one.key).replacing("\n", with: "\r\n")
+            _ = try ClientIdentity(chain: ServerCertificates.one.certificate, keyFile: try file(text))
+        }
+    }
+
     @Test func `What cannot be used is named`() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let (chain, key) = (ServerCertificates.one.certificate, try file(ServerCertificates.one.key))

@@ -37,6 +37,8 @@ import WireModel
         var dumped = ""
         dump(token, to: &dumped)
         #expect(!"\(token) \(String(reflecting: token)) \(dumped)".contains("from-file"))
+        try Data("\u{FEFF}from-elsewhere\r\n".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(try AccessToken(file: path, environment: [:]).secret == "from-elsewhere")
         for bad in ["two words", "", "\u{1B}", "é", String(repeating: "x", count: 5000)] {
             try Data(bad.utf8).write(to: URL(fileURLWithPath: path))
             let error = #expect(throws: CommandError.self) { try AccessToken(file: path, environment: [:]) }

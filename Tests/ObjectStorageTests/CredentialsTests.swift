@@ -35,6 +35,10 @@ import Testing
             try load("collector")
                 == ObjectStorageCredentials(
                     accessKeyID: "AKIACOLLECTOR", secretAccessKey: "secret-of-collector", sessionToken: "token"))
+        let elsewhere = "\u{FEFF}[default]\r\naws_access_key_id = AKIA\r\naws_secret_access_key = secret\r\n"
+        #expect(
+            try load("default", elsewhere)
+                == ObjectStorageCredentials(accessKeyID: "AKIA", secretAccessKey: "secret"))
     }
 
     @Test func whatIsMissingIsNamed() throws {

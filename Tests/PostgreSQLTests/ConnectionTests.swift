@@ -155,7 +155,7 @@ import Testing
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
             return path
         }
-        let passwordFile = try file("password", "top-secret\n")
+        let passwordFile = try file("password", "\u{FEFF}top-secret\r\n")
         let passFile = try file("pass", "127.0.0.1:*:*:device:top-secret\n")
         let good = [
             try Fixture.client(string + " password=top-secret"), try Fixture.client(string + " passfile=\(passFile)"),

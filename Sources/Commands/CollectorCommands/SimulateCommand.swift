@@ -172,11 +172,11 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private static func token(_ file: String, _ option: String) throws -> String {
-        guard
-            let text = try? String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(
-                in: .whitespacesAndNewlines), !text.isEmpty
-        else { throw CommandError(.usage, "\(option) \(file) cannot be read, or is empty.") }
-        return text
+        let text = (try? PlainText.read(file)).map { String(decoding: $0, as: UTF8.self) }
+        guard let token = text?.trimmingCharacters(in: .whitespacesAndNewlines), !token.isEmpty else {
+            throw CommandError(.usage, "\(option) \(file) cannot be read, or is empty.")
+        }
+        return token
     }
 
     private func show(_ report: FleetReport) throws(CommandError) {

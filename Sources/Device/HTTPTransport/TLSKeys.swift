@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 import NIOCore
 import NIOSSL
+import TelemetryBasics
 import Transmitter
 import WireModel
 
@@ -20,7 +21,7 @@ struct ClientIdentity {
             throw refusal(
                 "this device was given a client certificate, but no file with its key is configured: say clientKey")
         }
-        do { key = try NIOSSLPrivateKey(file: keyFile, format: .pem) } catch {
+        do { key = try NIOSSLPrivateKey(bytes: try PlainText.read(keyFile), format: .pem) } catch {
             throw refusal(
                 "the key \(keyFile) of the client certificate cannot be read: it must be a PEM file without a "
                     + "passphrase (\(error))"

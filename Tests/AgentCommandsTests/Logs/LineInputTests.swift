@@ -22,7 +22,8 @@ import WireModel
         arguments: [
             ("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\nb", ["a", "b"]), ("\n\n", ["", ""]),
             ("a\n\nb\n", ["a", "", "b"]),
-            ("ä…\u{1F600}\n", ["ä…\u{1F600}"]), ("tab\there\r\n", ["tab\there\r"]),
+            ("ä…\u{1F600}\n", ["ä…\u{1F600}"]), ("tab\there\r\n", ["tab\there"]),
+            ("\u{FEFF}started\r\n10 %\r20 %\r\r\n\r\n\u{FEFF}end\r", ["started", "10 %\r20 %", "", "end"]),
         ] as [(String, [String])])
     func linesAreTheSameHoweverTheyCome(text: String, expected: [String]) {
         for pieces in 1...5 {
@@ -44,6 +45,16 @@ import WireModel
         let lines = lines(long + Array("\nshort\n".utf8), pieces: 65_536)
         #expect(lines.map { $0.text.utf8.count } == [LogEntry.messageBytes, 5])
         #expect(lines.map(\.leftOutBytes) == [12_345, 0])
+    }
+
+    @Test(arguments: [0, 1, 2, 3]) func `Carriage returns at the end of a long line do not count as left out`(over: Int)
+    {
+        let text = [UInt8](repeating: UInt8(ascii: "x"), count: LogEntry.messageBytes - 2 + over)
+        for pieces in [LogEntry.messageBytes - 1, LogEntry.messageBytes, LogEntry.messageBytes + 1] {
+            let lines = lines(text + Array("\r\r\nnext\r\n".utf8), pieces: pieces)
+            #expect(lines.map { $0.text.utf8.count } == [min(text.count, LogEntry.messageBytes), 4])
+            #expect(lines.map(\.leftOutBytes) == [max(0, text.count - LogEntry.messageBytes), 0])
+        }
     }
 
     @Test func batchesFitIntoAFrameAndKeepTheOrder() {

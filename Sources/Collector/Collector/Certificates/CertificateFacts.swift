@@ -65,7 +65,7 @@ package struct ServerCertificates: Encodable, Equatable, Sendable {
         guard let clientCA = files.clientCA else { return }
         clientAuthorityFile = clientCA
         // The server has just read and checked the file.
-        let text = (try? String(contentsOfFile: clientCA, encoding: .utf8)) ?? ""
+        let text = (try? PEMFile.certificates(clientCA)) ?? ""
         let documents = (try? PEMDocument.parseMultiple(pemString: text)) ?? []
         clientAuthorities = documents.compactMap { try? Certificate(pemDocument: $0) }.map(CertificateFacts.init)
     }

@@ -36,14 +36,18 @@ package struct DeviceAuthority: Sendable {
     ///   certificate is not an authority's. An expired authority is accepted: it issues nothing and its certificates
     ///   are refused, but people are admitted.
     package init(certificate: String, key: String, days: Int = defaultValidDays) throws(CollectorError) {
-        let found = try Self.load("--device-ca-certificate", certificate) { text in
-            try PEMDocument.parseMultiple(pemString: text).map { try Certificate(pemDocument: $0) }
+        let found = try Self.load("--device-ca-certificate", certificate) { path in
+            try PEMDocument.parseMultiple(pemString: PEMFile.certificates(path)).map {
+                try Certificate(pemDocument: $0)
+            }
         }
         guard let first = found.first else {
             throw CollectorError(
                 .invalidConfiguration, "--device-ca-certificate \(certificate) has no certificate. Give a PEM file.")
         }
-        self.key = try Self.load("--device-ca-key", key) { try Certificate.PrivateKey(pemEncoded: $0) }
+        self.key = try Self.load("--device-ca-key", key) { path in
+            try Certificate.PrivateKey(pemEncoded: PEMFile.privateKey(path))
+        }
         guard self.key.publicKey == first.publicKey else {
             throw CollectorError(
                 .invalidConfiguration,
@@ -65,7 +69,7 @@ package struct DeviceAuthority: Sendable {
     private static func load<Value>(_ flag: String, _ path: String, _ read: (String) throws -> Value)
         throws(CollectorError) -> Value
     {
-        do { return try read(try String(contentsOfFile: path, encoding: .utf8)) } catch {
+        do { return try read(path) } catch {
             let words = FileFault(path).words(otherwise: "it does not contain the expected PEM")
             throw CollectorError(
                 .invalidConfiguration, "\(flag) \(path) cannot be used: \(words). Give a readable PEM file.",

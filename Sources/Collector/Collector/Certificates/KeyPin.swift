@@ -18,7 +18,7 @@ package enum KeyPin {
     /// - Throws: `invalidConfiguration` if the file is unreadable or has none of these.
     package static func of(file: String, flag: String) throws(CollectorError) -> Data {
         do {
-            let text = try String(contentsOfFile: file, encoding: .utf8)
+            let text = try PEMFile.text(file)
             for document in try PEMDocument.parseMultiple(pemString: text) {
                 let kind = document.discriminator
                 if kind == "CERTIFICATE" { return try of(Certificate(pemDocument: document).publicKey) }

@@ -38,8 +38,9 @@ package final class ServerTLS: Service {
         self.current = current
         let settings = TimedCertificateReloader.Configuration(
             refreshInterval: Self.interval,
-            certificateSource: .init(location: .file(path: files.certificate), format: .pem),
-            privateKeySource: .init(location: .file(path: files.key), format: .pem)
+            certificateSource: .init(
+                location: .memory { Array(try PEMFile.certificates(files.certificate).utf8) }, format: .pem),
+            privateKeySource: .init(location: .memory { Array(try PEMFile.privateKey(files.key).utf8) }, format: .pem)
         ) {
             $0.onCertificateLoaded = { change in
                 guard let leaf = change.currentX509CertificateChain.first else { return }
@@ -120,7 +121,7 @@ package struct TLSFiles: Equatable, Sendable {
     }
 
     package func configuration() throws(CollectorError) -> TLSConfiguration {
-        let chain = try load("--tls-certificate", certificate) { try NIOSSLCertificate.fromPEMFile(certificate) }
+        let chain = try load("--tls-certificate", certificate) { try Self.certificates(certificate) }
         let privateKey = try loadKey()
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
@@ -135,7 +136,7 @@ package struct TLSFiles: Equatable, Sendable {
         }
         var authorities: [NIOSSLCertificate] = []
         for (flag, file) in [("--client-ca", clientCA), ("--device-ca-certificate", deviceCA)] {
-            if let file { authorities += try load(flag, file) { try NIOSSLCertificate.fromPEMFile(file) } }
+            if let file { authorities += try load(flag, file) { try Self.certificates(file) } }
         }
         if !authorities.isEmpty {
             configuration.trustRoots = .certificates(authorities)
@@ -147,7 +148,7 @@ package struct TLSFiles: Equatable, Sendable {
     }
 
     private func loadKey() throws(CollectorError) -> NIOSSLPrivateKey {
-        let pem = try load("--tls-key", key) { try String(contentsOfFile: key, encoding: .utf8) }
+        let pem = try load("--tls-key", key) { try PEMFile.text(key) }
         // "ENCRYPTED PRIVATE KEY" in PKCS #8, "Proc-Type: 4,ENCRYPTED" in the older form.
         guard !pem.contains("ENCRYPTED") else {
             throw CollectorError(
@@ -155,10 +156,14 @@ package struct TLSFiles: Equatable, Sendable {
                 "--tls-key \(key) is encrypted, and the collector cannot ask for a passphrase. Decrypt it: "
                     + "`openssl pkey -in \(key) -out plain.pem`, readable by the collector alone.")
         }
-        do { return try NIOSSLPrivateKey(bytes: Array(pem.utf8), format: .pem) } catch {
+        do { return try NIOSSLPrivateKey(bytes: Array(try PEMFile.privateKey(key).utf8), format: .pem) } catch {
             throw CollectorError(
                 .invalidConfiguration, "--tls-key \(key) contains no readable private key in PEM.", cause: error)
         }
+    }
+
+    private static func certificates(_ path: String) throws -> [NIOSSLCertificate] {
+        try NIOSSLCertificate.fromPEMBytes(Array(try PEMFile.certificates(path).utf8))
     }
 
     private static let content = "it does not contain the expected PEM"

@@ -39,7 +39,8 @@ extension ObjectStorageCredentials {
                 guard let bytes else {
                     throw ObjectStorageError(.configuration, "there is no file of credentials at \(path).")
                 }
-                let values = CredentialsFile.profile(profile, in: String(decoding: bytes, as: UTF8.self))
+                let values = CredentialsFile.profile(
+                    profile, in: String(decoding: PlainText.normalized(bytes), as: UTF8.self))
                 guard let values else {
                     throw ObjectStorageError(
                         .configuration, "the file of credentials \(path) has no profile [\(profile)].")

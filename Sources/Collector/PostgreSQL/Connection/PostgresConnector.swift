@@ -100,7 +100,7 @@ struct PostgresConnector: Sendable {
         do throws(FileError) { bytes = try Files<FileError>.read(file, maximumBytes: 4096) } catch {
             throw PostgresError(.configuration, "The password of PostgreSQL cannot be read: \(error).")
         }
-        guard let line = bytes?.split(separator: UInt8(ascii: "\n")).first, !line.isEmpty else {
+        guard let line = bytes.map(PlainText.normalized)?.split(separator: UInt8(ascii: "\n")).first else {
             throw PostgresError(.configuration, "The password file \(file) of PostgreSQL is missing or empty.")
         }
         return String(decoding: line, as: UTF8.self)

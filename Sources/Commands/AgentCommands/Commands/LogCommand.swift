@@ -17,7 +17,8 @@ struct LogCommand: AsyncParsableCommand {
             some-program 2>&1 | ws1agent log information --category some-program
 
             The level in force may filter a line out. The command then says so on standard error and in the output of --json, and does not fail. A \
-            line longer than 65,536 bytes ends in …[+N], where N is the number of bytes left out. Bytes that are not UTF-8 are replaced.
+            line longer than 65,536 bytes ends in …[+N], where N is the number of bytes left out. Bytes that are not UTF-8 are replaced. \
+            Carriage returns at a line's end and byte order marks at its beginning, as other systems write them, are left out.
             """)
 
     @Argument(help: "error, warning, information (info) or verbose (debug).")
@@ -102,6 +103,9 @@ struct LogCommand: AsyncParsableCommand {
 }
 
 /// Splits the bytes of a pipe into lines as they arrive, in bounded memory. Pure.
+///
+/// A line has no carriage returns at its end and no byte order mark at its beginning: other systems write both around
+/// lines, and files that are put together have a mark in the middle.
 struct LineInput {
     struct Line: Equatable, Sendable {
         /// Invalid UTF-8 is replaced by U+FFFD.
@@ -112,6 +116,8 @@ struct LineInput {
 
     private var kept: [UInt8] = []
     private var leftOutBytes = 0
+    /// How many carriage returns end the line as far as it has come, left out or not.
+    private var returns = 0
     private var hasBegun = false
 
     /// - Returns: the lines that end within these bytes.
@@ -135,15 +141,21 @@ struct LineInput {
         let room = LogEntry.messageBytes - kept.count
         kept.append(contentsOf: bytes.prefix(room))
         leftOutBytes += max(0, bytes.count - room)
+        let trailing = bytes.reversed().prefix { $0 == UInt8(ascii: "\r") }.count
+        returns = trailing == bytes.count ? returns + trailing : trailing
     }
 
     private mutating func take() -> Line {
         defer {
             kept.removeAll(keepingCapacity: kept.count <= 65_536)
-            leftOutBytes = 0
+            (leftOutBytes, returns) = (0, 0)
             hasBegun = false
         }
-        return Line(text: String(decoding: kept, as: UTF8.self), leftOutBytes: leftOutBytes)
+        let leftOutReturns = min(returns, leftOutBytes)
+        leftOutBytes -= leftOutReturns
+        let line = kept.dropLast(returns - leftOutReturns)
+        let text = line.starts(with: [0xEF, 0xBB, 0xBF]) ? line.dropFirst(3) : line
+        return Line(text: String(decoding: text, as: UTF8.self), leftOutBytes: leftOutBytes)
     }
 }
 

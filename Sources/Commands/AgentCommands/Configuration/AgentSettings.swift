@@ -165,7 +165,7 @@ struct AgentSettings: ProgramSettings {
             throw CommandError(.usage, "\(token.origin) and \(given.origin) are both given: give only one of them")
         }
         guard let content = try? Files<FileError>.read(path, maximumBytes: 4097), content.count <= 4096,
-            let line = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline).first
+            let line = String(decoding: PlainText.normalized(content), as: UTF8.self).split(separator: "\n").first
         else {
             missing =
                 "\(given.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes"

@@ -23,11 +23,18 @@ enum ConfigurationFile {
     static func parse(_ bytes: Data, path: String) throws(CommandError) -> [String: GivenSetting.Value] {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
+        let text = PlainText.normalized(Array(bytes))
         let object: [String: Entry]
-        do { object = try decoder.decode([String: Entry].self, from: bytes) } catch {
+        do { object = try decoder.decode([String: Entry].self, from: Data(text)) } catch {
             throw CommandError(
                 .usage, "the configuration file \(path) is not a JSON5 object of settings: \(reason(error))",
                 cause: error)
+        }
+        if let repeated = RepeatedKey.first(in: text) {
+            throw CommandError(
+                .usage,
+                "the configuration file \(path) gives '\(repeated.key)' twice, the second time in line \(repeated.line): "
+                    + "give it once")
         }
         let known = AgentSettings.fileKeys
         if let key = object.keys.sorted().first(where: { !known.contains($0) }) {

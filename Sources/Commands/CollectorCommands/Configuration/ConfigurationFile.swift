@@ -60,10 +60,11 @@ struct ConfigurationFile: Equatable, Sendable {
 
     init(path: String) throws(CommandError) {
         let text: String
-        do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
-            throw CommandError(
-                .usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: "it is not UTF-8 text")).")
+        let unreadable = "it is not UTF-8 text"
+        guard let bytes = try? PlainText.read(path), let decoded = String(validating: bytes, as: UTF8.self) else {
+            throw CommandError(.usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: unreadable)).")
         }
+        text = decoded
         try self.init(text: text, path: path)
     }
 }

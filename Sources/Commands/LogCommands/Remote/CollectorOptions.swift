@@ -65,7 +65,7 @@ struct AccessToken: Sendable, CustomStringConvertible, CustomDebugStringConverti
                 .usage,
                 "\(path) cannot be read, or has more than \(Self.maximumBytes) bytes: check --token-file")
         }
-        try self.init(String(decoding: content, as: UTF8.self), from: path)
+        try self.init(String(decoding: PlainText.normalized(content), as: UTF8.self), from: path)
     }
 
     private init(_ text: String, from source: String) throws(CommandError) {

@@ -76,7 +76,7 @@ struct SigningRequestFile: Sendable {
         let bytes = Data(content)
         // Every request in DER begins with a sequence (30).
         if bytes.first == 0x30 { return bytes }
-        let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+        let lines = String(decoding: PlainText.normalized(content), as: UTF8.self).split(separator: "\n")
         guard
             let begin = lines.firstIndex(where: {
                 $0.hasPrefix("-----BEGIN") && $0.contains("CERTIFICATE REQUEST-----")

@@ -154,7 +154,7 @@ extension DataSamplerConfiguration {
             bytes = try Files<FileError>.read(source, maximumBytes: EnrollmentFile.maximumBytes + 1)
         } catch { throw failure("cannot be read: \(error). Make it readable for this program", error) }
         guard let bytes else { throw failure("does not exist. Check the path. \(enrollmentRemedy)") }
-        return try parsed { () throws(WireError) in try EnrollmentFile(Data(bytes)) }
+        return try parsed { () throws(WireError) in try EnrollmentFile(Data(PlainText.normalized(bytes))) }
     }
 }
 

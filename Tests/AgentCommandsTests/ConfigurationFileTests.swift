@@ -1,0 +1,48 @@
+import CommandKit
+import Foundation
+import Testing
+
+@testable import AgentCommands
+
+/// What people write into the agent's file, and their editors around it.
+@Suite struct ConfigurationFileTests {
+    private func refusal(_ text: String) -> String {
+        let error = #expect(throws: CommandError.self) {
+            _ = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
+        }
+        #expect(error?.code == .usage)
+        return error?.message ?? ""
+    }
+
+    @Test(arguments: [
+        ("{ sampleInterval: 5, sampleInterval: 7 }", "sampleInterval", 1),
+        ("{ sampleInterval: 5,\n'sampleInterval': 5 }", "sampleInterval", 2),
+        ("{ privacy: { ssid: 'drop' }, /* mac: */ \r\n\r\n \"privacy\": { mac: 'hash' } }", "privacy", 3),
+        ("{ // {\n privacy: { mac: 'drop', mac: 'send' } }", "mac", 2),
+        ("{ privacy: { m\\u0061c: 'drop', \"mac\": 'send' } }", "mac", 1),
+        ("{ modules: ['system', 'a,b:c'], privacy: {}, modules: [] }", "modules", 1),
+        ("{ collector: 'https://host/\\'{', collector:'' }", "collector", 1),
+    ]) func `A key that is given twice is refused, with its line`(text: String, key: String, line: Int) {
+        let refusal = refusal(text)
+        #expect(refusal.contains("'\(key)' twice") && refusal.contains("line \(line):"), "\(refusal)")
+    }
+
+    @Test func `The same key in two objects, and words that look like keys, are taken`() throws {
+        let text = """
+            { // sampleInterval: 1, sampleInterval: 2
+              moduleIntervals: { system: { sampleInterval: 5 } }, privacy: { mac: 'drop', ssid: "mac: 'drop', mac: 1" },
+              /* modules: [], * / modules: [] **/ modules: ['system', 'system'], /*/ modules: 1 /*/
+              collector: 'http://localhost:1', sampleInterval: +5., }
+            """
+        let values = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
+        #expect(values.count == 5 && values["collector"] == .text("http://localhost:1"))
+    }
+
+    @Test func `A file of another system's editor is read like any other`() throws {
+        let text = "{ // made elsewhere\r\n  sampleInterval: 5,\r\n  collector: 'http://localhost:1' }\r\n"
+        let units = Data("\u{FEFF}\(text)".utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] })
+        for bytes in [Data(text.utf8), Data("\u{FEFF}\(text)".utf8), units] {
+            #expect(try ConfigurationFile.parse(bytes, path: "agent.json5").count == 2)
+        }
+    }
+}
