@@ -275,9 +275,8 @@ let package = Package(
         tests(
             "DataSampler",
             [
-                "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter", "CollectorStore",
-                swiftProtobuf, logging,
-                metrics,
+                "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter",
+                "CollectorStore", swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AWSDK", ["DataSampler", "LogStore", "CollectorStore", "Transmitter", "WireModel", logging]),
@@ -285,8 +284,8 @@ let package = Package(
         tests(
             "AgentCommands",
             [
-                "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", "Gzip",
-                argumentParser, nioCore, logging,
+                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket",
+                "WireModel", "Gzip", argumentParser, nioCore, logging,
             ]),
         tests("CollectorClient", ["WireModel", "HTTPConnection", "HTTPTestKit"]),
         tests(

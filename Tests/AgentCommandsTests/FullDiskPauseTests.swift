@@ -1,5 +1,8 @@
 import CommandKit
 import DataSampler
+import Glibc
+import LogStore
+import TelemetryBasics
 import Testing
 
 @testable import AgentCommands
@@ -20,6 +23,26 @@ import Testing
             })
         #expect(result == "started" && pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60])
         #expect(told == ["no room on /data. The agent waits until there is room."])
+    }
+
+    @Test(arguments: [ENOSPC, EDQUOT, EFBIG]) func `No room is waited for wherever it is met`(systemError: Int32)
+        async throws
+    {
+        let file = FileError("making", "/data/control.sock", systemError)
+        let store = LogStoreError(file)
+        let failures = [
+            CommandError(.tryAgain, file.description, cause: file), CommandError(DataSamplerError(store)),
+            CommandError(DataSamplerError(.queueFull, file.description, cause: file)),
+        ]
+        #expect(failures.allSatisfy { $0.code == .tryAgain } && CommandError(store).code == .tryAgain)
+        for failure in failures {
+            var attempts = 0
+            try await FullDiskPause.retrying(told: { _ in }, sleep: { _ in }) {
+                attempts += 1
+                if attempts == 1 { throw failure }
+            }
+            #expect(attempts == 2)
+        }
     }
 
     @Test func `Anything else ends the wait, and so does being told to stop`() async {

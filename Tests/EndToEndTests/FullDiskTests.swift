@@ -96,4 +96,45 @@ struct FullDiskTests {
             try await deployment.expectExactlyOnce(acknowledged: acknowledged, droppedOnlyFor: ["disk-full"])
         }
     }
+
+    @Test func aDeviceWithoutInodesWaitsAndLosesNothing() async throws {
+        let disk = try SmallDisk(megabytes: 160, inodes: 200)
+        defer { disk.remove() }
+        try await Deployment.run(agentData: disk.path + "/agent") { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            var acknowledged = try await deployment.record(events: 3, prefix: "before")
+            try await deployment.stopAgent()
+
+            let fillers = try disk.takeInodes()
+            try deployment.startAgent()
+            try await deployment.until("the agent says that it waits", while: deployment.agent) {
+                Program.text("\(deployment.directory)/agent.log").contains("waits until there is room")
+            }
+            let command = try await deployment.record(event: "meanwhile", value: 1)
+            if command.succeeded {
+                acknowledged.insert("meanwhile")
+            } else {
+                #expect(command.ending == .exited(75), "\(command)")
+            }
+
+            try FileManager.default.removeItem(atPath: fillers)
+            try await deployment.waitUntilAgentAnswers()
+            acknowledged.formUnion(try await deployment.record(events: 3, prefix: "after"))
+            try await deployment.expectExactlyOnce(acknowledged: acknowledged)
+        }
+    }
+
+    /// The limit would end the process with a signal.
+    @Test func aLimitOnTheSizeOfFilesIsToldAndTriedAgainLater() async throws {
+        let data = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-limit-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: data) }
+        let line = String(repeating: "long ", count: 4000)
+        let outcome = try await Program.agent.run(
+            ["log", "information", line, "--data", data],
+            under: ["/bin/sh", "-c", #"ulimit -f 4 && exec "$@""#, "sh"])
+        #expect(outcome.ending == .exited(75) && outcome.errors.contains("File too large"), "\(outcome)")
+        #expect(try await Program.agent.run(["log", "information", line, "--data", data]).succeeded)
+    }
 }

@@ -89,6 +89,10 @@ import Testing
     @Test func fullDisksThatSQLiteCallsIOErrorsAreFull() {
         #expect(SQLiteError.Code(result: 778, systemError: ENOSPC) == .full)
         #expect(SQLiteError.Code(result: 778, systemError: EDQUOT) == .full)
+        #expect(SQLiteError.Code(result: 778, systemError: EFBIG) == .full)
+        #expect(SQLiteError.Code(result: 4874, systemError: ENOSPC) == .full)  // SQLITE_IOERR_SHMSIZE
+        #expect(SQLiteError.Code(result: 14, systemError: EDQUOT) == .full)
+        #expect(SQLiteError.Code(result: 14, systemError: EMFILE) == .cannotOpen)
         #expect(SQLiteError.Code(result: 778, systemError: EIO) == .io)
         #expect(SQLiteError.Code(result: 14, systemError: ENOSPC) == .full)
         #expect(SQLiteError.Code(result: 1034, systemError: EINTR) == .interrupted)  // SQLITE_IOERR_FSYNC

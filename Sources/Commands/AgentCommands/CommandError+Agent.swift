@@ -2,6 +2,7 @@ import CommandKit
 import ControlSocket
 import DataSampler
 import LogStore
+import TelemetryBasics
 
 extension CommandError {
     /// Converts an error of the libraries into a command's error; `nil` for any other error.
@@ -24,6 +25,15 @@ extension CommandError {
             default: .failed
             }
         self.init(code, error.message, cause: error)
+    }
+
+    /// Whether the same succeeds once there is room on the disk.
+    var isForWantOfRoom: Bool {
+        switch cause {
+        case let error as DataSamplerError: error.code == .queueFull
+        case let error as FileError: error.isDiskFull
+        default: false
+        }
     }
 
     init(_ error: LogStoreError) {

@@ -22,7 +22,7 @@ extension CommandError {
 
     init(_ error: StoreError) {
         switch error.code {
-        case .inUse: self.init(.tryAgain, error.message)
+        case .inUse, .diskFull: self.init(.tryAgain, error.message)
         case .overloaded, .shuttingDown, .unavailable: self.init(.tryAgain, error.message)
         case .invalid, .notFound: self.init(.usage, error.message)
         default: self.init(.failed, error.message)

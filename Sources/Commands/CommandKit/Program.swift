@@ -30,6 +30,8 @@ package enum Program {
         setenv("LIBDISPATCH_LOG", "NO", 0)
         // If the reader of a pipe has gone, the write fails instead of a signal ending the process.
         signal(SIGPIPE, SIG_IGN)
+        // Likewise beyond a limit on the size of files: the write fails for want of room.
+        signal(SIGXFSZ, SIG_IGN)
         // This check comes before a second thread: without memory for it, libdispatch would wait for ever.
         if let objection = ProcessLimits.command.objection() { end(root, with: CommandError(.failed, objection)) }
         Task.detached {

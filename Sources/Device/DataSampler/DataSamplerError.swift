@@ -1,4 +1,6 @@
+import LogStore
 import RecordQueue
+import TelemetryBasics
 
 /// Why a ``DataSampler`` could not do what was asked.
 public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
@@ -23,7 +25,7 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let notRunning = Code(rawValue: "not-running")
         /// Another process holds the queue directory.
         public static let queueInUse = Code(rawValue: "queue-in-use")
-        /// The disk or the queue's memory is full. Try again later.
+        /// The disk or the queue's memory is full, for whatever was to be written. Try again later.
         public static let queueFull = Code(rawValue: "queue-full")
         /// A signal interrupted the queue's work. Try again.
         public static let queueInterrupted = Code(rawValue: "queue-interrupted")
@@ -98,5 +100,16 @@ extension DataSamplerError {
             case .corrupt, .newerVersion, .io, .invalid, .tooSoon: .queue
             }
         self.init(code, error.message, cause: error)
+    }
+
+    /// Translates an error of a file. No room on the disk is the same failure for every file, because the same helps.
+    /// - Parameter code: for any other reason.
+    init(_ error: FileError, otherwise code: Code) {
+        self.init(error.isDiskFull ? .queueFull : code, error.description, cause: error)
+    }
+
+    /// Translates an error of the log store, likewise.
+    package init(_ error: LogStoreError) {
+        self.init(error.code == .diskFull ? .queueFull : .storage, error.message, cause: error)
     }
 }

@@ -50,7 +50,7 @@ extension LogStoreError: CodedError, FileFailure {
     package init(_ error: FileError) {
         let (code, remedy): (Code, String) =
             switch error.systemError {
-            case ENOSPC, EDQUOT: (.diskFull, "Make room on the disk.")
+            case let code where FileError.meansNoRoom(code): (.diskFull, "Make room on the disk.")
             case ENOENT: (.notFound, "Check the path.")
             case EEXIST: (.exists, "Give another name, or remove it.")
             case EROFS: (.io, "Run as the user whose files these are.")

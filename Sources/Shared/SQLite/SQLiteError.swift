@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import TelemetryBasics
 
 /// What SQLite refused, on which file, and what to do.
 ///
@@ -69,8 +70,8 @@ extension SQLiteError.Code {
         case SQLITE_CORRUPT: self = .corrupt
         case SQLITE_NOTADB, SQLITE_FORMAT: self = .notADatabase
         case SQLITE_READONLY: self = .readOnly
-        case SQLITE_IOERR: self = systemError == ENOSPC || systemError == EDQUOT ? .full : .io
-        case SQLITE_CANTOPEN, SQLITE_PERM: self = systemError == ENOSPC || systemError == EDQUOT ? .full : .cannotOpen
+        case SQLITE_IOERR: self = FileError.meansNoRoom(systemError) ? .full : .io
+        case SQLITE_CANTOPEN, SQLITE_PERM: self = FileError.meansNoRoom(systemError) ? .full : .cannotOpen
         case SQLITE_CONSTRAINT: self = .constraint
         case SQLITE_TOOBIG: self = .tooBig
         case SQLITE_NOMEM: self = .outOfMemory

@@ -77,8 +77,7 @@ struct RunCommand: ServiceCommand {
         let settings = LogStore.Configuration(
             configuration, applicationName: logName, applicationVersion: DataSampler.version)
         do throws(LogStoreError) { return try LogStore(settings) } catch {
-            throw CommandError(
-                DataSamplerError(error.code == .diskFull ? .queueFull : .storage, error.message, cause: error))
+            throw CommandError(DataSamplerError(error))
         }
     }
 }
@@ -139,10 +138,13 @@ struct AgentService: Service {
             try await cancelWhenGracefulShutdown {
                 try await withThrowingDiscardingTaskGroup { group in
                     group.addTask { for await _ in hangups { await settings.reload() } }
-                    try await server.run()
+                    // The agent samples and sends meanwhile; only commands are not answered.
+                    try await FullDiskPause.retrying(told: { logger.error("\($0)") }) { try await server.run() }
                     group.cancelAll()
                 }
             }
+            failure = nil
+        } catch is CancellationError {
             failure = nil
         } catch let error as CommandError {
             failure = error
@@ -153,8 +155,8 @@ struct AgentService: Service {
     }
 }
 
-/// Waits for free space if the disk is full at the start. If the agent ended instead, its service manager would restart
-/// it a few times and then give up.
+/// Waits for room if the disk is full at the start: bytes, inodes or a quota. If the agent ended instead, its service
+/// manager would restart it a few times and then give up.
 enum FullDiskPause {
     /// 1 s after the first attempt, then doubled up to a minute.
     static func duration(after attempts: Int) -> Duration { .seconds(min(60, 1 << min(attempts, 6))) }
@@ -172,7 +174,7 @@ enum FullDiskPause {
         var attempts = 0
         while true {
             do { return try await body() } catch let error as CommandError
-                where (error.cause as? DataSamplerError)?.code == .queueFull
+                where error.isForWantOfRoom
             {
                 if attempts == 0 { told("\(error.message) The agent waits until there is room.") }
             }

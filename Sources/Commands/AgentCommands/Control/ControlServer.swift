@@ -6,6 +6,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Serves the agent's control socket. It takes few connections, each for one request and one answer, and closes idle
@@ -80,8 +81,11 @@ struct ControlServer: Sendable {
         do {
             server = try await bootstrap.withBoundSocket(try Self.boundSocket(socket.path)).get()
         } catch {
+            let file = error as? FileError
             throw CommandError(
-                .failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be opened: \(error)",
+                file?.isDiskFull == true ? .tryAgain : .failed,
+                "the control socket \(directory)/\(ControlSocketPath.name) cannot be opened: "
+                    + "\(file.map { FileError.words($0.systemError) } ?? "\(error)").",
                 cause: error)
         }
         guard let accessGroup else { return server }
@@ -97,11 +101,11 @@ struct ControlServer: Sendable {
 
     /// Binds a socket whose file has mode 0600 from the beginning: Linux gives the file the socket's mode. A later
     /// `chmod` would leave a moment in which anybody can connect, and a umask changes the whole process.
-    private static func boundSocket(_ path: String) throws -> CInt {
+    private static func boundSocket(_ path: String) throws(FileError) -> CInt {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
-        do {
-            guard fchmod(descriptor, 0o600) == 0 else { throw IOError(errnoCode: errno, reason: "fchmod") }
+        guard descriptor >= 0 else { throw FileError("making", path) }
+        do throws(FileError) {
+            guard fchmod(descriptor, 0o600) == 0 else { throw FileError("making", path) }
             var status = stat()
             if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK { unlink(path) }
             var address = sockaddr_un()
@@ -112,7 +116,7 @@ struct ControlServer: Sendable {
                     Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
                 }
             }
-            guard result == 0 else { throw IOError(errnoCode: errno, reason: "bind") }
+            guard result == 0 else { throw FileError("making", path) }
             return descriptor
         } catch {
             close(descriptor)

@@ -58,6 +58,6 @@ struct DurableFile: Sendable {
     }
 
     private func naming<Result>(_ body: () throws(FileError) -> Result) throws(DataSamplerError) -> Result {
-        do { return try body() } catch { throw DataSamplerError(code, error.description, cause: error) }
+        do { return try body() } catch { throw DataSamplerError(error, otherwise: code) }
     }
 }

@@ -20,7 +20,7 @@ extension SamplerCore {
                 try Files<FileError>.remove("\(directory)/\(name)")
             }
             try Files<FileError>.sync(directory: directory)
-        } catch { throw DataSamplerError(.storage, error.description, cause: error) }
+        } catch { throw DataSamplerError(error, otherwise: .storage) }
     }
 
     /// Erases what is kept of the enrollment, and its traces in other files; disk-formats.md lists what stays. The

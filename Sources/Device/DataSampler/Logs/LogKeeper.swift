@@ -30,9 +30,7 @@ final class LogKeeper: Sendable {
                 applicationName: configuration.applicationIdentifier.isEmpty
                     ? "ws1agent" : configuration.applicationIdentifier,
                 applicationVersion: configuration.applicationVersion)
-            do { store = try LogStore(settings) } catch {
-                throw DataSamplerError(.storage, error.message, cause: error)
-            }
+            do { store = try LogStore(settings) } catch { throw DataSamplerError(error) }
             isOwn = true
         }
         // A store that the program opened may have fewer rules; the first plan adds those of the configuration.
@@ -78,7 +76,7 @@ final class LogKeeper: Sendable {
         let store = store
         do throws(LogStoreError) { try await BlockingWork.run { () throws(LogStoreError) in try store.erase() } } catch
         {
-            throw DataSamplerError(.storage, error.message, cause: error)
+            throw DataSamplerError(error)
         }
     }
 

@@ -120,7 +120,7 @@ struct StoredLogs: UploadSource {
                 }
             }
         } catch {
-            throw DataSamplerError(.storage, error.message, cause: error)
+            throw DataSamplerError(error)
         }
     }
 
@@ -200,7 +200,7 @@ package struct OfflineLogs {
             isStopped: settings.telemetryDisabled || isStopped
         ).level(of: store.applicationIdentifier)
         store.scrubbing = settings.logging.scrubbing
-        do { visitor = try LogVisitor(store) } catch { throw DataSamplerError(.storage, error.message, cause: error) }
+        do { visitor = try LogVisitor(store) } catch { throw DataSamplerError(error) }
     }
 
     /// Writes lines. When it returns, the kernel has them, or the result tells what became of them.

@@ -15,8 +15,12 @@ package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
         self.systemError = systemError
     }
 
-    /// The disk, the quota or the inodes are used up.
-    package var isDiskFull: Bool { systemError == ENOSPC || systemError == EDQUOT }
+    /// There was no room: see ``meansNoRoom(_:)``.
+    package var isDiskFull: Bool { Self.meansNoRoom(systemError) }
+
+    /// The disk's bytes or inodes or a quota are used up, or the file may not be larger. Somebody can make room, so the
+    /// same may succeed later.
+    package static func meansNoRoom(_ systemError: Int32) -> Bool { [ENOSPC, EDQUOT, EFBIG].contains(systemError) }
 
     /// A signal interrupted a call that cannot be repeated here. Trying the whole again can help.
     package var isInterrupted: Bool { systemError == EINTR }
