@@ -65,6 +65,21 @@ import WireModel
         }
     }
 
+    /// 12 may be any of 12.0 to 12.11.
+    @Test(arguments: ComplianceOperator.allCases) func `A version without its point release is not judged by one`(
+        comparison: ComplianceOperator
+    ) {
+        let rule = Self.rule("operating-system-version", comparison.rawValue, "12.5")
+        #expect(evaluate([rule], system: "12").device == .unknown)
+        #expect(evaluate([rule], system: "12.0").device == .unknown)
+        for system in ["11", "12.4", "12.5", "12.11", "13"] {
+            #expect(evaluate([rule], system: system).device != .unknown)
+        }
+        // A program says its whole version.
+        let own = Self.rule("application-version", comparison.rawValue, "12.5")
+        #expect(evaluate([own], application: "12").application != .unknown)
+    }
+
     @Test func `One broken rule decides, one that cannot be judged leaves the whole unknown`() {
         let good = Self.rule("operating-system-version", ">=", "11")
         let bad = Self.rule("operating-system-version", "<", "12")

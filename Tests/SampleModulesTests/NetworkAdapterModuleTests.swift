@@ -115,10 +115,24 @@ struct NetworkAdapterModuleTests {
         arguments: [
             ("nameserver 1.1.1.1\nnameserver\t8.8.8.8 # note\n", ["1.1.1.1", "8.8.8.8"]),
             ("#nameserver 1.1.1.1\n nameserver 2.2.2.2\n", []),
-            ("nameserver\n", []), ("nameserver 1.1.1", []), ("options x\nnameserver fe80::1%eth0\n", ["fe80::1%eth0"]),
+            ("nameserver\n", []), ("# by hand\nnameserver 1.1.1.1\r\nnameserver 8.8.8.8", ["1.1.1.1", "8.8.8.8"]),
+            ("\u{FEFF}nameserver 1.1.1.1\r", ["1.1.1.1"]),
+            ("nameserver 1.1.1.1\n\r\n\nnameserver 8.8.8.8\r\r\n", ["1.1.1.1", "8.8.8.8"]),
+            ("options x\nnameserver fe80::1%eth0\n", ["fe80::1%eth0"]),
         ])
     func resolver(content: String, servers: [String]) {
         #expect(Array(content.utf8).withUnsafeBytes { ResolverFile($0).servers } == servers)
+    }
+
+    @Test("of a resolv.conf that is too long the lines within the limit count")
+    func longResolver() throws {
+        let host = CapturedMachine.laptop.host()
+        let first = "nameserver 1.1.1.1\n#"
+        let filler = String(repeating: "x", count: 64 * 1024 - first.utf8.count - 16)
+        host.set("/etc/resolv.conf", first + filler + "\nnameserver 192.0.2.53\n")
+        var module = Self.module(host)
+        let sample = try Self.read(&module, 1)
+        #expect(sample.dnsServers == ["1.1.1.1"])
     }
 
     @Test("a resolver of its own on another loopback address is shown as it is")

@@ -48,7 +48,7 @@ struct ParserTests {
         Self.truncated(Self.file(.laptop, "/proc/pressure/cpu")) { Self.facts(PressureFile($0)) }
         Self.truncated(Self.file(.laptop, "/proc/diskstats")) { Self.facts(DiskStats($0)) }
         Self.truncated(Self.file(.laptop, "/proc/self/mountinfo")) { Self.facts(MountInfo($0)) }
-        Self.truncated(Self.file(.laptop, "/etc/os-release")) { Self.facts(OSRelease($0)) }
+        Self.truncated(Self.file(.laptop, "/etc/os-release")) { Self.facts(OSRelease($0.wholeLines)) }
         Self.truncated(Self.file(.laptop, "/proc/cpuinfo")) { Self.facts(CPUInfo($0)) }
         Self.truncated(Self.file(.laptop, "/proc/self/stat")) { ProcSelfStat($0).map { Self.facts($0) } ?? [] }
         Self.truncated(Self.file(.laptop, "/proc/self/statm")) { ProcSelfMemory($0).map { Self.facts($0) } ?? [] }
@@ -138,6 +138,49 @@ struct ParserTests {
         let power = PowerSummary.power(of: [Self.with(text) { PowerSupplyEvent($0) }])
         #expect((power?.hasBatteryLevel == true ? power?.batteryLevel : nil) == level)
         #expect(power?.hasExternalPower != true && power?.hasCycleCount != true)
+    }
+
+    @Test(
+        "the version has its point release where os-release names it, and the last line counts without a newline",
+        arguments: [
+            ("ID=boardos\nVERSION_ID=\"9.1\"", "boardos", "9.1"), ("ID=x\r\nVERSION_ID='9.1'\r\n", "x", "9.1"),
+            ("VERSION_ID=\"22.04\"\nID=ubuntu\nVERSION=\"22.04.5 LTS (Jammy Jellyfish)\"\n", "ubuntu", "22.04.5"),
+            ("VERSION=\"12 (bookworm)\"\nID=debian\nVERSION_ID=\"12\"\n", "debian", "12"),
+            ("VERSION=\"9.10 (Blue Onyx)\"\nID=rocky\nVERSION_ID=\"9.1\"\n", "rocky", "9.1"),
+            ("VERSION=\"7.beta\"\nID=x\nVERSION_ID=7\n", "x", "7"), ("ID=arch\nVERSION=1.2", "arch", nil),
+        ] as [(String, String, String?)])
+    func release(content: String, identifier: String, version: String?) {
+        let release = Self.with(content) { OSRelease($0) }
+        #expect(release.identifier == identifier && release.version == version)
+    }
+
+    @Test("names that are not UTF-8 are told apart, and others stay as they are")
+    func names() {
+        func text(_ bytes: [UInt8]) -> String { bytes.withUnsafeBytes { $0.distinctText } }
+        for name in ["eth0", "💩0", "a'b", "x\\y", "größe", ""] { #expect(text(Array(name.utf8)) == name) }
+        #expect(text(Array("wan".utf8) + [0xFF]) == "wan\u{FFFD}ff")
+        #expect(text([0xF0, 0x9F, 0x92] + Array("0".utf8)) == "\u{FFFD}f0\u{FFFD}9f\u{FFFD}920")
+        // All names of up to three of these bytes, among them the replacement character itself and what stands for it.
+        let bytes: [UInt8] = [0xEF, 0xBF, 0xBD, 0xFF, 0xFE, UInt8(ascii: "f"), UInt8(ascii: "e"), 0xCC, 0x81]
+        var names: [[UInt8]] = [[]]
+        for _ in 0..<3 { names += names.flatMap { name in bytes.map { name + [$0] } } }
+        let distinct = Set(names)
+        #expect(Set(distinct.map(text)).count == distinct.count)
+    }
+
+    @Test("a file that a container has from its host is no file system, and does not hide one")
+    func mountedFiles() {
+        let info = Self.with(
+            """
+            1 0 0:40 / / rw - overlay overlay rw
+            2 1 8:1 /containers/hosts /etc/hosts rw - ext4 /dev/sda1 rw
+            3 1 8:1 /volumes/data /var/lib/data rw - ext4 /dev/sda1 rw
+            4 1 8:17 /secrets/token /run/token rw - ext4 /dev/sdb1 rw
+
+            """
+        ) { MountInfo($0) }
+        let selected = info.selected { ["/", "/var/lib/data"].contains($0) }
+        #expect(selected.map(\.mountPoint) == ["/", "/var/lib/data"])
     }
 
     @Test("a mount point may hold blanks, and a mount covered by another is not asked")

@@ -16,6 +16,19 @@ struct SystemModuleTests {
         SystemModule(host: host, logger: log.logger())
     }
 
+    @Test(
+        "Debian's point release comes from its own file, if that has one",
+        arguments: [
+            ("12.11\n", "12.11"), ("12.11\r\n", "12.11"), ("12.5", "12.5"), ("trixie/sid\n", "12"), ("13.1\n", "12"),
+            ("\n", "12"),
+        ])
+    func pointRelease(file: String, version: String) {
+        let host = CapturedMachine.laptop.host()
+        host.set("/etc/debian_version", file)
+        var module = Self.module(host)
+        #expect(module.read(at: Self.at(3_700)).identity.operatingSystem.version == version)
+    }
+
     @Test("the first sample of a laptop says all that needs no comparison")
     func firstOfLaptop() throws {
         var module = Self.module(CapturedMachine.laptop.host())

@@ -52,6 +52,17 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("12", "12.5", true), ("22.04", "22.04.3", true), ("12", "12.0.1", true), ("12", "12", false),
+        ("12", "12.0", false), ("12.5", "12", false), ("11", "12.5", false), ("1", "12.5", false),
+        ("12-rc1", "12.5", false), ("12a", "12.5", false),
+    ]) func `A version is shortened if the other one has its numbers and further ones`(
+        text: String, other: String, isShortened: Bool
+    ) throws {
+        let (version, whole) = (try #require(VersionNumber(text)), try #require(VersionNumber(other)))
+        #expect(version.isShortened(of: whole) == isShortened)
+    }
+
     @Test func `Each operator holds for what it says`() throws {
         let (one, two) = (try #require(VersionNumber("1")), try #require(VersionNumber("2")))
         let table: [(ComplianceOperator, [Bool])] = [

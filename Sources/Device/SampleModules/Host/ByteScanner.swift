@@ -81,8 +81,30 @@ struct ByteScanner {
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }
 
-/// The complete lines of a file. A last line without newline was cut off and is skipped, because half a number is no
-/// number.
+/// The lines of a file that people and their programs write, such as those in `/etc`. The last line counts without a
+/// newline too. Editors of other systems leave carriage returns at the ends of lines and a byte order mark at the
+/// beginning; neither belongs to a line.
+struct WrittenLines: Sequence, IteratorProtocol {
+    private var rest: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        rest = bytes.starts(with: mark) ? UnsafeRawBufferPointer(rebasing: bytes[mark.count...]) : bytes
+    }
+
+    mutating func next() -> UnsafeRawBufferPointer? {
+        guard !rest.isEmpty else { return nil }
+        let end = rest.firstIndex(of: 0x0a) ?? rest.count
+        var last = end
+        while last > 0, rest[last - 1] == 0x0d { last -= 1 }
+        let line = UnsafeRawBufferPointer(rebasing: rest[..<last])
+        rest = UnsafeRawBufferPointer(rebasing: rest[Swift.min(end + 1, rest.count)...])
+        return line
+    }
+}
+
+/// The complete lines of a file that the kernel generates. A last line without newline was cut off and is skipped,
+/// because half a number is no number.
 struct CompleteLines: Sequence, IteratorProtocol {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -107,10 +129,39 @@ extension UnsafeRawBufferPointer {
     /// valid.
     var text: String { String(decoding: self, as: UTF8.self) }
 
+    /// The bytes of a name as text that no other name has: Linux takes any bytes as an interface's name. A byte that is
+    /// not UTF-8 becomes the replacement character and two hexadecimal digits. A replacement character in the name is
+    /// doubled.
+    var distinctText: String {
+        let text = text
+        let mark = "\u{FFFD}"
+        guard text.unicodeScalars.contains("\u{FFFD}") else { return text }
+        var name = ""
+        var position = 0
+        while position < count {
+            // A character has at most four bytes.
+            let character = (1...4).lazy.filter { position + $0 <= count }.compactMap { length in
+                String(validating: self[position..<(position + length)], as: UTF8.self)
+            }.first
+            if let character {
+                name += character == mark ? mark + mark : character
+            } else {
+                name += mark + String(self[position], radix: 16)
+            }
+            position += character?.utf8.count ?? 1
+        }
+        return name
+    }
+
     func equals(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         for index in 0..<count where self[index] != text.utf8Start[index] { return false }
         return true
+    }
+
+    /// Up to the last newline.
+    var wholeLines: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: self[..<(lastIndex(of: 0x0a).map { $0 + 1 } ?? 0)])
     }
 
     /// Without blanks, newlines and NULs at both ends.

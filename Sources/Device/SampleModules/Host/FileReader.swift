@@ -16,14 +16,16 @@ struct FileReader: Sendable {
     /// - Parameters:
     ///   - keepOpen: the file is read on every sample (see ``HostSource/read(_:into:maximumBytes:keepOpen:)``).
     ///   - traced: `false` for files whose absence means nothing, such as one of two places for the same fact.
-    ///   - parse: returns `nil` if the bytes lack what is needed. A file that exceeds the limit is parsed up to it, so
-    ///     parsers must take complete lines only.
+    ///   - parse: returns `nil` if the bytes lack what is needed. Of a file that exceeds the limit it gets the complete
+    ///     lines within it.
     mutating func parse<Value>(
         _ path: String, maximumBytes: Int, keepOpen: Bool = false, traced: Bool = true,
         _ parse: (UnsafeRawBufferPointer) -> Value?
     ) -> Value? {
         let outcome = host.read(path, into: &buffer, maximumBytes: maximumBytes, keepOpen: keepOpen)
-        return value(after: outcome, of: path, traced: traced, parse)
+        return value(after: outcome, of: path, traced: traced) { bytes in
+            parse(outcome == .truncated ? bytes.wholeLines : bytes)
+        }
     }
 
     /// Asks the kernel over netlink; `nil` if it does not answer. An answer that exceeds the limit is parsed up to it,

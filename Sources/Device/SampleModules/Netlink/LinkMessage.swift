@@ -49,7 +49,7 @@ struct LinkMessage: Equatable, Sendable {
         for attribute in NetlinkAttributes(body, from: Self.headerLength) {
             switch attribute.type {
             case 1: address = attribute.payload.count <= 32 ? Array(attribute.payload) : []
-            case 3: name = attribute.text
+            case 3: name = attribute.name
             case 4: mtu = attribute.number()
             case 16: operationalState = attribute.number()
             case 18: kind = attribute.nested.first { $0.type == 1 }?.text

@@ -74,9 +74,14 @@ struct NetlinkAttributes: Sequence, IteratorProtocol {
         }
 
         /// The text up to its NUL; `nil` if it has none or is no text.
-        var text: String? {
+        var text: String? { terminated?.text }
+
+        /// Likewise, for an interface's name, which may have any bytes.
+        var name: String? { terminated?.distinctText }
+
+        private var terminated: UnsafeRawBufferPointer? {
             guard let end = payload.firstIndex(of: 0), end > 0 else { return nil }
-            return UnsafeRawBufferPointer(rebasing: payload[..<end]).text
+            return UnsafeRawBufferPointer(rebasing: payload[..<end])
         }
     }
 

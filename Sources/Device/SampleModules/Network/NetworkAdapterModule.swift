@@ -218,7 +218,7 @@ struct ResolverFile: Equatable {
     var servers: [String] = []
 
     init(_ bytes: UnsafeRawBufferPointer) {
-        for line in CompleteLines(bytes) where servers.count < Self.maximumServers {
+        for line in WrittenLines(bytes) where servers.count < Self.maximumServers {
             var scanner = ByteScanner(line)
             // The keyword begins the line. Text after the second word is a comment.
             guard scanner.take("nameserver"), let server = scanner.word() else { continue }

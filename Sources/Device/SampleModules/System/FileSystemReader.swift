@@ -1,3 +1,4 @@
+import Glibc
 import WireModel
 
 /// The sizes of the machine's local file systems. The mount table is read for each sample, because otherwise the
@@ -20,7 +21,9 @@ struct FileSystemReader: Sendable {
             break
         case .new(let info, let bytes):
             table = bytes
-            selected = info.selected()
+            selected = info.selected { path in
+                reader.host.fileStatus(path).map { $0.mode & S_IFMT == S_IFDIR } ?? true
+            }
         }
         return selected.compactMap { mount in
             guard let figures = reader.host.fileSystemFigures(at: mount.mountPoint) else { return nil }
@@ -159,9 +162,13 @@ extension MountInfo {
     /// Left out are images, and everything on a network or behind FUSE, because asking may hang. Mounts that another
     /// mount covers are left out too: asking would reach the other one. Of several mounts of one file system, the whole
     /// is preferred to a part, and the shortest path to longer ones.
-    func selected() -> [Mount] {
+    ///
+    /// - Parameter isDirectory: whether the path is one. A container has files of its own, such as `/etc/hosts`,
+    ///   mounted from the host's disk.
+    func selected(isDirectory: (String) -> Bool = { _ in true }) -> [Mount] {
         var best: [String: Mount] = [:]
-        for mount in mounts where Self.isWorthAsking(mount) && !isCovered(mount) {
+        for mount in mounts
+        where Self.isWorthAsking(mount) && !isCovered(mount) && isDirectory(mount.mountPoint) {
             if let other = best[mount.device], !Self.precedes(mount, other) { continue }
             best[mount.device] = mount
         }

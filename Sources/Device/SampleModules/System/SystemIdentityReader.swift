@@ -36,7 +36,7 @@ struct SystemIdentityReader: Sendable {
         }
         if let release = Self.release(&reader) {
             system.distribution = release.identifier ?? ""
-            system.version = release.version ?? ""
+            system.version = Self.version(release, &reader)
         }
         identity.operatingSystem = system
         return identity
@@ -50,6 +50,14 @@ struct SystemIdentityReader: Sendable {
             }
         }
         return nil
+    }
+
+    private static func version(_ release: OSRelease, _ reader: inout FileReader) -> String {
+        guard release.isLikeDebian else { return release.version ?? "" }
+        let file = reader.parse(OSRelease.debianPath, maximumBytes: 256, traced: false) {
+            WrittenLines($0).first { _ in true }?.trimmed.text
+        }
+        return release.version(naming: file) ?? ""
     }
 
     private static func readFixed(_ reader: inout FileReader) -> Fixed {
@@ -125,22 +133,46 @@ struct CPUInfo: Equatable {
 }
 
 /// `os-release(5)`: the distribution's name and version.
+///
+/// `VERSION_ID` does not always name the point release. Ubuntu names it in `VERSION`, and Debian in a file of its own.
 struct OSRelease: Equatable {
     /// In the order of the specification.
     static let paths = ["/etc/os-release", "/usr/lib/os-release"]
 
+    /// Debian's own version: `12.11`; before a release `trixie/sid`.
+    static let debianPath = "/etc/debian_version"
+
     var identifier: String?
+    /// With the point release, if the file names it.
     var version: String?
+    /// Distributions that this one is made from.
+    var families: [String] = []
 
     init(_ bytes: UnsafeRawBufferPointer) {
-        for line in CompleteLines(bytes) {
+        var longVersion: String?
+        for line in WrittenLines(bytes) {
             var scanner = ByteScanner(line)
             if scanner.take("ID=") {
                 identifier = Self.value(scanner.rest())
             } else if scanner.take("VERSION_ID=") {
                 version = Self.value(scanner.rest())
+            } else if scanner.take("VERSION=") {
+                longVersion = Self.value(scanner.rest())
+            } else if scanner.take("ID_LIKE=") {
+                families = Self.value(scanner.rest())?.split(separator: " ").map(String.init) ?? []
             }
         }
+        version = version(naming: longVersion)
+    }
+
+    var isLikeDebian: Bool { identifier == "debian" || families.contains("debian") }
+
+    /// The version with the point release, if the text begins with it.
+    func version(naming text: String?) -> String? {
+        guard let version, let word = text?.split(separator: " ").first, word.hasPrefix("\(version)."),
+            word.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2e })
+        else { return version }
+        return String(word)
     }
 
     /// Removes shell quoting, as far as identifiers and versions use it.

@@ -62,7 +62,7 @@ struct WLANInterfaceMessage: Equatable, Sendable {
         for attribute in attributes {
             switch attribute.type {
             case 3: index = attribute.number()
-            case 4: name = attribute.text
+            case 4: name = attribute.name
             case 5: type = attribute.number()
             case 38: frequency = attribute.number()
             case 52: ssid = (1...32).contains(attribute.payload.count) ? Array(attribute.payload) : nil

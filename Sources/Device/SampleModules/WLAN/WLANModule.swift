@@ -177,7 +177,7 @@ struct WirelessFile: Equatable {
             else { continue }
             interfaces.append(
                 Interface(
-                    name: name.text, signal: Self.levels.contains(level) ? Int32(level) : nil,
+                    name: name.distinctText, signal: Self.levels.contains(level) ? Int32(level) : nil,
                     noise: Self.levels.contains(noise) ? Int32(noise) : nil, retryDiscards: retries,
                     missedBeacons: beacons))
         }

@@ -57,6 +57,12 @@ package struct VersionNumber: Sendable {
         phase = Self.phase(of: core, runs: runs)
     }
 
+    /// Whether the other version has the same numbers and further ones. A text that names no point release may then
+    /// mean a version before or after the other one.
+    package func isShortened(of other: Self) -> Bool {
+        phase == .release && numbers.count < other.numbers.count && other.numbers.starts(with: numbers)
+    }
+
     private static let preReleaseWords: Set<String> = ["alpha", "beta", "pre", "preview", "rc", "dev", "snapshot"]
 
     private static func phase(of core: ArraySlice<UInt8>, runs: [Run]) -> Phase {
@@ -171,12 +177,17 @@ extension WireComplianceRule {
     /// What the rule expects, as `RuleResult.expected` reports it.
     package var expectation: String { "\(`operator`) \(version)" }
 
-    /// Whether a version meets the rule; unknown if one of the two is no version.
+    /// Whether a version meets the rule; unknown if one of the two is no version, or if the rule asks for a point
+    /// release and the system does not name its own.
     /// - Parameter actual: empty if it is not known.
     package func state(of actual: String) -> WireCompliance {
         guard let comparison = ComplianceOperator(rawValue: `operator`), let expected = VersionNumber(version),
             let version = VersionNumber(actual)
         else { return .unknown }
+        // Some distributions do not name their point release: Debian 12.11 may call itself 12.
+        if subject == ComplianceSubject.operatingSystemVersion.rawValue, version.isShortened(of: expected) {
+            return .unknown
+        }
         return comparison.holds(version, expected) ? .compliant : .nonCompliant
     }
 }
