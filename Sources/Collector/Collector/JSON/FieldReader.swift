@@ -16,6 +16,9 @@ struct FieldReader {
 
     /// - Throws: `Problem` `malformed` if the body is no JSON, or exceeds a limit of the parser.
     static func parse(_ body: Data) throws(Problem) -> JSONValue {
+        // A file that is sent as it is may begin with one.
+        let mark = PlainText.byteOrderMark
+        let body = body.starts(with: mark) ? Data(body.dropFirst(mark.count)) : body
         do throws(JSONParser.Fault) { return try JSONValue(parsing: body, limits: .request) } catch {
             throw .malformed(error, in: body)
         }

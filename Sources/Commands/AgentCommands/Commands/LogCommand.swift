@@ -154,7 +154,7 @@ struct LineInput {
         let leftOutReturns = min(returns, leftOutBytes)
         leftOutBytes -= leftOutReturns
         let line = kept.dropLast(returns - leftOutReturns)
-        let text = line.starts(with: [0xEF, 0xBB, 0xBF]) ? line.dropFirst(3) : line
+        let text = line.starts(with: PlainText.byteOrderMark) ? line.dropFirst(PlainText.byteOrderMark.count) : line
         return Line(text: String(decoding: text, as: UTF8.self), leftOutBytes: leftOutBytes)
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import TelemetryBasics
 
 /// Reads numbers and words from a line of a kernel file without making strings.
 ///
@@ -88,7 +89,7 @@ struct WrittenLines: Sequence, IteratorProtocol {
     private var rest: UnsafeRawBufferPointer
 
     init(_ bytes: UnsafeRawBufferPointer) {
-        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let mark = PlainText.byteOrderMark
         rest = bytes.starts(with: mark) ? UnsafeRawBufferPointer(rebasing: bytes[mark.count...]) : bytes
     }
 

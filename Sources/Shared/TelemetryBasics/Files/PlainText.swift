@@ -6,6 +6,9 @@ package enum PlainText {
     /// A longer file is none that a person made, and is not read. Bundles of certificate authorities have 0.3 MB.
     package static let maximumBytes = 16 << 20
 
+    /// The byte order mark in UTF-8.
+    package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
     /// The text in UTF-8, without a byte order mark, and with one line feed at the end of each line.
     package static func normalized(_ content: [UInt8]) -> [UInt8] {
         let text = utf8(content)
@@ -36,7 +39,7 @@ package enum PlainText {
     private static let feed = UInt8(ascii: "\n")
 
     private static func utf8(_ content: [UInt8]) -> [UInt8] {
-        if content.starts(with: [0xEF, 0xBB, 0xBF]) { return Array(content.dropFirst(3)) }
+        if content.starts(with: byteOrderMark) { return Array(content.dropFirst(byteOrderMark.count)) }
         if content.starts(with: [0xFF, 0xFE]) { return utf8(units: content.dropFirst(2), low: 0) }
         if content.starts(with: [0xFE, 0xFF]) { return utf8(units: content.dropFirst(2), low: 1) }
         return content
