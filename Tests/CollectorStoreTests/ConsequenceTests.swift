@@ -98,9 +98,25 @@ import WireModel
         #expect(audited.map(\.entry.detail["because"]) == ["device-compromised: tracer-attached"])
         let id = try #require(wipe.id)
         #expect(try await notices().first?.detail.contains("\(id)") == true)
+        clock.advance(seconds: 3600)
         try await tell(device, beacon(.no))
         try await tell(device, beacon(.yes))
         #expect(try await wipes(device).count == 2, "another incident")
+    }
+
+    @Test func verdictsThatAlternateMakeOneWipeAndOneNoticeInAnHour() async throws {
+        try await wipesWhatIsCompromised()
+        let device = try await enroll().deviceID
+        for _ in 1...20 { for verdict in [WireVerdict.yes, .no] { try await tell(device, beacon(verdict)) } }
+        try await tell(device, beacon(.yes))
+        #expect(try await wipes(device).count == 1)
+        let told = try await notices()
+        #expect(told.map(\.count) == [21] && told.map(\.ended) == [nil])
+        #expect(told.first?.detail.contains("none was issued yet") == true)
+        clock.advance(seconds: 3600)
+        try await tell(device, beacon(.yes))
+        #expect(try await wipes(device).count == 2, "what lasts is wiped once the hour is over")
+        #expect(try await notices().count == 1)
     }
 
     @Test func commandsThatWaitDoNotStandInTheWayOfAWipe() async throws {
@@ -127,7 +143,7 @@ import WireModel
         }
         try await tell(device, beacon(.yes))
         #expect(try await wipes(device).count == waiting.count)
-        #expect(try await notices().first?.detail.contains("none could be issued") == true)
+        #expect(try await notices().first?.detail.contains("none was issued yet") == true)
         let row = try #require(try await metadata.device(device, organization: nil))
         let first = try #require(waiting[0].id)
         #expect(try await metadata.endCommand(first, of: row, by: .commandLine)?.status.state == .expired)

@@ -140,6 +140,47 @@ import WireModel
         #expect(receiver.subjects.count == 3)
     }
 
+    @Test func verdictsThatAlternateArePostedOnceUntilTheEndHasLasted() async throws {
+        let service = try service()
+        let receiver = Receiver()
+        await look(service, receiver)
+        for _ in 0..<5 {
+            await service.raise(.deviceCompromised, organization: "west", subject: "d", detail: "")
+            clock.advance(seconds: 10)
+            await look(service, receiver)
+            await service.end(.deviceCompromised, organization: "west", subject: "d")
+            await look(service, receiver)
+        }
+        #expect(receiver.subjects == ["d"])
+        clock.advance(seconds: 3600)
+        for _ in 0..<2 { await look(service, receiver) }
+        #expect(receiver.subjects == ["d", "d is over"])
+    }
+
+    @Test func aLookDeliversABoundedNumberAndTheNextGoesOn() async throws {
+        let service = try service()
+        let receiver = Receiver()
+        await look(service, receiver)
+        let most = NoticeCourier.deliveriesPerLook
+        for number in 0..<most + 5 { await service.raise(.diskLow, subject: "\(number)", detail: "") }
+        await look(service, receiver)
+        #expect(receiver.subjects == (0..<most).map { "\($0)" })
+        await look(service, receiver)
+        #expect(receiver.subjects == (0..<most + 5).map { "\($0)" })
+    }
+
+    @Test func whatIsOpenOutlivesWhatHasEnded() async throws {
+        let service = try service()
+        await service.raise(.deviceNonCompliant, organization: "west", subject: "open", detail: "")
+        for number in 0..<1005 {
+            await service.raise(.uploadExpired, organization: "west", subject: "\(number)", detail: "")
+        }
+        let kept = try await service.page(organization: "west", below: nil, limit: 1000).rows
+        #expect(kept.count == 1000)
+        #expect(kept.contains { $0.subject == "open" })
+        #expect(!kept.contains { $0.subject == "5" } && kept.contains { $0.subject == "6" })
+    }
+
     @Test func lossesOfADeviceAddUp() async throws {
         let (metadata, first) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await metadata.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())

@@ -4,7 +4,8 @@ import Logging
 ///
 /// `collector.sqlite` records with each notice what was delivered. So deliveries survive an unavailable receiver and a
 /// killed collector. They may be repeated but never get lost. There is no queue besides the notices themselves, whose
-/// number is limited. A notice that ends and is raised again before its end was delivered causes no delivery.
+/// number is limited. A notice that ends and is raised again before its end was delivered causes no delivery. A look
+/// delivers a limited number; the others come with the next.
 package struct NoticeCourier: Sendable {
     package enum Delivery: Equatable, Sendable {
         case delivered
@@ -17,7 +18,9 @@ package struct NoticeCourier: Sendable {
     private let post: @Sendable (NoticeNews) async -> Delivery
     private let logger: Logger
 
-    private static let noticesPerLook = 20
+    private static let noticesAtOnce = 20
+    /// The most deliveries of one look.
+    static let deliveriesPerLook = 60
 
     /// - Parameter post: delivers one; has its own time limit.
     package init(service: NoticeService, logger: Logger, post: @escaping @Sendable (NoticeNews) async -> Delivery) {
@@ -42,11 +45,11 @@ package struct NoticeCourier: Sendable {
         .seconds(10 << min(failures, 6))
     }
 
-    /// - Returns: whether everything was delivered.
+    /// - Returns: whether nothing failed.
     private func deliver(since began: Int64) async -> Bool {
         do throws(StoreError) {
-            while true {
-                let unposted = try await service.unposted(since: began, limit: Self.noticesPerLook)
+            for _ in 0..<Self.deliveriesPerLook / Self.noticesAtOnce {
+                let unposted = try await service.unposted(since: began, limit: Self.noticesAtOnce)
                 guard !unposted.isEmpty else { return true }
                 for news in unposted {
                     let about: Logger.Metadata = [
@@ -64,6 +67,7 @@ package struct NoticeCourier: Sendable {
                     try await service.notePosted(news)
                 }
             }
+            return true
         } catch {
             logger.error("notices could not be read", metadata: ["store.error": "\(error)"])
             return false

@@ -4,14 +4,18 @@ import WireModel
 struct NoticeTable {
     let connection: any RegistrySession
 
-    /// Of one organization. The oldest are removed first.
+    /// Of one organization. The oldest that have ended are removed first.
     private static let kept = 1000
+    /// How long the end of a notice that may alternate has to last.
+    static let alternationMicroseconds: Int64 = 3600 * 1_000_000
 
     /// Raises a notice, or counts up the open one.
-    /// - Parameter again: a notice that ended less than so many microseconds ago is opened again.
+    /// - Parameter again: a notice that ended less than so many microseconds ago is opened again. One that may alternate
+    ///   always is, within an hour.
     func raise(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, again: Int64 = 0, at now: Int64
     ) throws(StoreError) {
+        let again = code.mayAlternate ? max(again, Self.alternationMicroseconds) : again
         let raised = try connection.run(
             """
             UPDATE notice SET count = count + 1, last = ?1, detail = ?2,
@@ -26,7 +30,8 @@ struct NoticeTable {
         try connection.run(
             """
             DELETE FROM notice WHERE id IN
-            (SELECT id FROM notice WHERE organization = ? ORDER BY id DESC \(RegistryDialect.everyRow) OFFSET ?)
+            (SELECT id FROM notice WHERE organization = ?
+            ORDER BY CASE WHEN \(Self.isOpen) THEN 0 ELSE 1 END, id DESC \(RegistryDialect.everyRow) OFFSET ?)
             """, organization, Self.kept)
     }
 
@@ -153,8 +158,12 @@ struct NoticeTable {
 
     /// Conditions on `notice`, as SQL.
     private static let isOpen = "ended IS NULL AND notice.code IN (\(lasting))"
-    private static let lasting = NoticeRow.Code.allCases.filter(\.hasEnd).map { "'\($0.rawValue)'" }.joined(
-        separator: ", ")
+    private static let lasting = list(\.hasEnd)
+    private static let alternating = list(\.mayAlternate)
+
+    private static func list(_ isIncluded: (NoticeRow.Code) -> Bool) -> String {
+        NoticeRow.Code.allCases.filter(isIncluded).map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    }
 
     private static func isMuted(at now: String) -> String {
         "EXISTS (SELECT 1 FROM muted_notice AS mute WHERE \(mute(at: now)))"
@@ -225,14 +234,16 @@ struct NoticeTable {
     }
 
     /// Undelivered news, oldest notice first. A notice that has ended is first reported as begun. The beginning of a
-    /// muted notice waits until it is not muted any more; the end of one whose beginning was delivered does not.
+    /// muted notice waits until it is not muted any more; the end of one whose beginning was delivered does not. The end
+    /// of one that may alternate waits until it has lasted.
     func unposted(limit: Int, at now: Int64) throws(StoreError) -> [NoticeNews] {
         try connection.rows(
             """
             \(Self.selection(at: "?2")) WHERE posted < \(Posted.end.rawValue)
-            AND (posted = \(Posted.nothing.rawValue) AND mute.at IS NULL OR posted <> \(Posted.nothing.rawValue) AND ended IS NOT NULL)
+            AND (posted = \(Posted.nothing.rawValue) AND mute.at IS NULL OR posted <> \(Posted.nothing.rawValue) AND ended IS NOT NULL
+            AND (ended <= ?3 OR notice.code NOT IN (\(Self.alternating))))
             ORDER BY id LIMIT ?1
-            """, limit, now
+            """, limit, now, now - Self.alternationMicroseconds
         ) { row in
             NoticeRow(row).map { NoticeNews(row.int64(12) == Posted.nothing.rawValue ? .raised : .ended, $0) }
         }

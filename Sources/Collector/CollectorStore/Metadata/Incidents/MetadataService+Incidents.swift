@@ -9,6 +9,9 @@ import WireModel
 extension MetadataService {
     /// How long a wipe waits for its device.
     private static let wipeMicroseconds: Int64 = 30 * 86_400 * 1_000_000
+    /// After a wipe was issued because of a verdict, another is issued for the device no sooner. A device whose verdicts
+    /// alternate is not wiped each time, and its notice goes on.
+    private static let coolDownMicroseconds = NoticeTable.alternationMicroseconds
     /// The most devices of an organization with a notice of their own, of each kind. One more notice counts the rest.
     static let ownNotices = 100
     private static let manyDevices = "devices"
@@ -57,11 +60,18 @@ extension MetadataService {
         return composed.flatMap { try? WireProfile.decode($0.bytes) } ?? WireProfile()
     }
 
-    /// - Returns: `nil` if no further wipe may wait for the device. It is tried again with its next beacon.
+    /// - Returns: `nil` if no further wipe may wait for the device, or one was issued lately. It is tried again with its
+    ///   next beacon.
     private func issueWipe(
         of device: DeviceRow, because cause: String, at now: Int64
     ) throws(StoreError) -> IssuedCommand? {
-        guard try hasRoom(for: .wipes, of: device.id, organization: device.organization, at: now) else { return nil }
+        let lately = "SELECT 1 FROM command WHERE device = ? AND enrollment_id = ? AND issuer = ? AND created > ?"
+        guard
+            try !connection.hasRow(
+                lately, device.id.data, device.enrollmentID, AuditActor.consequence.name,
+                now - Self.coolDownMicroseconds),
+            try hasRoom(for: .wipes, of: device.id, organization: device.organization, at: now)
+        else { return nil }
         var wipe = WireWipe()
         wipe.reason = cause
         let new = NewCommand(
@@ -176,9 +186,11 @@ extension VerdictIncident {
         let evidence = "`GET /api/v1/devices/{device}` shows the evidence under `verdicts`."
         return switch wipe {
         case .none where isWipeAsked:
-            what + evidence + " The profile asks for a wipe, but none could be issued: "
-                + "\(CommandShare.wipes.limitPerDevice) wipes wait for the device already. It is tried again with the "
-                + "device's next beacon. `DELETE /api/v1/devices/{device}/commands/{command}` ends one that waits."
+            what + evidence
+                + " The profile asks for a wipe, but none was issued yet: one was issued for a verdict of the "
+                + "device within the last hour, or \(CommandShare.wipes.limitPerDevice) wipes wait for it already. It is "
+                + "tried again with the device's next beacon. `DELETE /api/v1/devices/{device}/commands/{command}` ends a "
+                + "command that waits."
         case .none: what + evidence
         case .issued(let command):
             what + evidence + " A wipe was issued: command \(CommandID(command)?.description ?? "")."
