@@ -1,37 +1,29 @@
-/// Arithmetic on counts from a peer. It saturates instead of trapping.
-extension UInt64 {
-    package mutating func addSaturating(_ other: UInt64) {
-        self = addingSaturating(other)
-    }
+/// Arithmetic on counts and times from a peer or a file. It saturates instead of trapping.
+extension FixedWidthInteger {
+    @inlinable package mutating func addSaturating(_ other: Self) { self = addingSaturating(other) }
 
-    package func addingSaturating(_ other: UInt64) -> UInt64 {
+    @inlinable package func addingSaturating(_ other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? .max : sum
+        guard overflow else { return sum }
+        return other < 0 ? .min : .max
     }
 
-    package mutating func subtractSaturating(_ other: UInt64) { self = subtractingSaturating(other) }
+    @inlinable package mutating func subtractSaturating(_ other: Self) { self = subtractingSaturating(other) }
 
-    package func subtractingSaturating(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
-
-    package func multipliedSaturating(by other: UInt64) -> UInt64 {
-        let (product, overflow) = multipliedReportingOverflow(by: other)
-        return overflow ? .max : product
-    }
-}
-
-/// Arithmetic on times from a peer or a file. It saturates instead of trapping.
-extension Int64 {
-    package func subtractingSaturating(_ other: Int64) -> Int64 {
+    /// A count that would be negative is 0.
+    @inlinable package func subtractingSaturating(_ other: Self) -> Self {
         let (difference, overflow) = subtractingReportingOverflow(other)
         guard overflow else { return difference }
         return other < 0 ? .max : .min
     }
+
+    @inlinable package func multipliedSaturating(by other: Self) -> Self {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        guard overflow else { return product }
+        return (self < 0) == (other < 0) ? .max : .min
+    }
 }
 
-extension Sequence<UInt64> {
-    package var saturatingSum: UInt64 {
-        var sum: UInt64 = 0
-        for count in self { sum.addSaturating(count) }
-        return sum
-    }
+extension Sequence where Element: FixedWidthInteger {
+    @inlinable package var saturatingSum: Element { reduce(0) { $0.addingSaturating($1) } }
 }

@@ -1,4 +1,5 @@
 import JSON
+import WireModel
 
 /// Whose profile a page is about: an organization's own, or that of one of its applications.
 struct ProfilePlace {
@@ -90,8 +91,10 @@ struct ProfileAdoption {
     init(_ items: [JSONValue]) {
         for item in items {
             let count = Int(item["devices"].integer ?? 0)
-            devices += count
-            if item["revision"] != .null, item["revision"] == item["newestRevision"] { upToDate += count }
+            devices.addSaturating(count)
+            if item["revision"] != .null, item["revision"] == item["newestRevision"] {
+                upToDate.addSaturating(count)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 import CommandKit
 import DataSampler
 import FoundationEssentials
+import WireModel
 
 /// Describes an agent's status in words.
 struct StatusText {
@@ -188,7 +189,8 @@ struct BalanceText {
             order.firstIndex(of: $0.key) ?? 9 < order.firstIndex(of: $1.key) ?? 9
         }) {
             let numbers = [
-                stream.produced, stream.stored, stream.rejected.values.reduce(0, +), stream.dropped.values.reduce(0, +),
+                stream.produced, stream.stored, stream.rejected.values.saturatingSum,
+                stream.dropped.values.saturatingSum,
                 stream.lostAtCollector, stream.waiting,
             ]
             lines.append(row([name] + numbers.map { "\($0)" }) + (stream.closes ? "" : "   does not close"))

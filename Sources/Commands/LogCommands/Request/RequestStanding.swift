@@ -30,12 +30,11 @@ struct RequestStanding: Equatable {
         default: meaning = .pending
         }
         let uploads = command.uploads ?? []
-        // The collector may send any numbers. Sums of impossible ones are nonsense, but do not end the program.
-        let chunks = uploads.reduce(0) { $0 &+ $1.chunks }
-        let stored = uploads.reduce(0) { $0 &+ $1.storedChunks }
+        let chunks = uploads.map(\.chunks).saturatingSum
+        let stored = uploads.map(\.storedChunks).saturatingSum
         // The device reports its progress late. The collector knows earlier which chunks have arrived.
         progress = chunks > 0 ? max(command.progress, Double(stored) / Double(chunks)) : command.progress
-        let bytes = uploads.reduce(0) { $0 &+ $1.storedRawBytes }
+        let bytes = uploads.map(\.storedRawBytes).saturatingSum
         text =
             state + (chunks > 0 ? ", \(stored) of \(chunks) chunks here, \(ByteText.of(bytes)) of text" : "") + detail
     }

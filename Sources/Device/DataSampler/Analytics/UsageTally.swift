@@ -136,7 +136,8 @@ extension EventFigures {
     init(_ status: QueueStatus) {
         let events = status.streams[.event]
         self.init(
-            epoch: "\(status.epoch)", sent: events?.mark.stored ?? 0, dropped: events?.dropped.values.reduce(0, +) ?? 0,
+            epoch: "\(status.epoch)", sent: events?.mark.stored ?? 0,
+            dropped: events?.dropped.values.saturatingSum ?? 0,
             held: events.map { $0.waiting - min($0.waiting, $0.due) } ?? 0)
     }
 }

@@ -83,7 +83,7 @@ enum BeaconComposer {
             message.waiting = stream.waiting
             message.waitingBytes = stream.waitingBytes
             if let age = stream.oldestAgeSeconds { message.oldestAgeSeconds = UInt64(max(0, age)) }
-            message.dropped = stream.dropped.values.reduce(0, +)
+            message.dropped = stream.dropped.values.saturatingSum
             message.losses = stream.dropped.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map { reason, count in
                 var loss = WireDropCount()
                 loss.reason = WireDropReason(rawValue: reason.rawValue) ?? .unspecified
@@ -91,7 +91,7 @@ enum BeaconComposer {
                 return loss
             }
             message.acknowledged = stream.mark.number
-            message.rejected = stream.mark.rejected.values.reduce(0, +)
+            message.rejected = stream.mark.rejected.values.saturatingSum
             return message
         }
     }

@@ -1,4 +1,5 @@
 import JSON
+import WireModel
 
 /// One event: how often it came and from how many devices, its values, and the single events.
 struct EventPage: Page {
@@ -73,8 +74,8 @@ struct EventPage: Page {
                 names[$0] ?? $0
             }
             values["breakdownCharts"] = .array(chart.map { [$0.values] } ?? [])
-            let counted = groups.compactMap { $0["count"].integer }.reduce(0, +)
-            let without = (group["count"].integer ?? 0) - counted
+            let counted = groups.compactMap { $0["count"].integer }.saturatingSum
+            let without = (group["count"].integer ?? 0).subtractingSaturating(counted)
             values["without"] = without > 0 ? .integer(without) : .null
             values["leftOutGroups"] = groups.count > Self.groups ? JSONValue(groups.count - Self.groups) : .null
             values["groups"] = .array(

@@ -1,4 +1,5 @@
 import JSON
+import WireModel
 
 /// A column of the list of devices.
 struct DeviceColumn: Sendable {
@@ -93,7 +94,7 @@ struct DeviceColumn: Sendable {
     }
 
     private static func waiting(_ queue: JSONValue) -> JSONValue {
-        queue.items.isEmpty ? .null : .integer(queue.items.reduce(0) { $0 &+ ($1["waiting"].integer ?? 0) })
+        queue.items.isEmpty ? .null : .integer(queue.items.compactMap { $0["waiting"].integer }.saturatingSum)
     }
 
     private static func first(_ values: JSONValue...) -> JSONValue { values.first { !$0.isNull } ?? .null }

@@ -1,4 +1,5 @@
 import JSON
+import WireModel
 
 /// The fleet at a glance. Each part asks for itself, so that one that fails does not hide the others.
 struct HomePage: Page {
@@ -80,7 +81,7 @@ struct HomePage: Page {
                     visit.base + FormFields([("state", present), ("agentVersion", name ?? "none")]).address("/devices")),
             ]
         }
-        let told = shown.reduce(0) { $0 + ($1["devices"].integer ?? 0) }
+        let told = shown.compactMap { $0["devices"].integer }.saturatingSum
         let further = Int64(total) - told
         return [
             "tiles": .array(tiles), "isEmpty": .boolean(isEmpty), "total": facets["total"],

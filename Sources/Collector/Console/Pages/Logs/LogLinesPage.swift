@@ -1,4 +1,5 @@
 import JSON
+import WireModel
 import TelemetryBasics
 
 /// The lines of logs that match a filter, page by page; or the lines around one. Several devices are merged by time.
@@ -74,7 +75,7 @@ struct LogLinesPage: Page {
             let page = try await visit.api.get("/api/v1/logs/lines", query)
             read.items = page.pageItems
             (read.next, read.through) = (page["next"].text, page["through"].text)
-            read.scannedBytes += page["scannedBytes"].integer ?? 0
+            read.scannedBytes.addSaturating(page["scannedBytes"].integer ?? 0)
             guard read.items.isEmpty, let next = read.next else { break }
             query = query.with("cursor", next)
         }

@@ -1,4 +1,5 @@
 import JSON
+import WireModel
 import TelemetryBasics
 
 /// Request Logs: a form that asks one or several devices for their logs, and what has become of such requests.
@@ -77,7 +78,7 @@ struct LogRequestsPage: Page {
     /// A request with its device, and the way to the lines once some are there.
     private static func values(of command: JSONValue, _ device: JSONValue, base: String) -> JSONValue {
         let id = device["id"].text ?? ""
-        let stored = command["uploads"].items.reduce(0) { $0 + ($1["storedChunks"].integer ?? 0) }
+        let stored = command["uploads"].items.compactMap { $0["storedChunks"].integer }.saturatingSum
         return DeviceCommandsPage.values(of: command).with([
             "device": .text(id), "deviceName": .text(ChosenDevices.name(of: device)), "deviceID": .text(id),
             "expectation": .text(expectation(of: device)),
