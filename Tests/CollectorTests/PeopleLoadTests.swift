@@ -137,6 +137,97 @@ struct PeopleLoadTests {
         }
     }
 
+    /// An answer that nobody reads is in memory, too.
+    @Test func aRequestKeepsItsPlaceUntilItsAnswerIsWritten() async throws {
+        let gate = Gate()
+        let application = application(perToken: 2) { router in
+            router.people(.viewer)
+                .get("/unread") { _, _ in
+                    Response(
+                        status: .ok,
+                        body: ResponseBody { writer in
+                            await gate.pass()
+                            try await writer.finish(nil)
+                        })
+                }
+                .get("/quick") { _, _ in Response(status: .ok) }
+        }
+        try await application.test(.router) { client in
+            try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
+                for _ in 0..<2 {
+                    group.addTask { try await client.send(.get, "/unread", bearer: "viewer-default").status }
+                }
+                await gate.arrived(2)
+                #expect(try await client.send(.get, "/quick", bearer: "viewer-default").status == .tooManyRequests)
+                gate.open()
+                for try await status in group { #expect(status == .ok) }
+                #expect(try await client.send(.get, "/quick", bearer: "viewer-default").status == .ok)
+            }
+        }
+    }
+
+    /// With one thread: fifty steps of an organization wait, and another's comes after one of them.
+    @Test func organizationsTakeTurns() async {
+        let people = PeopleExecutor(threads: 1)
+        let (busy, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let order = Mutex<[String]>([])
+        let west = people.lane(of: "west")
+        let east = people.lane(of: "east")
+        let first = Task(executorPreference: west) {
+            Self.stall {
+                busy.signal()
+                release.wait()
+            }
+        }
+        await BlockingCall.run { busy.wait() }
+        let many = (0..<50).map { _ in Task(executorPreference: west) { order.withLock { $0.append("west") } } }
+        let one = Task(executorPreference: east) { order.withLock { $0.append("east") } }
+        release.signal()
+        for task in many + [first, one] { await task.value }
+        #expect(order.withLock { $0.firstIndex(of: "east") } == 1)
+        #expect(order.withLock { $0.count } == 51)
+    }
+
+    /// A page of large records ends by bytes, and the pages after it have the others.
+    @Test func aPageOfLargeRecordsEndsByBytes() async throws {
+        let data = try await KeptData(days: 1, devices: 1)
+        let (metadata, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let person = try await metadata.createPersonToken(name: "ann", role: .viewer, organization: "default")
+        let store = try data.openStore()
+        var chain = ChainBuilder(stream: .event)
+        let count = 60
+        for _ in 0..<count {
+            let answer = await store.append(
+                [chain.events([String(repeating: "x", count: 200_000)])], from: data.devices[0],
+                receivedAt: data.clock.now())
+            try #require(answer.map(\.outcome) == [.stored])
+        }
+        let clock = data.clock
+        let server = CollectorServer(
+            store: store, metadata: metadata, archive: try LogArchive.open(metadata: metadata, logger: KeptData.logger),
+            notices: NoticeService(metadata: metadata), settings: CollectorServer.Settings(port: 0),
+            logger: KeptData.logger, clock: { clock.now() })
+        try await server.application().test(.router) { client in
+            var numbers: [Int] = []
+            var next: String? = ""
+            var pages = 0
+            while let cursor = next {
+                let page = try await client.json(
+                    "/api/v1/events?limit=1000" + (cursor.isEmpty ? "" : "&cursor=\(cursor)"), bearer: person.token)
+                let items = page.objects("items").filter { $0.text("epoch") == "\(chain.epoch)" }
+                // Each piece of a page may be larger than asked for by one record.
+                #expect(items.count * 200_000 < RecordListing.pageBytes + 5 * 200_000)
+                numbers += items.compactMap { $0.number("number") }
+                next = page.text("next")
+                pages += 1
+            }
+            #expect(numbers == Array((1...count).reversed()))
+            #expect(pages >= 3)
+        }
+        await store.shutDown()
+        await metadata.close()
+    }
+
     /// A chunk store whose first reads wait until the gate opens.
     private struct GatedChunkStore: ChunkStore {
         let base: DirectoryChunkStore

@@ -11,6 +11,7 @@ struct SlicePage {
     private(set) var records: [StoredRecord] = []
     private(set) var next: SliceCursor?
     private var bytes: UInt64 = 0
+    private var recordBytes = 0
     private var examined = 0
 
     /// The slices examined for one page at most.
@@ -34,6 +35,8 @@ struct SlicePage {
 
     var page: RecordPage { RecordPage(records: records, next: next?.text) }
 
+    private var isFull: Bool { records.count == limit || !isForward && recordBytes >= RecordPage.maximumBytes }
+
     /// Adds a slice's matching records in the page's direction.
     /// - Parameter below: only numbers below this.
     /// - Returns: whether the page is full.
@@ -50,7 +53,7 @@ struct SlicePage {
                     .corrupt, "a record after number \(head.id.key) of \(head.id.chain.device) has no envelope.")
             }
             guard header.number < below else { continue }
-            if records.count == limit {
+            if isFull {
                 next = SliceCursor(place: head.place, number: last)
                 return true
             }
@@ -60,6 +63,7 @@ struct SlicePage {
                 StoredRecord(
                     device: head.id.chain.device, epoch: head.id.chain.epoch, header: header, bytes: Data(packed),
                     receivedAt: slice.receivedAt))
+            recordBytes += packed.count
         }
         return pass(head, bytes: UInt64(slice.records.count))
     }

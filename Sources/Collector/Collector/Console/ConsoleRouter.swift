@@ -50,14 +50,14 @@ struct ConsoleRouter {
         for pattern in console.paths {
             let path = RouterPath(pattern)
             signedIn.get(path) { request, context in
-                try await withTaskExecutorPreference(people) {
+                try await withTaskExecutorPreference(people.lane(of: context.person.organization)) {
                     let visit = visit(pattern, request, context)
                     return noted(try await console.answer(pattern, visit), visit, request)
                 }
             }
             signedIn.post(path) { request, context in
                 try await reader.read(request, context, limit: .form(Self.formBytes)) { body in
-                    try await withTaskExecutorPreference(people) {
+                    try await withTaskExecutorPreference(people.lane(of: context.person.organization)) {
                         let visit = visit(pattern, request, context, form: FormFields(encoded: String(utf8: body)))
                         do throws(Problem) { try checkOrigin(of: request, visit) } catch {
                             guard Self.isOwn(request) else { throw error }
@@ -197,7 +197,7 @@ struct ConsoleRouter {
 
     /// An answer with what it did as a note for the next page, or without the note that it has said.
     private func noted(_ answer: Console.Response, _ visit: Visit, _ request: Request) -> Response {
-        var response = response(answer)
+        var response = response(answer, to: visit.visitor)
         // A page that a script loads in the background is not read by a person.
         let isSaid = visit.note != nil && answer.saysNote && request.headers[.secFetchDest] ?? "document" == "document"
         if let session = SessionCookie(of: request), answer.note != nil || isSaid {
@@ -261,21 +261,22 @@ struct ConsoleRouter {
             status: response.status.code, entityTag: response.headers[.eTag], body: Data(bytes.readableBytesView))
     }
 
-    private func response(_ answer: Console.Response) -> Response {
+    /// - Parameter visitor: who is signed in, if somebody is.
+    private func response(_ answer: Console.Response, to visitor: Visitor? = nil) -> Response {
         var response = Response(
             status: .init(code: answer.status), headers: [.contentType: answer.contentType],
-            body: body(of: answer))
+            body: body(of: answer, to: visitor))
         for (name, value) in answer.headers {
             if let name = HTTPField.Name(name) { response.headers[name] = value }
         }
         return response
     }
 
-    private func body(of answer: Console.Response) -> ResponseBody {
+    private func body(of answer: Console.Response, to visitor: Visitor?) -> ResponseBody {
         guard let rest = answer.rest else { return ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)) }
         return ResponseBody { writer in
             try await writer.write(ByteBuffer(bytes: answer.body))
-            try await withTaskExecutorPreference(people) {
+            try await withTaskExecutorPreference(people.lane(of: visitor?.organization)) {
                 try await rest { try await writer.write(ByteBuffer(bytes: $0)) }
             }
             try await writer.finish(nil)

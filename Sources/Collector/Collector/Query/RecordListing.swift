@@ -6,7 +6,7 @@ import NIOCore
 import WireModel
 
 /// One page of a list of records, written while it is read. However large the records are, only a piece of them is in
-/// memory.
+/// memory, and only one record of it as JSON.
 struct RecordListing: Sendable {
     let store: any RecordStore
     let query: RecordQuery
@@ -24,18 +24,25 @@ struct RecordListing: Sendable {
     /// endless request.
     private static let scanBudget = 5000
     private static let pieceRecords = 100
+    /// A page ends once its records have so many bytes, for readers that need it whole.
+    static let pageBytes = 4 << 20
+
+    /// Answers are written in pieces of about this size.
+    private static let writtenBytes = 64 << 10
 
     /// A piece of the page.
     private struct Piece {
-        var items: [RecordView] = []
+        var records: [StoredRecord] = []
         /// The position after it; `nil` at the end of the list.
         var position: String?
         /// Records that may still be examined.
         var budget: Int
         /// Items that are still wanted.
         var wanted: Int
+        /// Bytes of records that still fit in the page.
+        var bytes = RecordListing.pageBytes
 
-        var isLast: Bool { position == nil || budget <= 0 || wanted <= 0 }
+        var isLast: Bool { position == nil || budget <= 0 || wanted <= 0 || bytes <= 0 }
     }
 
     /// - Parameter cursor: `nil` starts at the newest record.
@@ -50,13 +57,15 @@ struct RecordListing: Sendable {
             var isFirst = true
             var text = ByteBuffer(string: #"{"items":["#)
             while true {
-                for item in piece.items {
+                for record in piece.records {
                     if !isFirst { text.writeString(",") }
                     isFirst = false
-                    text.writeBytes(try encoder.encode(item))
+                    let view = try RecordView(record, for: role, withMetrics: withMetrics)
+                    text.writeBytes(try encoder.encode(view))
+                    guard text.readableBytes >= Self.writtenBytes else { continue }
+                    try await writer.write(text)
+                    text.clear()
                 }
-                try await writer.write(text)
-                text.clear()
                 if piece.isLast { break }
                 piece = try await self.piece(after: piece)
             }
@@ -78,7 +87,7 @@ struct RecordListing: Sendable {
     /// The next items: at least one, unless the list or the budget ends before.
     private func piece(after former: Piece) async throws -> Piece {
         var piece = former
-        piece.items = []
+        piece.records = []
         repeat {
             let page: RecordPage
             do throws(StoreError) {
@@ -91,11 +100,12 @@ struct RecordListing: Sendable {
             // An empty result costs too. Records skipped in the store must not make a request endless.
             piece.budget -= max(Self.pieceRecords, page.records.count)
             for record in page.records where events?.admits(record) ?? true {
-                piece.items.append(try RecordView(record, for: role, withMetrics: withMetrics))
+                piece.records.append(record)
+                piece.bytes -= record.bytes.count
             }
             piece.position = page.next
-            piece.wanted = former.wanted - piece.items.count
-        } while !piece.isLast && piece.items.isEmpty
+            piece.wanted = former.wanted - piece.records.count
+        } while !piece.isLast && piece.records.isEmpty
         return piece
     }
 }

@@ -286,6 +286,7 @@ struct RecordPageBuilder {
     /// The work that is left for this page. A slice that is read costs `workPerSlice`, one that is skipped 1.
     var work = 2000 * workPerSlice
     private var bytes = 0
+    private var recordBytes = 0
 
     static let workPerSlice = 8
     /// The most bytes of slices read for one page. The one that exceeds it is still read.
@@ -301,6 +302,8 @@ struct RecordPageBuilder {
 
     /// A page of a scan ends behind a slice, so that no slice is read twice.
     var isLongEnoughForScan: Bool { records.count >= 1000 || bytes >= Self.maximumBytes || work <= 0 }
+
+    private var isFull: Bool { records.count == limit || !isForward && recordBytes >= RecordPage.maximumBytes }
 
     /// Adds a slice's matching records to the page, in its order.
     /// - Parameter below: only numbers below this.
@@ -321,7 +324,7 @@ struct RecordPageBuilder {
                 throw file.corrupt("a record of slice \(id) has no envelope")
             }
             guard header.number < below else { continue }
-            if records.count == limit {
+            if isFull {
                 next = RecordCursor(day: file.partition.day, slice: id, number: last)
                 return true
             }
@@ -331,6 +334,7 @@ struct RecordPageBuilder {
                 StoredRecord(
                     device: chain.device, epoch: chain.epoch, header: header, bytes: Data(packed),
                     receivedAt: slice.receivedAt))
+            recordBytes += packed.count
         }
         if bytes >= Self.maximumBytes {
             next = RecordCursor(day: file.partition.day, slice: id - 1, number: .max)

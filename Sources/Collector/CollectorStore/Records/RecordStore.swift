@@ -482,6 +482,8 @@ package struct RecordPage: Equatable, Sendable {
 
     /// The most records that one call may ask for.
     package static let maximumRecords = 5000
+    /// A page of the newest records ends once its records have so many bytes. One record more fits in any page.
+    package static let maximumBytes = 1 << 20
 
     package init(records: [StoredRecord], next: String?) {
         self.records = records
