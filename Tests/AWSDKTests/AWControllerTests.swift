@@ -69,6 +69,55 @@ import WireModel
         await bench.stop()
     }
 
+    private static let obstacles: [(LoopbackCollector.Fault, String)] = [
+        (.failed(TransportError(.pinMismatch, "another key")), "check 8"),
+        (
+            .answered(TransportResponse(status: 200, headers: ["server": "portal"], body: Data("hello".utf8))),
+            "check 28"
+        ),
+        (.failed(TransportError(.connectionRefused, "nobody listens")), "check 32"),
+    ]
+
+    @Test(arguments: obstacles) func `Who answers instead of the collector is told by its number`(
+        fault: LoopbackCollector.Fault, told: String
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        // The device is asked again until it knows who answers.
+        let bench = SDKBench(directory.path, checkLimit: .seconds(2))
+        bench.collector.setFaults { _, _ in fault }
+        try await bench.start()
+        #expect(bench.delegate.told.last == told)
+        await bench.stop()
+    }
+
+    private struct Found: CompromiseDetector {
+        let name = "tracer-attached"
+        func examine() -> CompromiseFinding? { CompromiseFinding(.yes, evidence: "a test") }
+    }
+
+    @Test func `A device that is compromised and blocked does not pass the check`() async throws {
+        let directory = try TemporaryDirectory()
+        var profile = WireProfile.analyticsOn
+        profile.detection.consequence = "block"
+        let bench = SDKBench(directory.path, profile: profile, detectors: [Found()])
+        try await bench.start()
+        try await SDKBench.until { bench.delegate.told.contains("check 15") && bench.delegate.told.contains("locked") }
+        await bench.stop()
+    }
+
+    @Test(arguments: [true, false]) func `An application that is not assigned is told of after the check`(
+        isAssigned: Bool
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let bench = SDKBench(directory.path)
+        bench.collector.setAssignments(isAssigned ? ["com.example.kiosk"] : ["com.example.other"])
+        try await bench.start()
+        #expect(bench.delegate.told.contains("check passed"))
+        if !isAssigned { try await SDKBench.until { bench.delegate.told.last == "check 24" } }
+        await bench.stop()
+        #expect(bench.delegate.told.contains("check 24") == !isAssigned)
+    }
+
     @Test func `A stop and a start right after it both take effect, and a second start does nothing`() async throws {
         let directory = try TemporaryDirectory()
         let bench = SDKBench(directory.path)

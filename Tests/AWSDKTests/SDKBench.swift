@@ -24,7 +24,7 @@ struct SDKBench {
     ///   - deliveryLimit: how long completions wait for the collector.
     init(
         _ directory: String?, profile: WireProfile? = .analyticsOn, checkLimit: Duration = .seconds(300),
-        deliveryLimit: Duration = .seconds(300)
+        deliveryLimit: Duration = .seconds(300), detectors: [any CompromiseDetector] = []
     ) {
         let collector = LoopbackCollector(store: store, profile: profile)
         self.collector = collector
@@ -35,7 +35,7 @@ struct SDKBench {
             environment.lockWait = .zero
             environment.machineHash = "machine"
             environment.conditions = { _, _ in UnknownConditions() }
-            environment.detectors = { _, _, _ in [] }
+            environment.detectors = { _, _, _ in detectors }
             environment.connect = { _ in SamplerEnvironment.Connection(transport: collector) {} }
             return try DataSampler(
                 configuration: configuration, environment: environment, delegate: delegate,

@@ -125,7 +125,7 @@ import WireModel
         #expect(await SDKBench.failure { information.requery(completion: $0) } == nil)
         #expect(information.enrollmentStatus == .enrolled && information.organizationGroupName == "default")
         #expect(information.deviceServicesURL == "https://collector.test" && information.isAppSupported == true)
-        #expect(information.managementType == nil && information.isSharedDevice == nil)
+        #expect(information.managementType == "managed" && information.isSharedDevice == nil)
 
         let device = await withCheckedContinuation { done in
             information.refreshDeviceCompromisedStatus { isJailbroken, evaluationToken, identifier in

@@ -14,8 +14,8 @@ import WireModel
             present: WireBeacon(), organization: nil, collector: "", collectorVersion: nil)
         let fields = unknown.described
         #expect(fields.count == 12)
-        for name in ["managementType", "singleSignOn", "sharedDevice"] { #expect(fields[name] == "not applicable") }
-        #expect(fields.values.filter { $0 == "unknown" }.count == 9)
+        for name in ["singleSignOn", "sharedDevice"] { #expect(fields[name] == "not applicable") }
+        #expect(fields.values.filter { $0 == "unknown" }.count == 10)
     }
 
     @Test func `Verdicts, organization and collector are told`() {
@@ -29,6 +29,7 @@ import WireModel
             present: beacon, organization: "west", collector: "https://c.example", collectorVersion: "2.1.0")
         #expect(told.enrollment == .known(.wipePending) && told.isCompliant == .known(false))
         #expect(told.isCompromised == .known(false) && told.isManaged == .known(true))
+        #expect(told.managementType == .known("managed"))
         #expect(told.organization == .known("west") && told.organizationID == .known("west"))
         #expect(told.collector == .known("https://c.example") && told.collectorVersion == .known("2.1.0"))
         #expect(told.isSupported == .known(false), "the collector speaks another version of the wire")

@@ -17,9 +17,9 @@ import Foundation
 /// | 4 | the received profile is not valid |
 /// | 5, 6 | does not occur |
 /// | 7 | the configuration has no application identifier |
-/// | 8 | does not occur: a key that no pin allows is told as 32 |
-/// | 9 to 14 | does not occur |
-/// | 15 | does not occur: ``AWControllerDelegate/controllerDidLockDataAccess()`` tells of a block |
+/// | 8 | the key of the server that answers is none of those that are pinned |
+/// | 9 to 14 | does not occur; 13: no documented call unenrolls the device |
+/// | 15 | detectors found signs of compromise, and the profile blocks such a device; also told of later, with ``AWControllerDelegate/controllerDidLockDataAccess()`` |
 /// | 16 | the collector speaks another version |
 /// | 17 | does not occur |
 /// | 18 | the data directory cannot be read or written, or another process holds it |
@@ -27,9 +27,12 @@ import Foundation
 /// | 20 | what the call needs is not given: telemetry or analytics is off, consent is denied, the profile or the present network does not allow it, or a wipe is under way |
 /// | 21 | does not occur |
 /// | 22 | the device is not enrolled, or was unenrolled |
-/// | 23 to 26 | does not occur; 24: `fetchApplicationAssignmentStatus` tells it as a status |
+/// | 23 | does not occur |
+/// | 24 | after the initial check: the application is not among those that are assigned to this device |
+/// | 25, 26 | does not occur |
 /// | 27 | no configuration was set, a value of it or an argument is out of range, or ``AWController/start()`` is missing |
-/// | 28, 29 | does not occur: an answer that is not a collector's is told as 32 |
+/// | 28 | another server, a proxy or a captive portal answers at the collector's address |
+/// | 29 | does not occur |
 /// | 30 | the collector rejects this device |
 /// | 31 | does not occur |
 /// | 32 | the collector cannot be reached, or has not answered in time |

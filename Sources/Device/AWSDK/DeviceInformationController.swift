@@ -23,7 +23,7 @@ public final class DeviceInformationController: Sendable {
     public var isCompliant: Bool? { engine.information?.isCompliant.value }
     /// Managed status.
     public var isManaged: Bool? { engine.information?.isManaged.value }
-    /// Management type: `nil`, because there is one only.
+    /// Management type: `managed` or `unmanaged`.
     public var managementType: String? { engine.information?.managementType.value }
     /// Organizational group name.
     public var organizationGroupName: String? { engine.information?.organization.value }

@@ -43,6 +43,8 @@ final class SDKEngine: Sendable {
         var information: DeviceInformation?
         var profile: Profile?
         var device: String?
+        /// As `DataSamplerStatus.Collector.obstacle`.
+        var obstacle: String?
     }
 
     /// How long a completion waits for the collector.
@@ -102,7 +104,10 @@ final class SDKEngine: Sendable {
                 try await sampler.start()
                 state.withLock { state in
                     state.sampler = sampler
-                    state.check = Task { await self.check(sampler) }
+                    state.check = Task {
+                        await self.check(sampler)
+                        await self.checkAssignment(sampler)
+                    }
                 }
             } catch {
                 finishCheck(AWSDKError.error(for: error))
@@ -206,16 +211,43 @@ final class SDKEngine: Sendable {
                     "the collector's version is \(information.collectorVersion), which this library does not speak")
             } else {
                 switch first {
-                case .atHand: nil
+                case .atHand: objection
                 case .refused(let why): AWSDKError.emptyProfiles.error(why)
                 case .forbidden(let why): AWSDKError.enrollmentBlocked.error(why)
+                case .notReached where facts.device == nil && configuration?.enrollmentToken == nil:
+                    AWSDKError.deviceNotEnrolled.error("this device is not enrolled and has no enrollment token")
                 case .notReached(let why):
-                    facts.device == nil && configuration?.enrollmentToken == nil
-                        ? AWSDKError.deviceNotEnrolled.error("this device is not enrolled and has no enrollment token")
-                        : AWSDKError.serverIsNotReachableForRequiredSetup.error(why)
+                    switch facts.obstacle {
+                    case "pin-mismatch": AWSDKError.failedToFetchPinningCertificate.error(why)
+                    case "not-a-collector": AWSDKError.nonAirWatchConsole.error(why)
+                    default: AWSDKError.serverIsNotReachableForRequiredSetup.error(why)
+                    }
                 }
             }
         finishCheck(failure)
+    }
+
+    /// Why the check does not pass although there is a profile.
+    private var objection: NSError? {
+        let isBlocked = state.withLock {
+            $0.locks.contains(.blocked) && $0.facts.information?.isCompromised == .known(true)
+        }
+        guard isBlocked else { return nil }
+        return AWSDKError.deviceIsCompromised.error(
+            "detectors found signs of compromise on this device, and the profile blocks such a device")
+    }
+
+    /// Asks whether the application is assigned to this device, once a profile is at hand. Nothing waits for it: a
+    /// device without a network would begin late.
+    private func checkAssignment(_ sampler: DataSampler) async {
+        let application = configuration?.applicationIdentifier ?? ""
+        guard state.withLock({ $0.hasPassedCheck }), !Task.isCancelled,
+            let assignment = try? await sampler.fetchApplicationAssignmentStatus(),
+            assignment.status(of: application) == .notAssigned, !Task.isCancelled
+        else { return }
+        let error = AWSDKError.applicationNotAssigned.error(
+            "\(application) is not among the applications that are assigned to this device")
+        tell { $0.controllerDidFinishInitialCheck(error: error) }
     }
 
     private var otherCollector: NSError {
@@ -241,17 +273,19 @@ final class SDKEngine: Sendable {
         }
         guard let information = try? await sampler.deviceInformation() else { return }
         let profile = (try? await sampler.profile()).map { Profile($0) }
-        let device = try? await sampler.status().enrollment.device
+        let status = try? await sampler.status()
         state.withLock { state in
             // What was asked later was told already.
             guard turn > state.facts.turn else { return }
             let former = state.facts
-            state.facts = Facts(turn: turn, information: information, profile: profile, device: device)
+            state.facts = Facts(
+                turn: turn, information: information, profile: profile, device: status?.enrollment.device,
+                obstacle: status?.collector.obstacle)
             // Under the lock: what another refresh tells comes after this, as does the end of the initial check.
             if let profile, profile != former.profile { tell { $0.controllerDidReceive(profiles: [profile]) } }
-            let status = EnrollmentStatus(information.enrollment)
-            if status != EnrollmentStatus(former.information?.enrollment) {
-                tell { $0.controllerDidReceive(enrollmentStatus: status) }
+            let enrollment = EnrollmentStatus(information.enrollment)
+            if enrollment != EnrollmentStatus(former.information?.enrollment) {
+                tell { $0.controllerDidReceive(enrollmentStatus: enrollment) }
             }
         }
     }
@@ -370,7 +404,7 @@ extension SDKEngine: DataSamplerDelegate {
             return state.hasEndedCheck
         }
         switch notice.kind {
-        case .profileApplied: if hasEndedCheck { finishCheck(nil) }
+        case .profileApplied: if hasEndedCheck { finishCheck(objection) }
         case .collectorChanged:
             if hasEndedCheck {
                 let error = otherCollector
@@ -385,8 +419,15 @@ extension SDKEngine: DataSamplerDelegate {
         case .networkResumed: tell { $0.applicationCanResumeNetworkActivity() }
         case .offlineTimeExceeded: change(.offline, isLocked: true)
         case .reachable: change(.offline, isLocked: false)
-        case .blocked: change(.blocked, isLocked: true)
-        case .unblocked: change(.blocked, isLocked: false)
+        case .blocked:
+            change(.blocked, isLocked: true)
+            // A check that ends from now on finds the lock itself.
+            if state.withLock({ $0.hasEndedCheck }), let objection {
+                tell { $0.controllerDidFinishInitialCheck(error: objection) }
+            }
+        case .unblocked:
+            change(.blocked, isLocked: false)
+            if hasEndedCheck, state.withLock({ $0.facts.profile != nil }) { finishCheck(nil) }
         default: break
         }
     }

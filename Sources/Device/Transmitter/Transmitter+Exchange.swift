@@ -49,6 +49,7 @@ extension Transmitter {
             proxy(isFailing: false)
             if case .unreachable(let why) = answer {
                 gate.attempted(conditionsNow, reached: true, now: clock.now().timeSinceBoot)
+                published.withLock { $0.obstacle = .notACollector }
                 unreachable(why)
             } else if isOurs, let source = response.source {
                 gate.attempted(conditionsNow, reached: true, now: clock.now().timeSinceBoot)
@@ -64,7 +65,10 @@ extension Transmitter {
             if ![.cancelled, .timedOut].contains(error.code) { proxy(isFailing: error.code == .proxy) }
             // A request that this program cancelled tells nothing about the way to the collector.
             if error.code != .cancelled {
-                published.withLock { $0.reached = false }
+                published.withLock {
+                    $0.reached = false
+                    $0.obstacle = error.code == .pinMismatch ? .pinMismatch : nil
+                }
                 unreachable(error.message)
             }
             return .unreachable(error.message)
@@ -103,6 +107,7 @@ extension Transmitter {
         unreachableSince = nil
         published.withLock {
             $0.unreachableSince = nil
+            $0.obstacle = nil
             $0.incarnation = "\(source.incarnation)"
         }
         guard var enrollment, enrollment.collectorID == source.collector, enrollment.incarnationID != source.incarnation

@@ -17,6 +17,14 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
         case stopped
     }
 
+    /// The raw value is told to programs.
+    package enum Obstacle: String, Codable, Sendable {
+        /// The server's key is none of those that are pinned.
+        case pinMismatch = "pin-mismatch"
+        /// The answer has no collector's headers.
+        case notACollector = "not-a-collector"
+    }
+
     package var state: State = .starting
     /// Why it is backing off or holding.
     package var reason: String?
@@ -27,6 +35,9 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     package var reached: Bool?
     /// Why the collector rejects this device or its credential; `nil` since the last request that succeeded.
     package var refusal: String?
+    /// Who answered instead of the collector in the last attempt, or how it was refused; `nil` if it was reached, or
+    /// nobody answered.
+    package var obstacle: Obstacle?
     package var lastFailure: Int64?
     package var lastFailureReason: String?
     /// Since when nobody, or somebody else, answers; `nil` while the collector is reached.

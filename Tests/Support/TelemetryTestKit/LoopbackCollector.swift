@@ -12,6 +12,8 @@ package final class LoopbackCollector: Transport {
     package enum Fault: Sendable {
         /// Never arrives.
         case requestLost
+        /// Never arrives, for this reason.
+        case failed(TransportError)
         /// Arrives; the answer does not.
         case answerLost
         /// Something else answers, and nothing arrives.
@@ -105,6 +107,7 @@ package final class LoopbackCollector: Transport {
         let fault = faults.withLock { $0 }(request, batch)
         switch fault {
         case .requestLost?: throw TransportError(.connectionClosed, "lost on the way")
+        case .failed(let error)?: throw error
         case .answered(let response)?: return response
         case .answerLost?, .answeredInstead?, nil: break
         }

@@ -289,11 +289,7 @@ final class SamplerCore: Sendable {
     private static let untoldUsageLimit = 16
 
     private var managementType: String {
-        switch Self.standing(enrolledOrganization, .start, gate).managed {
-        case .yes: "managed"
-        case .no: "unmanaged"
-        default: "unknown"
-        }
+        "\(DeviceInformation.managementType(.init(Self.standing(enrolledOrganization, .start, gate).managed)))"
     }
 
     /// Lets the analytics ledger see what has become of the events.

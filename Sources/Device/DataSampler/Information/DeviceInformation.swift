@@ -44,8 +44,8 @@ public struct DeviceInformation: Equatable, Sendable {
     public var isCompromised: Field<Bool> = .unknown
     /// Whether an organization manages the device.
     public var isManaged: Field<Bool> = .unknown
-    /// There is one kind of management only.
-    public var managementType: Field<String> = .notApplicable
+    /// `managed` by an organization, or `unmanaged`. The usage event `launch` says the same.
+    public var managementType: Field<String> { Self.managementType(isManaged) }
     /// The organization's name.
     public var organization: Field<String> = .unknown
     /// The organization's id: its name, which is unique at a collector.
@@ -60,6 +60,14 @@ public struct DeviceInformation: Equatable, Sendable {
     public var isSharedDevice: Field<Bool> = .notApplicable
     /// Whether the collector speaks the version of this library.
     public var isSupported: Field<Bool> = .unknown
+
+    static func managementType(_ isManaged: Field<Bool>) -> Field<String> {
+        switch isManaged {
+        case .known(let isManaged): .known(isManaged ? "managed" : "unmanaged")
+        case .unknown: .unknown
+        case .notApplicable: .notApplicable
+        }
+    }
 
     /// All fields in words, by name.
     public var described: [String: String] {

@@ -104,6 +104,7 @@ extension SamplerCore {
             url: url, reachable: transmitter.unreachableSince == nil ? transmitter.reached : false,
             state: transmitter.state.rawValue, reason: transmitter.reason, lastSuccess: transmitter.lastSuccess,
             lastFailure: transmitter.lastFailure, lastFailureReason: transmitter.lastFailureReason,
+            obstacle: transmitter.obstacle?.rawValue,
             unreachableSince: transmitter.unreachableSince, nextAttempt: transmitter.nextAttempt,
             requests: transmitter.requests, sentBytes: transmitter.sentBytes, gates: transmitter.gates,
             clockOffset: transmitter.clockOffset)
