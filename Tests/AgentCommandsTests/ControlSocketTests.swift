@@ -24,11 +24,15 @@ import WireModel
         beforeAnswer: @Sendable @escaping () async -> Void = {},
         _ body: @Sendable @escaping () async throws -> Void
     ) async throws {
-        let server = ControlServer(directory: directory, idleTime: idleTime, logger: Logger(label: "test")) { request in
-            await beforeAnswer()
-            guard case .beacon? = request.action else { return .failure(code: "no", message: "not that", exitCode: 1) }
-            return .numbered(7)
-        }
+        let server = ControlServer(
+            directory: directory, idleTime: idleTime, logger: Logger(label: "test"),
+            answer: { request in
+                await beforeAnswer()
+                guard case .beacon? = request.action else {
+                    return .failure(code: "no", message: "not that", exitCode: 1)
+                }
+                return .numbered(7)
+            }, answerLine: { ControlLineAnswer(ok: true, number: UInt64($0.count)) })
         let (ready, continuation) = AsyncStream.makeStream(of: Void.self)
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try await withThrowingTaskGroup { group in
@@ -151,6 +155,34 @@ import WireModel
         }
     }
 
+    @Test func `Lines are answered in their order, also after the program has said all`() async throws {
+        let directory = try directory()
+        try await serving(directory) {
+            // More than may wait for their turn, blank ones in between, and the last one without a newline.
+            let lines = (1...200).map { "{" + String(repeating: " ", count: $0) + "}" }
+            let descriptor = try #require(rawConnection(directory, bind: false))
+            defer { close(descriptor) }
+            let text = lines.joined(separator: "\n \r\n")
+            let answers = String(
+                decoding: await exchange(descriptor, Data(text.utf8), closing: true), as: UTF8.self)
+            let expected = (1...200).map { #"{"number":\#($0 + 2),"ok":true}"# + "\n" }.joined()
+            #expect(answers == expected)
+            // Commands are served as before.
+            #expect(try await ControlClient(directory: directory).ask(Self.beacon)?.number == 7)
+        }
+    }
+
+    @Test func `A line that is too long is refused, and ends the connection`() async throws {
+        let directory = try directory()
+        try await serving(directory) {
+            let descriptor = try #require(rawConnection(directory, bind: false))
+            defer { close(descriptor) }
+            let line = Data("{".utf8) + Data(repeating: UInt8(ascii: "x"), count: ControlLine.maximumBytes)
+            let answer = String(decoding: await exchange(descriptor, line), as: UTF8.self)
+            #expect(answer.contains(#""code":"line-too-long""#) && answer.contains(#""ok":false"#))
+        }
+    }
+
     @Test func `A silent connection is closed`() async throws {
         let directory = try directory()
         try await serving(directory, idleTime: .milliseconds(50)) {
@@ -204,7 +236,7 @@ import WireModel
 }
 
 /// A plain connection to the control socket, or a socket bound in its place.
-private func rawConnection(_ directory: String, bind isBinding: Bool) -> Int32? {
+func rawConnection(_ directory: String, bind isBinding: Bool) -> Int32? {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     var time = timeval(tv_sec: 20, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
@@ -221,7 +253,7 @@ private func rawConnection(_ directory: String, bind isBinding: Bool) -> Int32? 
 }
 
 /// Sends bytes and reads what comes until the connection ends.
-private func exchange(_ descriptor: Int32, _ bytes: Data, closing: Bool = false) async -> Data {
+func exchange(_ descriptor: Int32, _ bytes: Data, closing: Bool = false) async -> Data {
     await BlockingCall.run {
         _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
         if closing { shutdown(descriptor, Int32(SHUT_WR)) }

@@ -97,10 +97,19 @@ extension DataSampler {
     public func recordSample(
         module: String, measurements: [SampleMeasurement], durability: Durability = .ordinary
     ) async throws(DataSamplerError) {
+        _ = try await record(module: module, measurements, durability: durability)
+    }
+
+    /// - Parameter application: bundle id of the program whose sample it is, up to 200 bytes; `nil` for this one.
+    /// - Returns: the number of a durable sample.
+    package func record(
+        module: String, _ measurements: [SampleMeasurement], of application: String? = nil, durability: Durability
+    ) async throws(DataSamplerError) -> UInt64? {
         let sample = try CustomSample(module: module, measurements: measurements)
         let running = try running()
-        try await running.core.record(sample, durability: durability)
+        let number = try await running.core.record(sample, of: application, durability: durability)
         running.parts.transmitter.recorded(module: sample.module)
+        return number
     }
 
     // MARK: Leaving

@@ -39,10 +39,13 @@ extension DataSampler {
         try await recordEvent(event, eventName: eventName, eventValue: EventValue(eventValue, type: valueType))
     }
 
+    /// - Parameter application: bundle id of the program whose event it is, up to 200 bytes; `nil` for this one.
     /// - Returns: the number of a durable event.
-    package func record(_ event: AnalyticsEvent, durability: Durability) async throws(DataSamplerError) -> UInt64? {
+    package func record(
+        _ event: AnalyticsEvent, of application: String? = nil, durability: Durability
+    ) async throws(DataSamplerError) -> UInt64? {
         let running = try running()
-        let number = try await running.core.record(event, durability: durability)
+        let number = try await running.core.record(event, of: application, durability: durability)
         // A caller that waits for the disk and does not hold events wants the event to be sent soon.
         if durability == .durable, running.core.settings.eventHold == .zero { running.parts.transmitter.transmitNow() }
         return number

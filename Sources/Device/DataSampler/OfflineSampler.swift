@@ -23,10 +23,13 @@ package struct OfflineSampler: Sendable {
 
     /// Returns the event's number once it is on synced disk.
     ///
+    /// - Parameter application: bundle id of the program whose event it is, up to 200 bytes; `nil` for the agent.
     /// - Throws: `wipePending` or `unenrolled` if an agent began or completed that, and other errors of recording.
-    package func record(_ event: AnalyticsEvent) async throws(DataSamplerError) -> UInt64 {
+    package func record(
+        _ event: AnalyticsEvent, of application: String? = nil
+    ) async throws(DataSamplerError) -> UInt64 {
         // A durable record always has a number.
-        try await core.record(event, durability: .durable) ?? 0
+        try await core.record(event, of: application, durability: .durable) ?? 0
     }
 
     /// - Throws: as `record`.

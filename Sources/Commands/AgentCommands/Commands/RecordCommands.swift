@@ -27,6 +27,11 @@ struct EventCommand: AsyncParsableCommand {
     )
     var attributes: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Bundle id of the program whose event it is; the agent's own without it.", valueName: "bundle-id"))
+    var application: String?
+
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
@@ -34,8 +39,9 @@ struct EventCommand: AsyncParsableCommand {
         let event = try event()
         var request = WireControlRequest()
         request.event.event = event.message
+        request.event.application = application ?? ""
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
-            try .event(try await sampler.record(event), EventPlan(try await sampler.status()))
+            try .event(try await sampler.record(event, of: application), EventPlan(try await sampler.status()))
         }
         try Output.line(EventPlan.text(number: answer.number, EventPlan(answer)))
     }

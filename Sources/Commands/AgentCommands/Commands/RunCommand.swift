@@ -130,9 +130,9 @@ struct AgentService: Service {
             return
         }
         let control = AgentControl(sampler: sampler, hook: hook)
-        let server = ControlServer(directory: directory, accessGroup: group, logger: logger) {
-            await control.answer($0)
-        }
+        let server = ControlServer(
+            directory: directory, accessGroup: group, logger: logger, answer: { await control.answer($0) },
+            answerLine: { await control.answer(line: $0) })
         let failure: CommandError?
         do {
             try await cancelWhenGracefulShutdown {

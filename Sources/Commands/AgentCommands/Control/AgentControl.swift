@@ -18,7 +18,9 @@ struct AgentControl: Sendable {
         do throws(DataSamplerError) {
             switch request.action {
             case .event(let control):
-                let number = try await sampler.record(AnalyticsEvent(control.event), durability: .durable) ?? 0
+                let application = control.application.isEmpty ? nil : control.application
+                let number =
+                    try await sampler.record(AnalyticsEvent(control.event), of: application, durability: .durable) ?? 0
                 // The event is recorded, so a status that cannot be read is left out.
                 guard let status = try? await sampler.status() else { return .numbered(number) }
                 return try .event(number, EventPlan(status))

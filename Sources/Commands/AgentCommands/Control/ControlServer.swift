@@ -9,12 +9,13 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Serves the agent's control socket. It takes few connections, each for one request and one answer, and closes idle
-/// ones. The socket's mode is 0600, or 0660 if there is an access group.
+/// Serves the agent's control socket. It takes few connections, each for one request and one answer of a command, or for
+/// lines of a program, and closes idle ones. The socket's mode is 0600, or 0660 if there is an access group.
 ///
 /// The agent holds the queue's lock, so a socket file that it finds belongs to a killed agent and is replaced.
 struct ControlServer: Sendable {
     typealias Answering = @Sendable (WireControlRequest) async -> WireControlAnswer
+    typealias LineAnswering = @Sendable (Data) async -> ControlLineAnswer
 
     /// Further connections are closed at once.
     static let maximumConnections = 32
@@ -26,11 +27,14 @@ struct ControlServer: Sendable {
     var accessGroup: AccessGroup?
     let logger: Logger
     let answer: Answering
+    let answerLine: LineAnswering
 
     /// A message, and the connection for its answer.
     struct Request: Sendable {
-        let message: Data
+        let message: ControlMessage
         let channel: any Channel
+        /// It was answered, and the connection stays open.
+        let answered: @Sendable () -> Void
     }
 
     /// Binds the socket, calls `ready`, and serves until the task is cancelled. It then answers the requests that have
@@ -38,7 +42,7 @@ struct ControlServer: Sendable {
     func run(ready: @Sendable () async -> Void = {}) async throws(CommandError) {
         // A separate thread, so that a slow name look-up of the transport delays no command.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        // The number of connections bounds this stream, because each asks once.
+        // The number of connections bounds this stream, because each asks for one thing at a time.
         let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
         do {
             let server = try await bind(group, requests: continuation)
@@ -62,6 +66,8 @@ struct ControlServer: Sendable {
         let idleTime = idleTime
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 16)
+            // A program may end its side and read the answers to its lines.
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
                 guard open.enter() else { return channel.close() }
                 channel.closeFuture.whenComplete { _ in open.leave() }
@@ -69,8 +75,8 @@ struct ControlServer: Sendable {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(IdleStateHandler(allTimeout: idleTime))
                     try pipeline.addHandler(
-                        ByteToMessageHandler(ControlFrameDecoder(), maximumBufferSize: 2 * ControlFrame.maximumBytes))
-                    try pipeline.addHandler(RequestHandler(requests: requests))
+                        ByteToMessageHandler(ControlMessageDecoder(), maximumBufferSize: 2 * ControlFrame.maximumBytes))
+                    try pipeline.addHandler(ControlConnectionHandler(requests: requests))
                 }
             }
         let socket: ControlSocketPath
@@ -133,16 +139,26 @@ struct ControlServer: Sendable {
     }
 
     private func serve(_ request: Request) async {
-        let answer: WireControlAnswer
-        do { answer = await self.answer(try WireControlRequest.decode(request.message)) } catch {
-            answer = .failure(code: "malformed-request", message: "the request cannot be read: \(error)", exitCode: 64)
-        }
         do {
-            try await request.channel.writeAndFlush(ByteBuffer(bytes: ControlFrame.bytes(answer)))
-            try await request.channel.close()
+            switch request.message {
+            case .request(let message):
+                let answer = await answer(toRequest: message)
+                try await request.channel.writeAndFlush(ByteBuffer(bytes: ControlFrame.bytes(answer)))
+                try await request.channel.close()
+            case .line(let line):
+                let answer = await answerLine(line)
+                try await request.channel.writeAndFlush(ByteBuffer(bytes: answer.data))
+                request.answered()
+            }
         } catch {
-            // The request was carried out although the command has gone.
+            // The request was carried out although the command or program has gone.
             logger.debug("a command did not wait for its answer", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func answer(toRequest message: Data) async -> WireControlAnswer {
+        do { return await answer(try WireControlRequest.decode(message)) } catch {
+            return .failure(code: "malformed-request", message: "the request cannot be read: \(error)", exitCode: 64)
         }
     }
 
@@ -160,33 +176,6 @@ struct ControlServer: Sendable {
 
         func leave() { count.withLock { $0 -= 1 } }
     }
-
-    /// Hands over the one request of a connection. It closes connections that ask nothing or send something else.
-    private final class RequestHandler: ChannelInboundHandler {
-        typealias InboundIn = Data
-
-        private let requests: AsyncStream<Request>.Continuation
-        private var asked = false
-
-        init(requests: AsyncStream<Request>.Continuation) { self.requests = requests }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            guard !asked else { return }
-            asked = true
-            requests.yield(Request(message: unwrapInboundIn(data), channel: context.channel))
-        }
-
-        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
-
-        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            if event is IdleStateHandler.IdleStateEvent {
-                // An answer may take longer.
-                if !asked { context.close(promise: nil) }
-            } else {
-                context.fireUserInboundEventTriggered(event)
-            }
-        }
-    }
 }
 
 extension WireControlAnswer {
@@ -196,31 +185,5 @@ extension WireControlAnswer {
         answer.message = message
         answer.exitCode = UInt32(clamping: exitCode)
         return answer
-    }
-}
-
-/// Splits the bytes into messages. An impossible length ends the connection before anything is buffered.
-struct ControlFrameDecoder: ByteToMessageDecoder {
-    typealias InboundOut = Data
-
-    struct BadLength: Error {
-        let length: UInt32
-    }
-
-    mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
-        guard let prefix = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return .needMoreData }
-        guard let length = ControlFrame.length(prefix) else { throw BadLength(length: prefix) }
-        guard buffer.readableBytes >= ControlFrame.lengthBytes + length else { return .needMoreData }
-        buffer.moveReaderIndex(forwardBy: ControlFrame.lengthBytes)
-        guard let message = buffer.readSlice(length: length) else { return .needMoreData }
-        context.fireChannelRead(wrapInboundOut(Data(message.readableBytesView)))
-        return .continue
-    }
-
-    /// Drops a message that the end of the connection cut off. Its sender gets no answer.
-    mutating func decodeLast(context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool) throws
-        -> DecodingState
-    {
-        try decode(context: context, buffer: &buffer)
     }
 }

@@ -243,15 +243,18 @@ final class SamplerCore: Sendable {
 
     // MARK: Making records
 
-    /// - Parameter stamp: when it was; `nil`: now.
+    /// - Parameters:
+    ///   - application: bundle id of the program whose event it is; `nil` for this one.
+    ///   - stamp: when it was; `nil`: now.
     /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later.
     func record(
-        _ event: AnalyticsEvent, durability: Durability, at stamp: RecordStamp? = nil
+        _ event: AnalyticsEvent, of application: String? = nil, durability: Durability, at stamp: RecordStamp? = nil
     ) async throws(DataSamplerError) -> UInt64? {
         var message = event.message
         if message.sessionID.isEmpty { message.sessionID = analytics.sessionID.data }
         let number = try await make(
-            .event, .event, .event, at: stamp ?? clock.now(), body: message.encoded, durability: durability)
+            .event, .event, .event, of: application, at: stamp ?? clock.now(), body: message.encoded,
+            durability: durability)
         analytics.eventRecorded()
         return number
     }
@@ -287,6 +290,8 @@ final class SamplerCore: Sendable {
     }
 
     private static let untoldUsageLimit = 16
+    /// Of the bundle id of another program, as for log lines.
+    private static let maximumApplicationBytes = 200
 
     private var managementType: String {
         "\(DeviceInformation.managementType(.init(Self.standing(enrolledOrganization, .start, gate).managed)))"
@@ -305,7 +310,12 @@ final class SamplerCore: Sendable {
     }
 
     /// A sample that the application hands over.
-    func record(_ sample: CustomSample, durability: Durability) async throws(DataSamplerError) {
+    /// - Parameter application: as for events.
+    /// - Returns: as for events.
+    @discardableResult
+    func record(
+        _ sample: CustomSample, of application: String? = nil, durability: Durability
+    ) async throws(DataSamplerError) -> UInt64? {
         let settings = settings
         guard settings.modules.contains(.custom), !settings.disabledCustomModules.contains(sample.module) else {
             queue.countDropped(.disabled, of: .sample)
@@ -314,9 +324,9 @@ final class SamplerCore: Sendable {
                 "custom module '\(sample.module)' is not sampled: the modules of profile or configuration do not include it"
             )
         }
-        _ = try await make(
-            .sample, .sample, .sampleCustom, module: sample.module, at: clock.now(), body: sample.body,
-            durability: durability)
+        return try await make(
+            .sample, .sample, .sampleCustom, module: sample.module, of: application, at: clock.now(),
+            body: sample.body, durability: durability)
     }
 
     /// Makes a beacon of the present and returns its number once it is on synced disk.
@@ -388,8 +398,14 @@ final class SamplerCore: Sendable {
 
     private func make(
         _ content: RecordGate.Content, _ stream: StreamName, _ kind: WireRecordKind, module: String = "",
-        at stamp: RecordStamp, body: Data, durability: Durability
+        of application: String? = nil, at stamp: RecordStamp, body: Data, durability: Durability
     ) async throws(DataSamplerError) -> UInt64? {
+        if let application, application.utf8.count > Self.maximumApplicationBytes {
+            throw DataSamplerError(
+                .invalidArgument,
+                "the bundle id has \(application.utf8.count) bytes: it may have at most \(Self.maximumApplicationBytes)"
+            )
+        }
         func admit() -> (RecordGate.Decision, PrivacyFilter, isTest: Bool, isEarly: Bool) {
             state.withLock {
                 ($0.gate.admit(content, bytes: body.count), $0.filter, $0.settings.test, !$0.settings.profileChecked)
@@ -416,7 +432,7 @@ final class SamplerCore: Sendable {
                 stream == .status && (consent.consent != .granted || (kind == .beacon && gate.isTelemetryDisabled))
             let record = NewRecord(
                 stream: stream, kind: kind, module: module, stamp: stamp,
-                application: configuration.applicationIdentifier, test: isTest,
+                application: application ?? configuration.applicationIdentifier, test: isTest,
                 body: filter.filtered(isReduced ? StatusReduction.reduced(body, kind: kind) : body, kind: kind))
             do throws(QueueError) {
                 var number: UInt64?

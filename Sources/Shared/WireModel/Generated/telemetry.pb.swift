@@ -4768,6 +4768,9 @@ package nonisolated struct WireControlEvent: Sendable {
   /// Clears the value of `event`. Subsequent reads from it will return its default value.
   package mutating func clearEvent() {self._event = nil}
 
+  /// bundle id of the program whose event it is; empty: the agent's
+  package var application: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -10999,7 +11002,7 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlEvent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlEvent"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}application\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -11008,6 +11011,7 @@ nonisolated extension WireControlEvent: SwiftProtobuf.Message, SwiftProtobuf._Me
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._event) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.application) }()
       default: break
       }
     }
@@ -11021,11 +11025,15 @@ nonisolated extension WireControlEvent: SwiftProtobuf.Message, SwiftProtobuf._Me
     try { if let v = self._event {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
     } }()
+    if !self.application.isEmpty {
+      try visitor.visitSingularStringField(value: self.application, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: WireControlEvent, rhs: WireControlEvent) -> Bool {
     if lhs._event != rhs._event {return false}
+    if lhs.application != rhs.application {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
