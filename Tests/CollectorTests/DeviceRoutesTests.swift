@@ -262,6 +262,10 @@ struct DeviceRoutesTests {
             let new = "/api/v1/devices/\(successor.deviceID)"
             let possible = try await client.json(old, bearer: harness.administrator)["possibleSuccessors"] as? [String]
             #expect(possible == ["\(successor.deviceID)"])
+            func former() async throws -> [String]? {
+                try await client.json(new, bearer: harness.administrator)["possiblePredecessors"] as? [String]
+            }
+            #expect(try await former() == ["\(scene.device.deviceID)"], "its logs are offered")
             func logs() async throws -> Int {
                 try await client.json("/api/v1/logs?device=\(successor.deviceID)", bearer: scene.person).objects(
                     "items"
@@ -273,6 +277,7 @@ struct DeviceRoutesTests {
             #expect(try said.status == .ok && said.json.text("predecessor") == "\(scene.device.deviceID)")
             let successors = try await client.json(old, bearer: harness.administrator)["successors"] as? [String]
             #expect(successors == ["\(successor.deviceID)"])
+            #expect(try await former() == [])
             #expect(try await logs() == 1)
             let content = try await client.send(
                 .get, "/api/v1/logs/content?device=\(successor.deviceID)", bearer: scene.person)

@@ -100,6 +100,17 @@ import Testing
         #expect(html.contains("Notices about silent devices begin at") == (state == "silent"))
     }
 
+    @Test func aDeviceThatEnrolledAnewOffersTheLogsOfTheFormerOne() async throws {
+        let former = "3dc66c57-2130-45b0-beae-c4a50c91faf7"
+        for (predecessors, isOffered) in [([JSONValue.text(former)], true), ([], false)] {
+            let harness = try harness(Self.device(["possiblePredecessors": .array(predecessors)]))
+            for tab in ["", "/manage"] {
+                #expect(try await page(harness, tab).contains(former) == isOffered, "\(tab)")
+            }
+            #expect(try await page(harness).contains("/logs?device=\(former)") == isOffered)
+        }
+    }
+
     @Test func theOverviewSaysHowItIsAndWhatIsKnown() async throws {
         let html = try await page(try harness())
         for text in [

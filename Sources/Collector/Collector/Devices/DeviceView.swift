@@ -34,6 +34,8 @@ struct DeviceView: Encodable {
     var successors: [String]?
     /// Devices that may be this one, enrolled again. Only if a single device is requested.
     var possibleSuccessors: [String]?
+    /// Devices that this one may have been before. Only if a single device is requested.
+    var possiblePredecessors: [String]?
     /// Its valid client certificates in the order of issue. Only if a single device is requested.
     var certificates: [DeviceCertificateView]?
     var operatingSystem: JSONValue?
@@ -62,6 +64,7 @@ struct DeviceView: Encodable {
         enrollmentToken = device.enrollmentToken
         successors = lineage?.successors.map(\.description)
         possibleSuccessors = lineage?.possibleSuccessors.map(\.description)
+        possiblePredecessors = lineage?.possiblePredecessors.map(\.description)
         certificates = device.certificates.isEmpty ? nil : device.certificates.map(DeviceCertificateView.init)
         operatingSystem = try MessageView.json(device.newestOperatingSystem)
         beacon = try device.beacon.map { try MessageView.json($0.seen(by: role)) }

@@ -134,6 +134,9 @@ package struct DeviceLineage: Equatable, Sendable {
     /// Later enrollments of the same machine and application that have no predecessor yet. They inherit nothing by
     /// themselves.
     package var possibleSuccessors: [DeviceID] = []
+    /// Earlier enrollments of the same machine and application, the newest first, unless a predecessor is stated. It
+    /// inherits nothing from them by itself.
+    package var possiblePredecessors: [DeviceID] = []
 }
 
 /// Whether a device reports as often as its schedule requires. Pure: derived from its beacon interval and the time of

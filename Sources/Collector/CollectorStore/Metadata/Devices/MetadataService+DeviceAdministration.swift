@@ -191,12 +191,18 @@ extension MetadataService {
                     device.id.data
                 ) { DeviceID($0.data(0)) })
             guard !device.machineHash.isEmpty else { return lineage }
-            lineage.possibleSuccessors = try connection.rows(
-                """
-                SELECT id FROM device WHERE organization = ?1 AND machine_hash = ?2 AND application = ?3 AND id <> ?4 AND created >= ?5
-                AND predecessor IS NULL ORDER BY created, id LIMIT \(DeviceLineage.maximum)
-                """, device.organization, device.machineHash, device.application, device.id.data, device.created
-            ) { DeviceID($0.data(0)) }
+            func others(_ condition: String) throws(StoreError) -> [DeviceID] {
+                try connection.rows(
+                    """
+                    SELECT id FROM device WHERE organization = ?1 AND machine_hash = ?2 AND application = ?3 AND id <> ?4
+                    AND \(condition) LIMIT \(DeviceLineage.maximum)
+                    """, device.organization, device.machineHash, device.application, device.id.data, device.created
+                ) { DeviceID($0.data(0)) }
+            }
+            lineage.possibleSuccessors = try others("created >= ?5 AND predecessor IS NULL ORDER BY created, id")
+            if device.predecessor == nil {
+                lineage.possiblePredecessors = try others("created <= ?5 ORDER BY created DESC, id")
+            }
             return lineage
         }
     }

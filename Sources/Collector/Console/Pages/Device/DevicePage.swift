@@ -32,6 +32,8 @@ struct DevicePage: Page {
                 "openNotices": .array(notices.pageItems.filter { $0["endedAt"] == .null }),
                 "rules": subject.device["verdicts"]["rules"].table,
                 "findings": subject.device["verdicts"]["findings"].table,
+                "isEnrolledAnew": .boolean(!subject.device["possiblePredecessors"].items.isEmpty),
+                "formerDevices": subject.device["possiblePredecessors"],
                 "losses": .array(Self.losses(subject.device["beacon"])),
                 "range": range.values(at: visit, fragment: "charts"),
                 "entries": .array(entries.prefix(Self.entries).map { $0.values(at: visit) }),
