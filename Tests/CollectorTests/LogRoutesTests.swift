@@ -27,6 +27,23 @@ struct LogRoutesTests {
         try await scene.client.json("/api/v1/logs?\(query)", bearer: scene.person).objects("items")
     }
 
+    @Test func deletingOfAllOrganizationsMustBeSaid() async throws {
+        try await UploadScene.play { scene in
+            var book = LogBook()
+            try book.add(segment: 1, positions: 1...20, from: Harness.now)
+            try await scene.upload(book)
+            func plan(_ query: String) async throws -> TestResponse {
+                try await scene.client.send(.delete, "/api/v1/logs\(query)", bearer: scene.harness.administrator)
+            }
+            try await plan("?olderThanDays=1").expect(400, "invalid-parameter")
+            #expect(try await plan("?organization=*").json.number("chunks") == 1)
+            #expect(try await plan("?organization=default").json.number("chunks") == 1)
+            try await scene.harness.metadata.createOrganization("empty")
+            #expect(try await plan("?organization=empty").json.number("chunks") == 0)
+            #expect(try await plan("?device=\(scene.device.deviceID)").json.number("chunks") == 1)
+        }
+    }
+
     @Test func aChunkIsListedWithWhatItHolds() async throws {
         try await UploadScene.play { scene in
             var book = LogBook(application: "com.example.kiosk")

@@ -131,6 +131,35 @@ struct RouteMatrixTests {
         }
     }
 
+    /// Every route for people takes the parameter `organization`. With it, whoever sees all organizations sees one.
+    @Test func theParameterOrganizationNarrowsEveryRoute() async throws {
+        try await RouteScene.play { scene in
+            let all = scene.bearers[.administratorOfAll] ?? ""
+            for route in scene.harness.server.responder.routes where route.method == .get {
+                guard case .person = route.access, let sample = RouteSample.all[route.name],
+                    !RouteSample.ofAllOrganizations.contains(route.name)
+                else { continue }
+                let request = try await sample.request(scene)
+                func answer(_ organization: String, _ bearer: String?) async throws -> (status: Int, text: String) {
+                    let path = request.path + (request.path.contains("?") ? "&" : "?") + "organization=\(organization)"
+                    let response = try await scene.client.send(.get, path, bearer: bearer)
+                    return (Int(response.status.code), String(buffer: response.body))
+                }
+                let own = try await answer("default", scene.bearers[.administrator])
+                let narrowed = try await answer("default", all)
+                #expect(narrowed.status == own.status && narrowed.text == own.text, "\(route.name)")
+                let other = try await answer("other", all)
+                #expect(!other.text.contains(RouteScene.marker), "\(route.name): \(other.text.prefix(300))")
+                for (organization, bearer) in [("nowhere", all), ("default", scene.bearers[.otherAdministrator] ?? "")]
+                {
+                    #expect(try await answer(organization, bearer).status == 404, "\(route.name) \(organization)")
+                }
+                let everything = try await answer("*", all)
+                #expect(everything.status == sample.status, "\(route.name): \(everything.text.prefix(300))")
+            }
+        }
+    }
+
     /// Ids in parameters and cursors reach no further than ids in paths.
     @Test func parametersReachNoFurtherThanPaths() async throws {
         try await RouteScene.play { scene in

@@ -19,7 +19,7 @@ extension DeviceQuery {
 
     /// - Returns: `nil` if it names an organization whose devices the person may not see.
     init?(_ parameters: QueryParameters, of person: Person) throws {
-        let named = parameters.text("organization")
+        let named = parameters.text("organization").flatMap { $0 == QueryParameters.allOrganizations ? nil : $0 }
         self.init(organization: person.organization ?? named)
         for word in (parameters.text("state") ?? "").split(separator: ",") {
             guard let state = ReportingState(rawValue: String(word)) else {

@@ -42,7 +42,21 @@ struct Callers: Sendable {
         guard person.role >= least else {
             throw Problem.forbidden("This needs the role \(least); the token has the role \(person.role).")
         }
-        return person
+        return try await narrowed(person, request)
+    }
+
+    /// Whoever sees all organizations may look at one: with the parameter `organization` the request is worked on as one
+    /// of that organization's.
+    private func narrowed(_ person: Person, _ request: Request) async throws -> Person {
+        guard request.uri.query != nil,
+            let named = try QueryParameters.value(QueryParameters.organization, in: request), !named.isEmpty,
+            named != person.organization, !(named == QueryParameters.allOrganizations && person.organization == nil)
+        else { return person }
+        guard person.organization == nil, try await metadata.organizations().contains(where: { $0.name == named })
+        else { throw Problem.notFound("There is no such organization, or you do not see it.") }
+        var narrowed = person
+        narrowed.organization = named
+        return narrowed
     }
 
     /// A device by its credential, and by what it showed in its handshake.

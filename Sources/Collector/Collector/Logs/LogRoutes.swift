@@ -100,6 +100,16 @@ struct LogRoutes: Sendable {
             repeated: LogQuery.repeatedParameters)
         let person = context.person
         var logs = try await metadata.logQuery(context, query)
+        // A filter that says little must not select the logs of every organization by accident.
+        guard
+            person.organization != nil || !logs.devices.isEmpty || query.text("ids") != nil
+                || query.text(QueryParameters.organization) == QueryParameters.allOrganizations
+        else {
+            throw Problem.invalidParameter(
+                QueryParameters.organization,
+                "is missing. Name the organization whose logs are deleted, or \(QueryParameters.allOrganizations) for all."
+            )
+        }
         if let text = query.text("olderThanDays") {
             guard let days = Int64(text), (1...36_500).contains(days) else {
                 throw Problem.invalidParameter("olderThanDays", "is \(text); expected 1 to 36500.")

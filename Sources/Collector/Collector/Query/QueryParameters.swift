@@ -9,6 +9,11 @@ import WireModel
 /// misspelt filter that is ignored shows or deletes the wrong data. An empty value, as from an empty variable of a
 /// script, is refused too.
 struct QueryParameters {
+    /// Whose data is meant. Every route for people takes it (`Callers.person`).
+    static let organization = "organization"
+    /// As its value: all organizations.
+    static let allOrganizations = "*"
+
     static let limits = 1...1000
     static let defaultLimit = 100
 
@@ -22,7 +27,7 @@ struct QueryParameters {
     init(_ request: Request, known: Set<String>, repeated: Set<String> = []) throws {
         var values: [String: [String]] = [:]
         for (name, value) in try Self.pairs(of: request) {
-            guard known.contains(name) else {
+            guard known.contains(name) || name == Self.organization else {
                 throw Problem.invalidParameter(name, "is unknown. Known: \(known.sorted().joined(separator: ", ")).")
             }
             guard !value.isEmpty else {
@@ -90,7 +95,12 @@ struct QueryParameters {
 
     /// Whether a request has a parameter, before the meaning of the others is known.
     static func names(_ name: String, in request: Request) throws(Problem) -> Bool {
-        try pairs(of: request).contains { $0.name == name }
+        try value(name, in: request) != nil
+    }
+
+    /// A parameter's first value, before the meaning of the others is known.
+    static func value(_ name: String, in request: Request) throws(Problem) -> String? {
+        try pairs(of: request).first { $0.name == name }?.value
     }
 
     func limit() throws -> Int { try integer("limit", Self.limits) ?? Self.defaultLimit }
