@@ -312,6 +312,31 @@ import WireModel
         }
     }
 
+    /// Without a device, an application or an organization is asked, as a job.
+    @Test(arguments: [["--app", "com.example.till"], ["--organization", "west"]])
+    func manyDevicesAreAskedAsAJobAfterAConfirmation(whose: [String]) async throws {
+        let job = "44444444-4444-4444-8444-444444444444"
+        try await serving({ _, count in
+            .json(count.isMultiple(of: 2) ? #"{"devices":3,"confirm":"c"}"# : #"{"devices":3,"id":"\#(job)"}"#)
+        }) { server in
+            func request(_ arguments: [String]) async throws -> ProgramRun {
+                try await ProgramRun.ws1log(
+                    ["request"] + whose + arguments + ["--collector", server.url], environment: ["WS1_TOKEN": "s3cret"])
+            }
+            let refused = try await request([])
+            #expect(refused.status == 64 && refused.errors.contains("3 devices will be asked"), "\(refused.errors)")
+            let asked = server.requests.count
+            #expect(asked == 1)
+            // The script answers by turns.
+            _ = try await request([])
+            let run = try await request(["--yes"])
+            #expect(run.status == 0 && run.text == "job \(job)\n", "\(run.errors) \(run.text)")
+            #expect(server.requests.allSatisfy { $0.hasPrefix("POST /api/v1/device-jobs") })
+            #expect(
+                server.requests.allSatisfy { $0.contains("?organization=west") == whose.contains("--organization") })
+        }
+    }
+
     @Test func anIdleDeviceIsExpectedByItsBeaconIntervalAndWithin15Minutes() {
         let now = RemoteScript.time
         func text(_ secondsAgo: Int64?, beaconSeconds: Int64?) -> String {

@@ -17,10 +17,12 @@ package final class CollectorClient: Sendable {
     let connection: HTTPConnection
     private let group: MultiThreadedEventLoopGroup
     private let token: String
+    private let organization: String?
 
-    private init(_ settings: ConnectionSettings, token: String) throws(CollectorClientError) {
+    private init(_ settings: ConnectionSettings, token: String, organization: String?) throws(CollectorClientError) {
         name = "\(settings.collector)"
         self.token = token
+        self.organization = organization
         do throws(ConnectionSettingsError) {
             let configuration = try settings.clientConfiguration()
             group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -29,11 +31,14 @@ package final class CollectorClient: Sendable {
     }
 
     /// Runs `body` with a client, and closes its connections whether `body` returns or throws.
-    /// - Parameter token: the person's access token.
+    /// - Parameters:
+    ///   - token: the person's access token.
+    ///   - organization: the one that is looked at; `nil` for all that the person sees.
     package static func with<Value>(
-        _ settings: ConnectionSettings, token: String, _ body: (CollectorClient) async throws -> Value
+        _ settings: ConnectionSettings, token: String, organization: String? = nil,
+        _ body: (CollectorClient) async throws -> Value
     ) async throws -> Value {
-        let client = try CollectorClient(settings, token: token)
+        let client = try CollectorClient(settings, token: token, organization: organization)
         let result: Result<Value, any Error>
         do { result = .success(try await body(client)) } catch { result = .failure(error) }
         await client.connection.shutdown()
@@ -98,8 +103,10 @@ package final class CollectorClient: Sendable {
     func request(
         _ method: TransportRequest.Method, _ path: String, headers: [(String, String)] = [], body: Data? = nil
     ) -> TransportRequest {
-        TransportRequest(
-            method: method, path: path, headers: [("Authorization", "Bearer \(token)")] + headers, body: body)
+        let narrowing = organization.map { (path.contains("?") ? "&" : "?") + "organization=\(LogQuery.encoded($0))" }
+        return TransportRequest(
+            method: method, path: path + (narrowing ?? ""), headers: [("Authorization", "Bearer \(token)")] + headers,
+            body: body)
     }
 
     private func decoded<Value: Decodable>(_ body: Data, _ path: String) throws(CollectorClientError) -> Value {

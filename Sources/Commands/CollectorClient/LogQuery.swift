@@ -70,7 +70,7 @@ package struct LogQuery: Sendable {
         route + "?" + items.map { "\($0.name)=\(Self.encoded($0.value))" }.joined(separator: "&")
     }
 
-    private static func encoded(_ text: String) -> String {
+    static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
             switch byte {

@@ -36,7 +36,9 @@ extension CollectorOptions {
             connection.allowsPlaintext = settings.allowsPlaintext
             try connection.check()
         } catch { throw CommandError(.usage, error.message, cause: error) }
-        return try await CollectorClient.with(connection, token: token.secret) { try await body($0, device) }
+        return try await CollectorClient.with(connection, token: token.secret, organization: settings.organization) {
+            try await body($0, device)
+        }
     }
 }
 

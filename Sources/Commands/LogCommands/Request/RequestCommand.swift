@@ -14,6 +14,10 @@ struct RequestCommand: AsyncParsableCommand {
             is expected. The id of the request is printed at once. --mode snapshot asks for the lines that are there; capture for lines that are \
             logged from then on, for --seconds, at the given level.
 
+            Without --device, --app asks the devices of that application, and --organization those of an organization: the collector works \
+            the request off as a job, after a confirmation. `GET /api/v1/device-jobs/ID` and the console show how far it is; `fetch --app` gets \
+            what came.
+
             --wait waits until the request has ended; the exit code is 0 if it is done, 1 if it failed or expired, 75 if --wait-limit is over. \
             After an interruption the request goes on; wait for it again with --id ID --wait. --fetch then writes the lines as fetch --chunks \
             does.
@@ -75,6 +79,7 @@ struct RequestCommand: AsyncParsableCommand {
     @Flag(help: "Print the final state of the request as JSON; with --fetch the manifest.")
     var json = false
 
+    @OptionGroup var confirmation: ConfirmationOptions
     @OptionGroup var filter: FilterOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
@@ -107,6 +112,11 @@ struct RequestCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        let settings = try SettingLayers<LogSettings>(flags: collector.given).read()
+        let isOfOne = id != nil || cancel != nil || wait || fetch || settings.device != nil
+        if !isOfOne, filter.application.identifier != nil || settings.organization != nil {
+            return try await requestOfMany()
+        }
         try await collector.askDevice { client, device in
             let route = "/api/v1/devices/\(device)/commands"
             var command: CommandView
@@ -131,7 +141,16 @@ struct RequestCommand: AsyncParsableCommand {
         }
     }
 
-    private func request(_ device: DeviceID) throws -> CommandRequest {
+    private func requestOfMany() async throws {
+        try await collector.ask { client, _ in
+            let job = RequestJob(request: try request(nil), application: filter.application.identifier)
+            let id = try await job.begin(client, confirmation)
+            if json { try Output.json(["job": id]) } else { try Output.line("job \(id)") }
+        }
+    }
+
+    /// - Parameter device: `nil` for many devices.
+    private func request(_ device: DeviceID?) throws -> CommandRequest {
         var arguments = CommandArguments()
         if let cancel {
             arguments.command = cancel

@@ -8,6 +8,7 @@ struct LogSettings: ProgramSettings {
     var data: String?
     var collector: String?
     var device: String?
+    var organization: String?
     var tokenFile: String?
     var certificateAuthorityFile: String?
     var proxy: String?
@@ -29,6 +30,10 @@ struct LogSettings: ProgramSettings {
             The id of the device that sent the logs (WS1_DEVICE). GET /api/v1/devices lists the ids
             """,
             value: "id", in: places, fallback: "all devices"),
+        Setting(
+            "organization", \.organization, .text,
+            "The organization whose logs are meant, for a token of all organizations (WS1_ORGANIZATION)", value: "name",
+            in: places, fallback: "all that the token sees"),
         Setting(
             "token-file", \.tokenFile, .text,
             """
