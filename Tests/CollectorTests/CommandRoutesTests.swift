@@ -335,6 +335,23 @@ struct CommandRoutesTests {
         }
     }
 
+    /// A device mostly keeps verbose lines in its ring alone, so the level without the ring would bring none.
+    @Test func aRequestForTheLevelVerboseIsForTheRingToo() async throws {
+        try await play { scene in
+            let capture = #""mode": "capture", "captureSeconds": 60, "level": "verbose""#
+            let table: [(arguments: String, ring: Bool)] = [
+                (#""level": "verbose""#, true), (#""level": "verbose", "includeVerboseRing": false"#, false),
+                (#""level": "information""#, false), (#""level": "error", "includeVerboseRing": true"#, true),
+                ("", false), (capture, false),
+            ]
+            for row in table {
+                let body = #"{"kind": "request-logs", "arguments": {\#(row.arguments)}}"#
+                #expect(try await scene.issue(body).status == .created, "\(row.arguments)")
+            }
+            #expect(try await scene.given().map { $0.requestLogs.includeVerboseRing } == table.map { $0.ring })
+        }
+    }
+
     @Test func whatADeviceTellsOfItselfIsShown() async throws {
         try await play { scene in
             let issued = try await scene.issue(#"{"kind": "query-device-information"}"#)

@@ -139,6 +139,7 @@ struct LogRoutesTests {
             try book.add(lines, first: 1_000_001, last: 2_000_010, linesPerMember: 7)
             try await scene.upload(book)
             var theirs = LogBook()
+            theirs.application = "com.example.till"
             try theirs.add(
                 (1...10).map { LogBook.line(1_000_000 + $0, at: Harness.now + Int64($0) * 4 + 1, "c") },
                 first: 1_000_001, last: 1_000_010)
@@ -157,6 +158,12 @@ struct LogRoutesTests {
             )
             #expect(labelled.map { String($0.dropFirst(37)) } == whole)
             #expect(zip(names, whole).allSatisfy { ($0 == other.deviceID) == $1.hasSuffix("c") })
+            let sources = try await Self.content(scene, "label=source").map { $0.split(separator: " ", maxSplits: 2) }
+            #expect(sources.map { String($0[0]) } == names.map(\.description))
+            #expect(
+                zip(sources, whole).allSatisfy { source, line in
+                    source[1] == (line.hasSuffix("c") ? "com.example.till" : "-") && source[2] == line
+                })
         }
     }
 

@@ -29,6 +29,26 @@ import Testing
         #expect(DisplayText.duration(value) == text)
     }
 
+    @Test(
+        arguments: [
+            ("plain <b>", ["plain <b>"]), ("", []),
+            ("`GET /api/v1/devices` shows `verdicts`.", ["[GET /api/v1/devices]", " shows ", "[verdicts]", "."]),
+            ("one ` alone", ["one ", "` alone"]), ("``x", ["[]", "x"]),
+            ("since 2026-11-28T02:07:00.000000Z, or later", ["since 2026-11-28 02:07:00 UTC, or later"]),
+            ("31214 bytes of text", ["31.2 kB of text"]), ("take 750 of 1000 bytes", ["take 750 of 1 kB"]),
+            ("take 30000000 of 40000000 bytes.", ["take 30 MB of 40 MB."]),
+            ("`as 2026-11-28T02:07:00Z`", ["[as 2026-11-28T02:07:00Z]"]), ("at most 512 bytes", ["at most 512 bytes"]),
+        ] as [(String, [String])]) func textsOfTheAPIAreForPeople(text: String, parts: [String])
+    {
+        let shown = DisplayText.prose(text).map { part in part["text"].text ?? "[\(part["code"].text ?? "")]" }
+        #expect(shown == parts)
+    }
+
+    @Test func oneIsNotMany() {
+        #expect(DisplayText.devices(1) == "1 device" && DisplayText.devices(0) == "0 devices")
+        #expect(DisplayText.counted(1234, "record") == "1,234 records" && DisplayText.testDevices(0) == nil)
+    }
+
     /// A device may send any number.
     @Test(
         arguments: [

@@ -123,13 +123,29 @@ import Testing
         #expect(many.status == 422 && many.html.contains("51 devices match"))
     }
 
+    @Test func linesOfSeveralSourcesNameTheirsInAFileWithItsDeviceAndTime() async throws {
+        let harness = try harness()
+        func link(_ query: FormFields) async throws -> Substring {
+            let html = try await harness.page(Self.path, harness.visit(Self.path, query: query)).html
+            return try #require(html.firstMatch(of: #/<a class="button" href="([^"]*)" download="[^"]*"/#)).output.0
+        }
+        let all = try await link([])
+        #expect(all.contains("label=source") && all.contains(#"download="logs-20260102T030405Z.txt""#))
+        #expect(try await link([("app", "com.example.till")]).contains("label=source"))
+        let device = try await link([("device", Self.device)])
+        #expect(device.contains("label=source") && device.contains("logs-\(Self.device)-20260102T030405Z.txt"))
+        let one = try await link([("device", Self.device), ("app", "com.example.till")])
+        #expect(!one.contains("label="))
+    }
+
     // MARK: Selected and listed
 
     @Test func selectedChunksAreOneFile() async throws {
         let harness = try harness()
         let query: FormFields = [("do", "download"), ("chunk", "7"), ("chunk", "9"), ("level", "error")]
         let answer = try await harness.console.answer(Self.path, harness.visit(Self.path, query: query, base: "/t"))
-        #expect(answer.status == 303 && answer.headers.first?.value == "/t/data/api/v1/logs/content?ids=7%2C9")
+        #expect(
+            answer.status == 303 && answer.headers.first?.value == "/t/data/api/v1/logs/content?ids=7%2C9&label=source")
         let none = try await harness.page(Self.path, harness.visit(Self.path, query: [("do", "download")]))
         #expect(none.status == 422 && none.html.contains("No chunk is selected"))
     }

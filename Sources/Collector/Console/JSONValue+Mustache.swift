@@ -53,6 +53,19 @@ extension JSONValue: MustacheParent, MustacheCustomRenderable, MustacheTransform
         case "percent": number.map(DisplayText.percent)
         case "seconds": number.map(DisplayText.duration)
         case "time": text.map(DisplayText.time)
+        case "devices": DisplayText.devices(self)
+        case "records": DisplayText.counted(self, "record")
+        case "lines": DisplayText.counted(self, "line")
+        case "chunks": DisplayText.counted(self, "chunk")
+        // A text of the API in parts, of which some are code.
+        case "prose": text.map(DisplayText.prose)
+        // An object of numbers as a list; a single 0 if it is empty.
+        case "counts":
+            members.isEmpty
+                ? [JSONValue.object(["value": 0])]
+                : members.sorted { $0.key < $1.key }.map {
+                    JSONValue.object(["name": .text($0.key), "value": $0.value])
+                }
         case "words": text.map { DisplayText.visible(DisplayText.words($0)) }
         // For values of form fields, which must come back as they are.
         case "raw": rawText
@@ -125,6 +138,41 @@ enum DisplayText {
     static func time(_ text: String) -> String {
         guard text.count >= 20, text.hasSuffix("Z") else { return visible(text) }
         return "\(text.prefix(10)) \(text.dropFirst(11).prefix(8)) UTC"
+    }
+
+    /// A text of the API for people, in the parts of the template `prose`: what stands between backticks is code, and
+    /// times and sizes are written as everywhere else.
+    static func prose(_ text: String) -> [JSONValue] {
+        let parts = visible(text).split(separator: "`", omittingEmptySubsequences: false)
+        // A single backtick begins no code.
+        let last = parts.count.isMultiple(of: 2) ? parts.count - 1 : parts.count
+        return parts.enumerated().compactMap { place, part -> JSONValue? in
+            if place < last, !place.isMultiple(of: 2) { return ["code": .text(String(part))] }
+            let plain = (place == last ? "`" : "") + withTimesAndSizes(String(part))
+            return plain.isEmpty ? nil : ["text": .text(plain)]
+        }
+    }
+
+    private static func withTimesAndSizes(_ text: String) -> String {
+        text.replacing(#/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/#) { time(String($0.output)) }
+            .replacing(#/\b(\d{4,19}) bytes\b/#) { match in Double(match.output.1).map(bytes) ?? String(match.output.0)
+            }
+            .replacing(#/\b(\d{4,19}) of (?=\d[\d.,]* [kMGTP]?B\b)/#) { match in
+                "\(Double(match.output.1).map(bytes) ?? String(match.output.1)) of "
+            }
+    }
+
+    /// `1 record`, `1,234 records`
+    static func counted(_ number: JSONValue, _ noun: String) -> String {
+        number.integer == 1 ? "1 \(noun)" : "\(count(number.number ?? 0)) \(noun)s"
+    }
+
+    /// `1 device`, `1,234 devices`
+    static func devices(_ number: JSONValue) -> String { counted(number, "device") }
+
+    /// `1 test device`, `1,234 test devices`; `nil` for none.
+    static func testDevices(_ number: Int64) -> String? {
+        number < 1 ? nil : counted(.integer(number), "test device")
     }
 
     /// A word of the API as words: `non-compliant` and `lostAtCollector` become "non compliant", "lost at collector".

@@ -54,7 +54,7 @@ struct SendCommand: ParsableCommand {
         request.categories = wanted.categories
         request.text = wanted.text
         request.maximumBytes = maximumBytes
-        request.includeVerboseRing = filter.ring
+        request.includeVerboseRing = filter.includesRing
         return request
     }
 

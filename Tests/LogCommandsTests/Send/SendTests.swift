@@ -64,6 +64,19 @@ import WireModel
         #expect(agent.requests.last?.sendLogs.request.hasSince == false)
     }
 
+    /// Mostly there are no other verbose lines.
+    @Test func theLevelVerboseMeansTheLinesOfTheRingToo() async throws {
+        let upload = upload(.underWay)
+        let agent = try ScriptedAgent(folder.path) { _, _ in .uploads([upload]) }
+        let table: [(arguments: [String], ring: Bool)] = [
+            ([], false), (["--level", "information"], false), (["--level", "verbose"], true), (["--ring"], true),
+        ]
+        for row in table {
+            #expect(try await ProgramRun.ws1log(["send", "--data", folder.path] + row.arguments).status == 0)
+            #expect(agent.requests.last?.sendLogs.request.includeVerboseRing == row.ring, "\(row.arguments)")
+        }
+    }
+
     @Test func aNetworkThatIsNotAllowedIsTryAgainLaterWithTheReason() async throws {
         let agent = try ScriptedAgent(folder.path) { _, _ in
             .failure("network-not-allowed", "logs may not be sent now: the network is cellular", exitCode: 75)

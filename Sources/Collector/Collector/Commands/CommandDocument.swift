@@ -76,8 +76,10 @@ struct CommandDocument {
         }
         request.application = try application(&fields)
         request.level = .verbose
+        var asksForVerbose = false
         if let level = try fields?.text("level") {
             request.level = try EnumName.logLevel.value(level, "arguments.level")
+            asksForVerbose = request.mode == .snapshot && request.level == .verbose
         }
         if let since = try fields?.time("since") { request.since = since }
         if let until = try fields?.time("until") { request.until = until }
@@ -99,7 +101,8 @@ struct CommandDocument {
                 "must have at most \(LogLimits.filterCategories) names, each of 1 to \(LogLimits.categoryBytes) bytes.")
         }
         request.text = try bounded(&fields, "text") ?? ""
-        request.includeVerboseRing = try fields?.flag("includeVerboseRing") ?? false
+        // A device mostly has verbose lines nowhere else.
+        request.includeVerboseRing = try fields?.flag("includeVerboseRing") ?? asksForVerbose
         return request
     }
 

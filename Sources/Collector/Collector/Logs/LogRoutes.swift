@@ -62,11 +62,7 @@ struct LogRoutes: Sendable {
         case "number": form.order = .number
         case .some(let text): throw Problem.invalidParameter("order", "is \(text); expected time or number.")
         }
-        switch query.text("label") {
-        case nil: break
-        case "device": form.namesDevices = true
-        case .some(let text): throw Problem.invalidParameter("label", "is \(text); expected device.")
-        }
+        form.label = try query.choice("label", LogLabel.allCases.map { ($0.rawValue, $0) })
         let place = try context.takePlace(in: streams, for: "log queries")
         let lines = try await archive.content(logs, as: form)
         // An unreadable chunk can only be reported before the answer begins.

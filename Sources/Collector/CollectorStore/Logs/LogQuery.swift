@@ -40,14 +40,21 @@ package struct LogForm: Equatable, Sendable {
     package var order: LogOrder
     /// As one gzip member.
     package var isCompressed: Bool
-    /// Before each line, and a space: the id of the device it is of.
-    package var namesDevices: Bool
+    package var label: LogLabel?
 
-    package init(order: LogOrder = .time, isCompressed: Bool = false, namesDevices: Bool = false) {
+    package init(order: LogOrder = .time, isCompressed: Bool = false, label: LogLabel? = nil) {
         self.order = order
         self.isCompressed = isCompressed
-        self.namesDevices = namesDevices
+        self.label = label
     }
+}
+
+/// What is before each line.
+package enum LogLabel: String, CaseIterable, Sendable {
+    /// The id of its device, and a space.
+    case device
+    /// The id of its device and its application, each with a space. The application is `-` if it is not known.
+    case source
 }
 
 /// In which order lines of several devices, or of several processes of one, are told.

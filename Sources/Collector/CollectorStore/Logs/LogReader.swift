@@ -65,7 +65,11 @@ package actor LogReader {
                 try await openSegment(segment)
             }
             guard let cursor = open.first else { break }
-            if form.namesDevices { output.append(contentsOf: "\(cursor.key.device) ".utf8) }
+            switch form.label {
+            case .device: output.append(contentsOf: "\(cursor.key.device) ".utf8)
+            case .source: output.append(contentsOf: "\(cursor.key.device) \(cursor.applicationLabel) ".utf8)
+            case nil: break
+            }
             try cursor.write(to: &output)
             if cursor.head == nil {
                 open.swapAt(0, open.count - 1)

@@ -39,6 +39,8 @@ struct LogSegment: Equatable, Sendable {
 struct LogRun: Sendable {
     /// Of the chunk.
     var path: String
+    /// Of the chunk; empty if it is not known.
+    var application: String
     var segment: UInt64
     var pieces: [LogPiece]
 }
@@ -61,6 +63,9 @@ final class SegmentCursor {
 
     /// The present line; `nil` at the end.
     var head: RunCursor.Head? { front?.head }
+
+    /// The application of the present line in one word; `-` if it is not known.
+    var applicationLabel: String { front?.applicationLabel ?? "-" }
 
     func release() { for run in runs { run.release() } }
 
@@ -108,6 +113,11 @@ final class RunCursor {
 
     /// The present line; `nil` at the end.
     private(set) var head: Head?
+
+    var applicationLabel: String {
+        let name = run.application.escapingControlCharacters.replacing(" ", with: "_")
+        return name.isEmpty ? "-" : name
+    }
 
     init(_ run: LogRun, _ filter: LogFilter, _ matcher: LogLineMatcher, _ held: HeldText, _ chunks: any ChunkStore) {
         self.chunks = chunks

@@ -87,11 +87,13 @@ extension MetadataService {
             var runs: [LogRun] = []
             for row in rows {
                 let run = try connection.first(
-                    "SELECT c.path, r.segment, r.pieces FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2",
+                    "SELECT c.path, r.segment, r.pieces, c.application FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2",
                     row
                 ) { found throws(StoreError) -> LogRun? in
                     guard let pieces = found.withBlob(2, { LogPiece.decode($0) }) else { return nil }
-                    return LogRun(path: found.string(0), segment: try found.uint64(1), pieces: pieces)
+                    return LogRun(
+                        path: found.string(0), application: found.string(3), segment: try found.uint64(1),
+                        pieces: pieces)
                 }
                 if let run { runs.append(run) }
             }

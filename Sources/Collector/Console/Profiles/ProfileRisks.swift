@@ -50,10 +50,3 @@ struct ProfileRisks {
             + (risk["devicesNow"].integer == 1 ? "is \(what) now." : "are \(what) now.")
     }
 }
-
-extension DisplayText {
-    /// `1 device`, `1,234 devices`
-    static func devices(_ number: JSONValue) -> String {
-        number.integer == 1 ? "1 device" : "\(count(number.number ?? 0)) devices"
-    }
-}

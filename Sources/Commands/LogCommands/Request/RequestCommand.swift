@@ -162,7 +162,7 @@ struct RequestCommand: AsyncParsableCommand {
         arguments.mode = mode.rawValue
         arguments.application = filter.application.identifier
         arguments.type = filter.type.rawValue
-        arguments.level = filter.level.name
+        arguments.level = filter.levelArgument?.level.name
         arguments.since = filter.since.map { Timestamp.text($0.microseconds(now: now)) }
         arguments.until = filter.until.map { Timestamp.text($0.microseconds(now: now)) }
         arguments.captureSeconds = seconds

@@ -28,7 +28,6 @@ struct LevelArgument: ExpressibleByArgument {
     }
 
     static var allValueStrings: [String] { LogLevel.allCases.map(\.name) }
-    var defaultValueDescription: String { level.name }
 }
 
 /// Whose lines.
@@ -60,8 +59,10 @@ struct ChunkOptions: ParsableArguments {
 struct FilterOptions: ParsableArguments {
     @Option(
         name: .customLong("level"),
-        help: ArgumentHelp("Lines of this level and of more severe levels.", valueName: "level"))
-    var levelArgument = LevelArgument(.verbose)
+        help: ArgumentHelp(
+            "Lines of this level and of more severe levels; by default of all. If it is verbose, also those that --ring adds.",
+            valueName: "level"))
+    var levelArgument: LevelArgument?
 
     @Option(help: "The type of log.")
     var type: TypeArgument = .all
@@ -87,9 +88,12 @@ struct FilterOptions: ParsableArguments {
     @Flag(help: "Also lines that are more verbose than the level in force. The device keeps them for a while.")
     var ring = false
 
-    var level: LogLevel { levelArgument.level }
+    var level: LogLevel { levelArgument?.level ?? .verbose }
 
-    var kinds: Set<SegmentName.Kind> { type.kinds(withRing: ring) }
+    /// Whoever asks for verbose lines means these: mostly there are no others.
+    var includesRing: Bool { ring || levelArgument?.level == .verbose }
+
+    var kinds: Set<SegmentName.Kind> { type.kinds(withRing: includesRing) }
 
     func filter(now: Int64 = SystemClock.wallMicroseconds()) -> LogFilter {
         LogFilter(

@@ -47,6 +47,19 @@ struct LogFilter {
 
     var isEmpty: Bool { fields.isEmpty }
 
+    /// The text of all lines that match. Each names its device and application, unless all are of one.
+    private var content: FormFields {
+        let isOfOne = fields.all("device").count == 1 && fields["app"] != nil
+        return query.with("label", isOfOne ? nil : "source")
+    }
+
+    /// `logs-DEVICE-20260102T030405Z.txt`
+    private static func fileName(_ devices: [String], at now: Int64) -> String {
+        let device = devices.count == 1 ? "-\(devices[0])" : ""
+        let time = Timestamp.text(now).prefix(19).replacing("-", with: "").replacing(":", with: "")
+        return "logs\(device)-\(time)Z.txt"
+    }
+
     /// For the form and the links on both pages.
     func values(at visit: Visit, _ devices: ChosenDevices) -> [String: JSONValue] {
         func time(_ time: Int64?) -> JSONValue { JSONValue(time.map { TimeRange.input($0) }) }
@@ -87,7 +100,8 @@ struct LogFilter {
                         "isHere": .boolean(path == visit.path),
                     ]
                 }),
-            "download": .text(visit.base + query.address("/data/api/v1/logs/content")),
+            "download": .text(visit.base + content.address("/data/api/v1/logs/content")),
+            "downloadName": .text(Self.fileName(ids, at: visit.now)),
         ]
     }
 }

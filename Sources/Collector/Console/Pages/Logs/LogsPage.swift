@@ -10,7 +10,8 @@ struct LogsPage: Page {
         if let answer = try await ChosenDevices.search(visit) { return answer }
         let filter = try LogFilter(visit.query, now: visit.now)
         switch visit.query["do"] {
-        case "download": return .redirect(try Self.chosen(visit).address("/data/api/v1/logs/content"))
+        case "download":
+            return .redirect(try Self.chosen(visit).with("label", "source").address("/data/api/v1/logs/content"))
         case "delete": return .view(try await question(visit, try Self.chosen(visit)))
         case "delete-listed":
             guard !filter.asksForLines else {
