@@ -314,6 +314,22 @@ import WireModel
         #expect(try await notices().isEmpty)
     }
 
+    /// What the collector lost is its own failing.
+    @Test func ofIncidentsOfATestDeviceOnlyLostRecordsAreTold() async throws {
+        let (real, test) = (try await enroll().deviceID, try await enroll(test: true).deviceID)
+        let service = NoticeService(metadata: metadata)
+        let kinds: [DeviceIncident.Kind] = [.recordsLost, .damagedOnDevice, .identityConflict]
+        for device in [real, test] {
+            for kind in kinds { service.note(DeviceIncident(kind, device: device, stream: .event)) }
+        }
+        await service.flush()
+        let told = try await notices()
+        #expect(Set(told.filter { $0.subject == real.description }.map(\.code)).count == 3)
+        #expect(told.filter { $0.subject == test.description }.map(\.code) == [.recordsLost])
+        let rows = try await metadata.organizations().filter { $0.name == "default" }
+        #expect(rows.map(\.devices) == [1] && rows.map(\.testDevices) == [1])
+    }
+
     @Test func beforeItsFirstProfileADeviceDecidesNothing() async throws {
         let device = try await enroll().deviceID
         try await tell(device, beacon(.yes))

@@ -142,10 +142,18 @@ import WireModel
         for number in 1...3 {
             #expect(index.note(DeviceObservation(at: 1, profileRevision: 5), of: Self.device(number).id))
         }
-        let adoption = index.adoption(organization: "default")
+        let adoption = index.adoption(organization: "default", withTest: false)
         #expect(
             adoption.map { "\($0.key.application) \($0.key.revision.map(String.init) ?? "-") \($0.devices)" }
                 == [" - 3", " 5 3", "com.example.shop - 2"])
+    }
+
+    @Test func testDevicesCountInTheAdoptionOnlyIfTheyAreAskedFor() {
+        let index = Self.index([Self.device(1), Self.device(11), Self.device(22)])
+        func devices(withTest: Bool) -> Int {
+            index.adoption(organization: "default", withTest: withTest).reduce(0) { $0 + $1.devices }
+        }
+        #expect(devices(withTest: false) == 1 && devices(withTest: true) == 3)
     }
 
     // MARK: Facets

@@ -230,7 +230,8 @@ struct AdministrationRoutesTests {
             let path = "/api/v1/organizations"
             let made = try await client.post(path, bearer: harness.administrator, json: #"{"name": "west"}"#)
             #expect(made.status == .created && made.headers[.location] == path + "/west")
-            #expect(try made.json.number("devices") == 0 && made.json.number("profileRevision") == 1)
+            #expect(try made.json.number("devices") == 0 && made.json.number("testDevices") == 0)
+            #expect(try made.json.number("profileRevision") == 1)
             try await client.post(path, bearer: harness.administrator, json: #"{"name": "west"}"#).expect(
                 409, "conflict")
             for body in [#"{"name": "a b"}"#, #"{"name": ""}"#, #"{}"#, #"{"name": "x", "y": 1}"#] {

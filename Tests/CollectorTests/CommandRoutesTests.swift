@@ -346,9 +346,11 @@ struct CommandRoutesTests {
             ]
             for row in table {
                 let body = #"{"kind": "request-logs", "arguments": {\#(row.arguments)}}"#
-                #expect(try await scene.issue(body).status == .created, "\(row.arguments)")
+                let issued = try await scene.issue(body)
+                #expect(issued.status == .created, "\(row.arguments)")
             }
-            #expect(try await scene.given().map { $0.requestLogs.includeVerboseRing } == table.map { $0.ring })
+            let given = try await scene.given()
+            #expect(given.map(\.requestLogs.includeVerboseRing) == table.map { $0.ring })
         }
     }
 

@@ -232,6 +232,18 @@ import Testing
         #expect(CapacityView.values(of: Self.capacity.with(["disk": .null]))["forecastState"].text == "unknown")
     }
 
+    @Test func testDevicesThatAreInNoCountAreNamed() async throws {
+        let nobody: JSONValue = ["total": 0, "facets": ["state": ["values": []], "agentVersion": ["values": []]]]
+        let all = "GET /api/v1/devices?state=enrolled%2Creporting%2Clate%2Csilent%2Coff&test=true&limit=1"
+        let html = try await home(
+            try harness([
+                "GET /api/v1/devices/facets": .init(body: nobody),
+                all: .init(body: ["items": [], "next": .null, "total": 10_000]),
+            ]))
+        #expect(html.contains("10,000 test devices more") && html.contains(#"href="/devices?test=true""#))
+        #expect(html.contains("No device has enrolled yet but test devices."))
+    }
+
     @Test func adoptionAndChangesOfADayAreShown() async throws {
         let html = try await home(
             try harness([

@@ -6,7 +6,8 @@ import Testing
 
 @Suite("Organizations, their log quotas and assignments") struct OrganizationPagesTests {
     private static let west: JSONValue = [
-        "name": "west", "devices": 12, "profileRevision": 7, "createdAt": "2026-01-01T00:00:00.000000Z",
+        "name": "west", "devices": 12, "testDevices": 300, "profileRevision": 7,
+        "createdAt": "2026-01-01T00:00:00.000000Z",
     ]
     private static let parameters = ["organization": "west"]
     private static let quotas = "/organizations/{organization}/log-quotas"

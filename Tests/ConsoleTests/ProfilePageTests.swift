@@ -113,9 +113,25 @@ import Testing
         #expect(asked.contains("\(path)?effective=true"))
         #expect(
             asked.contains(
-                "/api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent%2Coff&test=true"
+                "/api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent%2Coff"
                     + "&app=com.example.till&limit=1"))
+        #expect(
+            asked.contains(
+                "/api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent%2Coff"
+                    + "&app=com.example.till&test=true&limit=1"))
         #expect(page.html.contains("rollback=3&amp;application=com.example.till"))
+    }
+
+    @Test func testDevicesThatGetAProfileAreCountedApart() async throws {
+        let harness = try Self.harness()
+        let devices = "GET /api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent%2Coff"
+        harness.set("\(devices)&limit=1", .init(body: ["items": [], "next": .null, "total": 5]))
+        for (all, text) in [(305, "5, and 300 test devices"), (6, "5, and 1 test device"), (5, ">5<")] {
+            harness.set(
+                "\(devices)&test=true&limit=1", .init(body: ["items": [], "next": .null, "total": JSONValue(all)]))
+            let page = try await harness.page(Self.page, Self.visit(harness))
+            #expect(page.html.contains(text), "\(text)")
+        }
     }
 
     @Test func anApplicationWithoutAProfileIsOfferedOne() async throws {

@@ -49,21 +49,25 @@ struct OrganizationCommand: AsyncParsableCommand {
                 .map(OrganizationView.init)
             if json { return try Output.json(rows) }
             try Output.table(
-                [["NAME", "DEVICES", "PROFILE", "CREATED"]]
-                    + rows.map { [$0.name, "\($0.devices)", "\($0.profileRevision)", $0.created] })
+                [["NAME", "DEVICES", "TEST", "PROFILE", "CREATED"]]
+                    + rows.map {
+                        [$0.name, "\($0.devices)", "\($0.testDevices)", "\($0.profileRevision)", $0.created]
+                    })
         }
     }
 }
 
 private struct OrganizationView: Encodable {
     var name: String
+    /// Without test devices.
     var devices: Int
+    var testDevices: Int
     var profileRevision: UInt64
     var created: String
 
     init(_ row: OrganizationRow) {
         name = row.name
-        devices = row.devices
+        (devices, testDevices) = (row.devices, row.testDevices)
         profileRevision = row.profileRevision
         created = Timestamp.text(row.created)
     }

@@ -76,14 +76,16 @@ struct OrganizationRoutes: Sendable {
 struct OrganizationView: Encodable {
     var name: String
     var createdAt: String
+    /// Without test devices.
     var devices: Int
+    var testDevices: Int
     /// The newest revision of all its profiles, including those of its applications.
     var profileRevision: UInt64
 
     init(_ row: OrganizationRow) {
         name = row.name
         createdAt = Timestamp.text(row.created)
-        devices = row.devices
+        (devices, testDevices) = (row.devices, row.testDevices)
         profileRevision = row.profileRevision
     }
 }

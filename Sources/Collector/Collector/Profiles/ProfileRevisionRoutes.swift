@@ -44,13 +44,13 @@ struct ProfileRevisionRoutes: Sendable {
     }
 
     private func adoption(_ request: Request, _ context: PersonContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        let withTest = try QueryParameters(request, known: ["test"]).flag("test")
         let organization = try context.organization
         guard try await metadata.profile(ProfileScope(organization: organization), revision: nil) != nil else {
             throw Problem.noProfile
         }
         var items: [ProfileAdoptionView] = []
-        for adoption in try await metadata.profileAdoption(organization: organization) {
+        for adoption in try await metadata.profileAdoption(organization: organization, withTest: withTest) {
             let newest = try await metadata.profileRevision(
                 of: ProfileScope(organization: organization, application: adoption.key.application))
             items.append(ProfileAdoptionView(adoption, newest: newest))

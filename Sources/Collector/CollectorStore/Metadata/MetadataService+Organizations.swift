@@ -58,7 +58,9 @@ extension MetadataService {
 package struct OrganizationRow: Equatable, Sendable {
     package var name: String
     package var created: Int64
+    /// Without test devices.
     package var devices: Int
+    package var testDevices: Int
     /// The newest revision of its own and its applications' profiles.
     package var profileRevision: UInt64
 }
@@ -68,14 +70,16 @@ extension OrganizationRow {
     static func all(in connection: any RegistrySession) throws(StoreError) -> [OrganizationRow] {
         try connection.rows(
             """
-            SELECT name, created, (SELECT count(*) FROM device WHERE device.organization = organization.name),
+            SELECT name, created,
+            (SELECT count(*) FROM device WHERE device.organization = organization.name AND device.test = 0),
+            (SELECT count(*) FROM device WHERE device.organization = organization.name AND device.test <> 0),
             (SELECT coalesce(max(revision), 0) FROM profile WHERE profile.organization = organization.name)
             FROM organization ORDER BY name
             """
         ) { statement throws(StoreError) in
             OrganizationRow(
                 name: statement.string(0), created: statement.int64(1), devices: statement.int(2),
-                profileRevision: try statement.uint64(3))
+                testDevices: statement.int(3), profileRevision: try statement.uint64(4))
         }
     }
 }

@@ -263,14 +263,16 @@ extension MetadataService {
         try transaction { () throws(StoreError) in
             for (incident, count) in incidents {
                 let found = try connection.first(
-                    "SELECT organization FROM device WHERE id = ?", incident.device.data
-                ) { $0.string(0) }
-                guard let organization = found else { continue }
+                    "SELECT organization, test FROM device WHERE id = ?", incident.device.data
+                ) { (organization: $0.string(0), isTest: $0.bool(1)) }
+                guard let (organization, isTest) = found else { continue }
                 if incident.kind == .identityConflict {
                     try tell(
                         .deviceConflict, of: incident.device, organization: organization,
                         ["stream": "\(incident.stream)", "count": "\(count)"], outcome: .refused, at: now)
                 }
+                // Records that the collector lost are its own failing, whatever device they are of.
+                guard !isTest || incident.kind == .recordsLost else { continue }
                 try notices.raise(
                     incident.code, organization: organization, subject: incident.device.description, adding: count,
                     at: now, detail: incident.detail)

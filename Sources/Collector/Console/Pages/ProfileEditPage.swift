@@ -123,7 +123,7 @@ struct ProfileEditPage: Page {
     ) async throws -> View {
         ProfileReview(
             title: "Save the profile of \(place.name)?", text: "These settings change:", changes: check["changes"],
-            check: check, devices: try await visit.deviceCount(place), fields: draft.fields(profile), button: "Save",
+            check: check, devices: try await visit.affected(place), fields: draft.fields(profile), button: "Save",
             back: nil, place: place
         ).view
     }
@@ -156,7 +156,7 @@ struct ProfileEditPage: Page {
         values["findings"] = check["findings"]
         values["risks"] = ProfileRisks(check).values
         values["effective"] = place.application == nil ? .null : check["effective"]
-        values["affected"] = try await visit.deviceCount(place)
+        values["affected"] = try await visit.affected(place)
         values["isNew"] = .boolean(draft.tag.isEmpty)
         return View("profile-edit", title: "Edit the profile of \(place.name)", values)
     }

@@ -14,7 +14,7 @@ struct ProfilePage: Page {
         }
         var values = place.values
         values["newest"] = newest?.value ?? .null
-        values["affected"] = try await visit.deviceCount(place)
+        values["affected"] = try await visit.affected(place)
         values["adoption"] = try await adoption(place, visit)
         values["comparison"] = try await comparison(place, visit)
         values["shown"] = try await shown(newest?.value, place, visit)
@@ -109,7 +109,7 @@ struct ProfilePage: Page {
             title: "Roll back to revision \(revision)?",
             text: "A new revision gets the content of revision \(revision). These settings change:",
             changes: diff["changes"], check: try await check(revision: revision, place, visit),
-            devices: try await visit.deviceCount(place),
+            devices: try await visit.affected(place),
             fields: [
                 ("action", "rollback"), ("revision", revision), ("tag", newest.entityTag ?? ""),
             ], button: "Roll back", back: place.address(), place: place

@@ -36,10 +36,10 @@ struct ProfilePlace {
 
     var name: String { application.map { "\($0) in \(organization)" } ?? organization }
 
-    /// The list of devices that get it.
+    /// The list of devices that get it, without test devices.
     var devices: FormFields {
         var query: FormFields = [
-            ("organization", organization), ("state", "enrolled,reporting,late,silent,off"), ("test", "true"),
+            ("organization", organization), ("state", "enrolled,reporting,late,silent,off"),
         ]
         query.add("app", application)
         return query
@@ -76,9 +76,14 @@ extension Visit {
             place.query.with("from", base == .null ? nil : base.renderText), body: profile)
     }
 
-    /// The number of devices that get a profile.
-    func deviceCount(_ place: ProfilePlace) async throws -> JSONValue {
-        try await api.get("/api/v1/devices", place.devices.with("limit", "1"))["total"]
+    /// For the template `affected`: how many devices get a profile, and how many test devices besides.
+    func affected(_ place: ProfilePlace) async throws -> JSONValue {
+        func count(_ query: FormFields) async throws -> Int64 {
+            try await api.get("/api/v1/devices", query.with("limit", "1"))["total"].integer ?? 0
+        }
+        let devices = try await count(place.devices)
+        let tests = try await count(place.devices.with("test", "true")) - devices
+        return ["devices": .integer(devices), "tests": JSONValue(DisplayText.testDevices(tests))]
     }
 }
 

@@ -128,7 +128,10 @@ extension MetadataService {
         _ change: LogUsage.Change, _ owner: LogQuotaOwner, _ key: UsageKey, at now: Int64
     ) throws(StoreError) {
         let subject = key.subject(owner)
-        for code in change.raised { try raise(code, key.organization, subject, change.present, at: now) }
+        // Nobody is told of the logs of test devices. What was told of them before ends.
+        for code in key.test ? [] : change.raised {
+            try raise(code, key.organization, subject, change.present, at: now)
+        }
         for code in change.ended {
             try notices.end(code, organization: key.organization, subject: subject, at: now)
         }

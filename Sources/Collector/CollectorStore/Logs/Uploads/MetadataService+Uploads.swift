@@ -24,20 +24,22 @@ extension MetadataService {
             let due = try connection.rows(
                 """
                 SELECT row, id, device, organization, (SELECT count(*) FROM chunk WHERE upload = upload.row AND fate = 1),
-                (SELECT count(*) FROM chunk WHERE upload = upload.row) FROM upload WHERE phase = 1 AND expires <= ?
+                (SELECT count(*) FROM chunk WHERE upload = upload.row),
+                (SELECT device.test FROM device WHERE device.id = upload.device)
+                FROM upload WHERE phase = 1 AND expires <= ?
                 """, now
             ) { due in
                 (
                     row: due.int64(0), id: UploadID(due.data(1))?.description ?? "",
                     device: DeviceID(due.data(2))?.description ?? "", organization: due.string(3), missing: due.int(4),
-                    chunks: due.int(5)
+                    chunks: due.int(5), isTest: due.optionalInt64(6) ?? 0 != 0
                 )
             }
             for upload in due {
                 // Only the device's last word is missing: all of it is here.
                 let phase = upload.missing == 0 ? UploadPhase.complete : .expired
                 try end(upload.row, as: phase, at: now)
-                guard phase == .expired else { continue }
+                guard phase == .expired, !upload.isTest else { continue }
                 try notices.raise(
                     .uploadExpired, organization: upload.organization, subject: upload.device,
                     detail:
@@ -88,8 +90,9 @@ extension MetadataService {
         let arrived = try connection.first(
             """
             SELECT upload.device, upload.organization, count(*), CAST(sum(raw_bytes) AS bigint)
-            FROM upload JOIN chunk ON chunk.upload = upload.row
-            WHERE upload.row = ? AND upload.command IS NOT NULL AND chunk.fate = 2 GROUP BY upload.row
+            FROM upload JOIN chunk ON chunk.upload = upload.row JOIN device ON device.id = upload.device
+            WHERE upload.row = ? AND upload.command IS NOT NULL AND chunk.fate = 2 AND device.test = 0
+            GROUP BY upload.row
             """, row
         ) {
             (device: DeviceID($0.data(0)), organization: $0.string(1), chunks: $0.int(2), bytes: $0.int64(3))

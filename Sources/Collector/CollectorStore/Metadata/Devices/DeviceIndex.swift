@@ -31,11 +31,12 @@ final class DeviceIndex {
     }
 
     /// The number of an organization's devices that apply each revision of their profile, by application.
-    func adoption(organization: String) -> [ProfileAdoption] {
+    func adoption(organization: String, withTest: Bool) -> [ProfileAdoption] {
         var found: [ProfileAdoption.Key: ProfileAdoption] = [:]
         let number = values.texts.number(of: organization)
         func text(_ number: DeviceIndexEntry.Text) -> String { values.texts.value(Int(number)) ?? "" }
-        for entry in entries.values where entry.organization == number && entry.isWelcome {
+        for entry in entries.values
+        where entry.organization == number && entry.isWelcome && (withTest || !entry.isTest) {
             let key = ProfileAdoption.Key(application: text(entry.application), revision: entry.profileRevision)
             found[key, default: ProfileAdoption(key: key, devices: 0)].devices += 1
             for finding in entry.profileFindings { found[key]?.findings[text(finding), default: 0] += 1 }

@@ -58,8 +58,8 @@ actor DeviceSearch {
 
     func owners() throws(StoreError) -> [DeviceOwner] { try currentIndex().owners }
 
-    func adoption(organization: String) throws(StoreError) -> [ProfileAdoption] {
-        try currentIndex().adoption(organization: organization)
+    func adoption(organization: String, withTest: Bool) throws(StoreError) -> [ProfileAdoption] {
+        try currentIndex().adoption(organization: organization, withTest: withTest)
     }
 
     func consequenceGroups(organization: String) throws(StoreError) -> [ConsequenceGroup: Int] {

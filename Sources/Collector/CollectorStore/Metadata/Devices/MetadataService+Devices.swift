@@ -137,9 +137,11 @@ extension MetadataService {
     }
 
     /// The number of an organization's devices that apply each profile revision, without unenrolled and revoked ones.
-    package nonisolated func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] {
+    package nonisolated func profileAdoption(
+        organization: String, withTest: Bool = false
+    ) async throws(StoreError) -> [ProfileAdoption] {
         await writeSeen()
-        return try await search.adoption(organization: organization)
+        return try await search.adoption(organization: organization, withTest: withTest)
     }
 
     /// - Parameter organization: `nil` for any; a device of another organization is not found.

@@ -18,7 +18,11 @@ struct HomePage: Page {
         let api = visit.api
         var values: [String: JSONValue] = [:]
         values["fleet"] = try await Self.part {
-            Self.fleet(try await api.get("/api/v1/devices/facets", [("state", Self.present)]), visit)
+            let facets = try await api.get("/api/v1/devices/facets", [("state", Self.present)])
+            let all = try? await api.get(
+                "/api/v1/devices", [("state", Self.present), ("test", "true"), ("limit", "1")])
+            let hidden = (all?["total"].integer ?? 0) - (facets["total"].integer ?? 0)
+            return Self.fleet(facets, visit).with(["hiddenTests": JSONValue(DisplayText.testDevices(hidden))])
         }
         let open = try await Self.part {
             let page = try await api.get("/api/v1/notices", [("open", "true"), ("limit", "50")])
