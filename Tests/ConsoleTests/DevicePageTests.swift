@@ -438,7 +438,8 @@ import Testing
         let (done, second) = try await send(
             harness, "/manage", [("action", "delete"), ("confirm", "c-1"), ("confirmName", "till 7")])
         #expect(done.status == 303 && second?.query["confirm"] == "c-1")
-        #expect(done.headers.first { $0.name == "Location" }?.value.hasPrefix("/devices?") == true)
+        #expect(done.headers.first { $0.name == "Location" }?.value == "/devices")
+        #expect(done.note?.isEmpty == false)
     }
 
     @Test func aRoleSeesWhatItMayDo() async throws {
