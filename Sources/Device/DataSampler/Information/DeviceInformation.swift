@@ -112,7 +112,7 @@ public struct DeviceInformation: Equatable, Sendable {
 }
 
 extension DeviceInformation.Field<Bool> {
-    fileprivate init(_ verdict: WireVerdict) {
+    init(_ verdict: WireVerdict) {
         switch verdict {
         case .yes: self = .known(true)
         case .no: self = .known(false)
