@@ -1,3 +1,5 @@
+import Foundation
+import TelemetryTestKit
 import Testing
 
 @testable import HTTPConnection
@@ -55,5 +57,15 @@ import Testing
             let error = #expect(throws: ConnectionSettingsError.self) { try configuration.check() }
             #expect(error?.code == .certificateAuthorities && error?.message.contains(file) == true)
         }
+    }
+
+    @Test func `A file of authorities from another system's editor is read`() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID()).pem").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let text = "\u{FEFF}" + ServerCertificates.authority.replacing("\n", with: "\r\n")
+        try Data(text.utf8).write(to: URL(filePath: path))
+        var configuration = try configuration("https://collector.test", nil)
+        configuration.certificateAuthorityFile = path
+        try configuration.check()
     }
 }

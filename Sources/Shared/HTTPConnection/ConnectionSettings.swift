@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import NIOCore
 import NIOSSL
+import TelemetryBasics
 import WireModel
 
 /// What is known about a collector and the way to it.
@@ -107,7 +108,7 @@ package struct ConnectionSettings: Sendable {
         var given: [NIOSSLCertificate] = []
         if let file = certificateAuthorityFile {
             do {
-                given = try NIOSSLCertificate.fromPEMFile(file)
+                given = try NIOSSLCertificate.fromPEMBytes(try PlainText.read(file))
                 guard !given.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
             } catch {
                 throw ConnectionSettingsError(
