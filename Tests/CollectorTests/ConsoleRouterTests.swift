@@ -299,6 +299,44 @@ import WireModel
         }
     }
 
+    @Test func whoeverSeesAllOrganizationsMayLookAtOne() async throws {
+        let own = try await harness.enrolledDevice("default")
+        let west = try await harness.enrolledDevice("other")
+        try await harness.route { client in
+            let session = try Self.cookie(try await Self.signIn(client, "administrator-all"))
+            func choose(_ organization: String, _ cookies: HTTPFields) async throws -> HTTPFields {
+                let token = try Self.formToken(try await client.send(.get, "/organizations", headers: cookies))
+                let response = try await client.send(
+                    .post, "/choose-organization", headers: Self.form + cookies,
+                    body: Data("organization=\(organization)&formToken=\(token.percentEncoded)".utf8))
+                #expect(response.status == .seeOther)
+                let chosen = try #require(response.headers[.setCookie]).prefix { $0 != ";" }
+                return [.cookie: "\(session[.cookie] ?? ""); \(chosen)"]
+            }
+            func devices(_ cookies: HTTPFields) async throws -> [String] {
+                let answer = try await client.send(.get, "/data/api/v1/devices", headers: cookies)
+                return try answer.json.objects("items").compactMap { $0.text("id") }.sorted()
+            }
+            let both = ["\(own.id)", "\(west.id)"].sorted()
+            #expect(try await devices(session) == both)
+            let narrowed = try await choose("other", session)
+            #expect(try await devices(narrowed) == ["\(west.id)"])
+            let page = String(buffer: try await client.send(.get, "/devices", headers: narrowed).body)
+            #expect(page.contains("Only other: show all") && !page.contains("\(own.id)"))
+            #expect(try await client.send(.get, "/devices/\(own.id)", headers: narrowed).status == .notFound)
+            #expect(try await devices(try await choose("", narrowed)) == both)
+            #expect(try await devices(try await choose("nowhere", session)) == both)
+            // A cookie gives nobody another organization.
+            let viewer = try Self.cookie(try await Self.signIn(client, "viewer-default"))
+            let name = try #require(narrowed[.cookie]?.split(separator: "; ").last)
+            let forged: HTTPFields = [.cookie: "\(viewer[.cookie] ?? ""); \(name)"]
+            #expect(try await devices(forged) == ["\(own.id)"])
+            let foreign = try await client.send(
+                .post, "/choose-organization", headers: Self.form + session, body: Data("organization=other".utf8))
+            #expect(foreign.status == .forbidden)
+        }
+    }
+
     @Test func dataIsTheAPIWithTheSessionsRightsAndOnlyReads() async throws {
         _ = try await harness.enrolledDevice("default")
         let west = try await harness.enrolledDevice("other")

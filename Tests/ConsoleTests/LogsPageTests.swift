@@ -158,7 +158,7 @@ import Testing
         ),
     ]) func deletingSaysHowMuchAndAsks(query: [(String, String)], selection: [(String, String)]) async throws {
         let harness = try harness(["DELETE /api/v1/logs": .init(body: Self.plan)])
-        let visit = harness.visit(Self.path, query: FormFields(query))
+        let visit = harness.visit(Self.path, query: FormFields(query), organization: "west")
         let html = try await harness.page(Self.path, visit).html
         let asked = try #require(harness.requests.last)
         #expect(asked.method == "DELETE" && asked.query == FormFields(selection))
@@ -170,7 +170,7 @@ import Testing
                 == Set((selection + [("action", "delete"), ("confirm", "c0ffee")]).map { "\($0.0)=\($0.1)" }))
         harness.set("DELETE /api/v1/logs", .init(body: Self.plan.with(["deleted": true])))
         let done = try await harness.console.answerForm(
-            Self.path, harness.visit(Self.path, query: FormFields(query), form: form))
+            Self.path, harness.visit(Self.path, query: FormFields(query), form: form, organization: "west"))
         #expect(done.status == 303 && done.headers.first?.value.contains("do=") == false)
         #expect(harness.requests.last?.query == FormFields(selection).with("confirm", "c0ffee"))
     }
@@ -183,6 +183,18 @@ import Testing
         let words: FormFields = [("do", "delete-listed"), ("text", "disk")]
         #expect(try await harness.page(Self.path, harness.visit(Self.path, query: words)).status == 422)
         #expect(harness.requests.allSatisfy { $0.method == "GET" })
+    }
+
+    @Test func whatIsListedOfAllOrganizationsIsNotDeleted() async throws {
+        let harness = try harness(["DELETE /api/v1/logs": .init(body: Self.plan)])
+        for (query, isRefused) in [
+            ([("do", "delete-listed"), ("range", "1h")] as FormFields, true),
+            ([("do", "delete-listed"), ("device", "4dc66c57-2130-45b0-beae-c4a50c91faf7")], false),
+            ([("do", "delete"), ("chunk", "7")], false),
+        ] {
+            let page = try await harness.page(Self.path, harness.visit(Self.path, query: query))
+            #expect((page.status == 422) == isRefused && page.html.contains("Logs of all organizations") == isRefused)
+        }
     }
 
     @Test func viewersDoNotSeeHowToDelete() async throws {

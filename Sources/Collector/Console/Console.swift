@@ -206,6 +206,8 @@ package struct Console: Sendable {
             "visitor": [
                 "name": .text(visitor.name), "role": .text("\(visitor.role)"),
                 "organization": JSONValue(visitor.organization),
+                "isNarrowed": .boolean(visitor.isNarrowed),
+                "isOfAllOrganizations": .boolean(visitor.organization == nil),
                 "isOperator": .boolean(visitor.role >= .operator),
                 "isAdministrator": .boolean(visitor.role >= .administrator),
                 "isCollectorAdministrator": .boolean(visitor.isCollectorAdministrator),

@@ -13,11 +13,14 @@ package struct Visitor: Sendable, Equatable {
     package var role: Role
     /// `nil` for all organizations.
     package var organization: String?
+    /// The visitor sees all organizations, and has chosen to look at this one.
+    package var isNarrowed: Bool
 
-    package init(name: String, role: Role, organization: String?) {
+    package init(name: String, role: Role, organization: String?, isNarrowed: Bool = false) {
         self.name = name
         self.role = role
         self.organization = organization
+        self.isNarrowed = isNarrowed
     }
 
     /// An administrator of all organizations, who may see what belongs to the collector as a whole.

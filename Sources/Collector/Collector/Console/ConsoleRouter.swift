@@ -45,7 +45,8 @@ struct ConsoleRouter {
             access: .person(.viewer),
             group: anyone.group().add(middleware: Authentication { request, _ in try await session(request) }).group(
                 context: PersonContext.self), table: table)
-        signedIn.post("/sign-out", use: signOut).get("/data/**", use: data)
+        signedIn.post("/sign-out", use: signOut).post("/choose-organization", use: chooseOrganization)
+            .get("/data/**", use: data)
             .get("/live", use: LiveRoutes(metadata: metadata).stream)
         for pattern in console.paths {
             let path = RouterPath(pattern)
@@ -97,7 +98,29 @@ struct ConsoleRouter {
         guard let cookie = SessionCookie(of: request),
             let person = try await metadata.authenticateSession(cookie.secret)
         else { throw Problem.signedOut }
-        return person
+        let chosen = SessionCookie.value(of: Self.organizationCookie, in: request, maximumBytes: 63)
+        guard let chosen, person.organization == nil else { return person }
+        return try await metadata.narrowed(person, to: chosen) ?? person
+    }
+
+    /// The organization at which somebody of all organizations looks.
+    private static let organizationCookie = "ws1_organization"
+
+    /// Looks at one organization from now on, or at all of them.
+    private func chooseOrganization(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let form = try await reader.read(request, context, limit: .form(Self.signInBytes)) { body in
+            FormFields(encoded: String(utf8: body))
+        }
+        try checkOrigin(of: request, visit("/choose-organization", request, context, form: form))
+        let chosen = form["organization"] ?? ""
+        // Only the name of an organization gets into the field; and whoever sees one only has nothing to choose.
+        let isThere = try await metadata.organizations().contains { $0.name == chosen }
+        var response = Response(status: .seeOther, headers: [.location: request.consoleBase + "/"])
+        response.headers[.setCookie] = SessionCookie.field(
+            Self.organizationCookie, isThere ? chosen : "", for: request,
+            maximumAge: isThere ? MetadataService.sessionSeconds : 0,
+            isSecure: servesTLS || request.isForwardedFromTLS)
+        return response
     }
 
     private func askForToken(_ request: Request, _: CollectorRequestContext) async throws -> Response {
@@ -186,7 +209,8 @@ struct ConsoleRouter {
             path: request.uri.path, parameters: Dictionary(uniqueKeysWithValues: parameters),
             query: FormFields(encoded: request.uri.query ?? ""), form: form,
             visitor: Visitor(
-                name: person.name, role: Visitor.Role(person.role), organization: person.organization),
+                name: person.name, role: Visitor.Role(person.role), organization: person.organization,
+                isNarrowed: person.isNarrowed),
             formToken: session?.newFormToken() ?? "",
             formKey: form.isEmpty ? nil : FormRepeats.key(request.uri.path, form),
             note: session.flatMap { NoteCookie(session: $0).text(of: request) }, now: context.now,

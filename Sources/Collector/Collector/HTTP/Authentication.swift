@@ -52,10 +52,9 @@ struct Callers: Sendable {
             let named = try QueryParameters.value(QueryParameters.organization, in: request), !named.isEmpty,
             named != person.organization, !(named == QueryParameters.allOrganizations && person.organization == nil)
         else { return person }
-        guard person.organization == nil, try await metadata.organizations().contains(where: { $0.name == named })
-        else { throw Problem.notFound("There is no such organization, or you do not see it.") }
-        var narrowed = person
-        narrowed.organization = named
+        guard let narrowed = try await metadata.narrowed(person, to: named) else {
+            throw Problem.notFound("There is no such organization, or you do not see it.")
+        }
         return narrowed
     }
 
@@ -98,6 +97,18 @@ struct Callers: Sendable {
         var metadata: Logger.Metadata = ["device.id": "\(device)", "problem.code": "\(problem.code)"]
         if unlogged > 0 { metadata["requests.unlogged"] = "\(unlogged)" }
         context.logger.warning("device certificate refused", metadata: metadata)
+    }
+}
+
+extension MetadataService {
+    /// Somebody who sees all organizations, as one of this organization's people; `nil` if there is none of this name,
+    /// or the person sees another one only.
+    func narrowed(_ person: Person, to organization: String) async throws(StoreError) -> Person? {
+        guard person.organization == nil, try await organizations().contains(where: { $0.name == organization })
+        else { return nil }
+        var narrowed = person
+        (narrowed.organization, narrowed.isNarrowed) = (organization, true)
+        return narrowed
     }
 }
 

@@ -15,6 +15,8 @@ package struct Person: Equatable, Sendable {
     package var organization: String?
     /// The token's id in the list of tokens.
     package var tokenID = ""
+    /// It sees all organizations, and looks at this one only.
+    package var isNarrowed = false
 }
 
 package struct TokenRow: Equatable, Sendable {

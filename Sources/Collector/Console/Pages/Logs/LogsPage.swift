@@ -155,6 +155,12 @@ struct LogsPage: Page {
 
     /// The API counts first, and gives the word that confirms exactly this selection.
     private func question(_ visit: Visit, _ selection: FormFields) async throws -> View {
+        guard visit.visitor.organization != nil || selection["ids"] != nil || selection["device"] != nil else {
+            throw APIProblem(
+                status: 422, code: "invalid-field", title: "Logs of all organizations are listed",
+                detail: "Deleting what is listed would take the logs of every organization. Choose one on the page "
+                    + "Organizations, or select a device or chunks.")
+        }
         let plan = try await visit.api.send("DELETE", "/api/v1/logs", selection)
         let back = try LogFilter(visit.query, now: visit.now).fields
         func count(_ name: String) -> JSONValue { .text(DisplayText.count(plan[name].number ?? 0)) }
