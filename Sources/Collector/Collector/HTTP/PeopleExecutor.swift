@@ -1,3 +1,4 @@
+import CollectorStore
 import Hummingbird
 import NIOCore
 import NIOPosix
