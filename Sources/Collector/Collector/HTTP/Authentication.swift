@@ -45,8 +45,8 @@ struct Callers: Sendable {
         return try await narrowed(person, request)
     }
 
-    /// Whoever sees all organizations may look at one: with the parameter `organization` the request is worked on as one
-    /// of that organization's.
+    /// Whoever sees all organizations may look at one: with the parameter `organization` the request is worked on as
+    /// one of that organization's.
     private func narrowed(_ person: Person, _ request: Request) async throws -> Person {
         guard request.uri.query != nil,
             let named = try QueryParameters.value(QueryParameters.organization, in: request), !named.isEmpty,

@@ -7,7 +7,8 @@ import Synchronization
 /// Threads of their own for what people and scripts ask: reading their JSON, computing over records, compressing
 /// answers.
 ///
-/// Organizations take turns: a step of one waits for one step of each other that has work, however much another asks for.
+/// Organizations take turns: a step of one waits for one step of each other that has work, however much another asks
+/// for.
 ///
 /// Swift's own threads, one for each core, then stay free for devices and for `/livez`, however much people ask for at
 /// a time. The system shares the cores between both.

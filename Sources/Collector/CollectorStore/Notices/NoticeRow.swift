@@ -46,8 +46,8 @@ package struct NoticeRow: Equatable, Sendable {
         /// A device breaks compliance rules of its profile.
         case deviceNonCompliant = "device-non-compliant"
 
-        /// A device can make it begin and end as often as it likes. Its end is delivered once it has lasted an hour, and a
-        /// notice that is raised again before that goes on and is counted up.
+        /// A device can make it begin and end as often as it likes. Its end is delivered once it has lasted an hour,
+        /// and a notice that is raised again before that goes on and is counted up.
         var mayAlternate: Bool { self == .deviceCompromised || self == .deviceNonCompliant }
 
         /// Whether what it reports can end.

@@ -10,8 +10,8 @@ struct NoticeTable {
     static let alternationMicroseconds: Int64 = 3600 * 1_000_000
 
     /// Raises a notice, or counts up the open one.
-    /// - Parameter again: a notice that ended less than so many microseconds ago is opened again. One that may alternate
-    ///   always is, within an hour.
+    /// - Parameter again: a notice that ended less than so many microseconds ago is opened again. One that may
+    ///   alternate always is, within an hour.
     func raise(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, again: Int64 = 0, at now: Int64
     ) throws(StoreError) {
@@ -234,8 +234,8 @@ struct NoticeTable {
     }
 
     /// Undelivered news, oldest notice first. A notice that has ended is first reported as begun. The beginning of a
-    /// muted notice waits until it is not muted any more; the end of one whose beginning was delivered does not. The end
-    /// of one that may alternate waits until it has lasted.
+    /// muted notice waits until it is not muted any more; the end of one whose beginning was delivered does not. The
+    /// end of one that may alternate waits until it has lasted.
     func unposted(limit: Int, at now: Int64) throws(StoreError) -> [NoticeNews] {
         try connection.rows(
             """

@@ -7,10 +7,10 @@ import WireModel
 
 /// `<data>/collector.json`: the collector of this directory's last start.
 ///
-/// It is for two things. An enrolled device starts without its enrollment file, because address, pins and authorities are
-/// here; the
-/// token is not. And a start that is pointed at another collector can say so. Written at a start, once the directory is
-/// held and before the collector is asked. If it cannot be written, the start goes on: the next one writes it.
+/// It is for two things. An enrolled device starts without its enrollment file, because address, pins and authorities
+/// are here; the token is not. And a start that is pointed at another collector can say so. Written at a start, once
+/// the directory is held and before the collector is asked. If it cannot be written, the start goes on: the next one
+/// writes it.
 struct LastCollector: KeptState, Equatable {
     static let fileName = "collector.json"
 
@@ -113,8 +113,9 @@ extension DataSamplerConfiguration {
         }
     }
 
-    /// Takes what nobody gave from the last start of an enrolled device: address, certificate pins and authorities. They
-    /// hold for another address, too: who changes the address says nothing about the keys. Another enrollment file replaces them.
+    /// Takes what nobody gave from the last start of an enrolled device: address, certificate pins and authorities.
+    /// They hold for another address, too: who changes the address says nothing about the keys. Another enrollment file
+    /// replaces them.
     ///
     /// Where nothing is known, nothing changes.
     /// - Returns: what was taken, for people; `nil` for nothing that needs to be told.

@@ -13,8 +13,8 @@ import WireModel
 /// the next start goes on where a crash came. The credential is erased before the rest, so the rest of the procedure
 /// needs no collector.
 ///
-/// The collector cannot be told if it rejects the device, because it was revoked or deleted, or if the time of a wipe is
-/// over. Then what waits is counted as `unenrolled` on this side only.
+/// The collector cannot be told if it rejects the device, because it was revoked or deleted, or if the time of a wipe
+/// is over. Then what waits is counted as `unenrolled` on this side only.
 actor LeaveKeeper {
     enum Progress: Equatable, Sendable {
         case done

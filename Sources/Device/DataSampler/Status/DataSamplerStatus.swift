@@ -19,8 +19,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var lastFailure: Int64?
         /// The cause of the last failure.
         public var lastFailureReason: String?
-        /// `pin-mismatch` if the key of who answers is none of those that are pinned, `not-a-collector` if another server,
-        /// a proxy or a captive portal answers; otherwise `nil`.
+        /// `pin-mismatch` if the key of who answers is none of those that are pinned, `not-a-collector` if another
+        /// server, a proxy or a captive portal answers; otherwise `nil`.
         public var obstacle: String?
         /// Since when nobody answers; `nil` while it is reachable.
         public var unreachableSince: Int64?

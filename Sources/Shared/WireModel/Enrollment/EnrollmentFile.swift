@@ -15,14 +15,14 @@ import TelemetryBasics
 ///     }
 ///
 /// The pins are those of the key in use and of a backup key. Without TLS there are none. The authorities are
-/// certificates in DER that devices trust beside those of their system; most files have none. Unknown members are ignored;
-/// a change that an older reader would misunderstand raises the version. A file that is cut off is no JSON, because an
-/// object ends with its brace. The file holds a secret, so its mode is 0600. The schema is
+/// certificates in DER that devices trust beside those of their system; most files have none. Unknown members are
+/// ignored; a change that an older reader would misunderstand raises the version. A file that is cut off is no JSON,
+/// because an object ends with its brace. The file holds a secret, so its mode is 0600. The schema is
 /// `Schemas/enrollment/enrollment-file.schema.json`.
 ///
 /// The enrollment URL holds the same members. It is the collector's address with the rest as a query in the fragment,
-/// which no client sends to a server. Each pin is a `pin`, each authority a `ca`; letters that a query cannot hold are percent-encoded. The
-/// version is last, so that a URL that is cut off has none:
+/// which no client sends to a server. Each pin is a `pin`, each authority a `ca`; letters that a query cannot hold are
+/// percent-encoded. The version is last, so that a URL that is cut off has none:
 ///
 ///     https://collector.example:8420#pin=...&pin=...&token=...&expires=2026-12-31T12:00:00.000000Z&version=1
 package struct EnrollmentFile: Equatable, Sendable {

@@ -9,8 +9,8 @@ import WireModel
 extension MetadataService {
     /// How long a wipe waits for its device.
     private static let wipeMicroseconds: Int64 = 30 * 86_400 * 1_000_000
-    /// After a wipe was issued because of a verdict, another is issued for the device no sooner. A device whose verdicts
-    /// alternate is not wiped each time, and its notice goes on.
+    /// After a wipe was issued because of a verdict, another is issued for the device no sooner. A device whose
+    /// verdicts alternate is not wiped each time, and its notice goes on.
     private static let coolDownMicroseconds = NoticeTable.alternationMicroseconds
     /// The most devices of an organization with a notice of their own, of each kind. One more notice counts the rest.
     static let ownNotices = 100
@@ -60,8 +60,8 @@ extension MetadataService {
         return composed.flatMap { try? WireProfile.decode($0.bytes) } ?? WireProfile()
     }
 
-    /// - Returns: `nil` if no further wipe may wait for the device, or one was issued lately. It is tried again with its
-    ///   next beacon.
+    /// - Returns: `nil` if no further wipe may wait for the device, or one was issued lately. It is tried again with
+    ///   its next beacon.
     private func issueWipe(
         of device: DeviceRow, because cause: String, at now: Int64
     ) throws(StoreError) -> IssuedCommand? {

@@ -1,6 +1,7 @@
 import WireModel
 
-/// A setting by which a change of a profile may erase, block or silence devices. A person confirms it before it is saved.
+/// A setting by which a change of a profile may erase, block or silence devices. A person confirms it before it is
+/// saved.
 package struct ProfileRisk: Equatable, Sendable {
     package enum Cause: Hashable, Sendable {
         /// A compliance rule whose consequence is more than a report.
