@@ -104,7 +104,8 @@ import Testing
         var named: Set<String> = []
         for file in files where file.hasSuffix(".swift") {
             let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
-            let calls = #/\b(?:View|view|answer|html)\(\s*(?:status: [^"]*?,\s*)?"([a-z-]+)"/#
+            // Also behind a point, which is inside of a word by the rules of Unicode.
+            let calls = #/\b(?:View|view|answer|html)\(\s*(?:status: [^"]*?,\s*)?"([a-z-]+)"/#.wordBoundaryKind(.simple)
             named.formUnion(text.matches(of: calls).map { String($0.output.1) })
         }
         #expect(named == Set(Assets.pages))

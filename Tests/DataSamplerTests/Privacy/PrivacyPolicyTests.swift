@@ -49,7 +49,9 @@ import WireModel
         let early = PrivacyPolicy.resolve(local: [:], profile: nil)
         for fieldClass in FieldClass.decidable {
             let isProgram = [.event, .custom, .detail].contains(fieldClass)
-            #expect(early[fieldClass] == (isProgram ? .send : .drop), "\(fieldClass)")
+            // Of a path the first component stays, which names nobody.
+            let action: PrivacyAction = isProgram ? .send : fieldClass == .path ? .coarsen : .drop
+            #expect(early[fieldClass] == action, "\(fieldClass)")
         }
         #expect(PrivacyPolicy.resolve(local: [.event: .drop], profile: nil)[.event] == .drop)
         #expect(PrivacyPolicy.resolve(local: [:], profile: [:])[.deviceName] == .send)

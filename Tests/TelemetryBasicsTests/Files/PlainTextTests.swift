@@ -35,7 +35,7 @@ import Testing
     @Test func `A file is read as its text, and a missing one has its reason`() throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/token"
-        try Files<FileError>.write([0xEF, 0xBB, 0xBF, 0x61, 0x0D, 0x0A].span.bytes, to: path, sync: .none)
+        try Files<FileError>.write(([0xEF, 0xBB, 0xBF, 0x61, 0x0D, 0x0A] as [UInt8]).span.bytes, to: path, sync: .none)
         #expect(try PlainText.read(path) == [0x61, 0x0A])
         let missing = #expect(throws: FileError.self) { try PlainText.read(path + "s") }
         #expect(missing?.systemError == ENOENT)

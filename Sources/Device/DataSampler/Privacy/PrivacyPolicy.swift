@@ -77,7 +77,9 @@ extension FieldClass {
     /// profile. Custom samples and results of commands are what the program and an administrator ask for.
     var actionBeforeProfile: PrivacyAction {
         switch self {
-        case .deviceName, .user, .mac, .ipAddress, .ssid, .bssid, .position, .path: .drop
+        case .deviceName, .user, .mac, .ipAddress, .ssid, .bssid, .position: .drop
+        // A first component such as `/home` names nobody.
+        case .path: .coarsen
         case .technical, .event, .custom, .detail: defaultAction
         }
     }

@@ -21,7 +21,7 @@ struct HomePage: Page {
             let facets = try await api.get("/api/v1/devices/facets", [("state", Self.present)])
             let all = try? await api.get(
                 "/api/v1/devices", [("state", Self.present), ("test", "true"), ("limit", "1")])
-            let hidden = (all?["total"].integer ?? 0) - (facets["total"].integer ?? 0)
+            let hidden = (all?["total"].integer ?? 0).subtractingSaturating(facets["total"].integer ?? 0)
             return Self.fleet(facets, visit).with(["hiddenTests": JSONValue(DisplayText.testDevices(hidden))])
         }
         let open = try await Self.part {
