@@ -198,6 +198,10 @@ import WireModel
         let url = try #require(URL(string: "kiosk://return"))
         #expect(!controller.handleOpenURL(url, fromApplication: "com.example.other"))
         #expect(!controller.handleOpenURL(url, fromApplication: nil))
+    }
+
+    @Test func `The shared objects have their documented names, and those of 18.5`() {
+        #expect(AnalyticsHelper.sharedInstance === AnalyticsHandler.sharedInstance)
         #expect(DeviceInformationController.sharedController() === DeviceInformationController.sharedController)
         #expect(SDKBeaconTransmitter.sharedTransmitter() === SDKBeaconTransmitter.sharedTransmitter)
     }

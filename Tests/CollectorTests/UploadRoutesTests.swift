@@ -310,6 +310,28 @@ struct UploadRoutesTests {
         }
     }
 
+    @Test func anAdministratorSetsTheQuotaOfAnApplicationAndReturnsIt() async throws {
+        try await UploadScene.play { scene in
+            let path = "/api/v1/log-quotas/default"
+            func change(_ method: HTTPRequest.Method, _ bearer: String, _ json: String? = nil) async throws
+                -> TestResponse
+            {
+                try await scene.client.send(
+                    method, path + "/com.example.kiosk", bearer: bearer, headers: [.contentType: WireNames.json],
+                    body: json.map { Data($0.utf8) })
+            }
+            func quotas() async throws -> [Int?] {
+                try await scene.client.json(path, bearer: scene.person).objects("items").map { $0.number("bytes") }
+            }
+            let administrator = scene.harness.administrator
+            #expect(try await change(.put, scene.person, #"{"bytes": 300000000}"#).status == .forbidden)
+            #expect(try await change(.put, administrator, #"{"bytes": 300000000}"#).status == .ok)
+            #expect(try await quotas() == [300_000_000])
+            #expect(try await change(.delete, administrator).status == .ok)
+            #expect(try await quotas() == [])
+        }
+    }
+
     @Test func theQuotaRefusesChunksAndNothingElseAndNoticesSayHowFarItIs() async throws {
         let book = try Self.book(4)
         let bytes = book.chunks[0].text.count

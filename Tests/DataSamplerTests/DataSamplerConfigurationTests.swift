@@ -82,4 +82,9 @@ import Testing
     {
         #expect(TraceLevel(name: name) == expected)
     }
+
+    @Test func `The trace level is warning where none is given`() {
+        let configuration = DataSamplerConfiguration(directory: "/nonexistent", collectorURL: "http://localhost:8420")
+        #expect(configuration.traceLevel == .warning)
+    }
 }

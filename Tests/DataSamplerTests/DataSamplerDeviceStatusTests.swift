@@ -157,6 +157,18 @@ import WireModel
         #expect(told.last?.findings.map(\.detector) == ["switched"])
     }
 
+    @Test func `Without a network signs of compromise are found all the same`() async throws {
+        let directory = try TemporaryDirectory()
+        let unreachable = ScriptedTransport { _ throws(TransportError) in
+            throw TransportError(.connectionRefused, "nobody listens")
+        }
+        try await run(directory.path, unreachable) { sampler in
+            #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .no)
+            compromised.raise()
+            #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .yes)
+        }
+    }
+
     @Test func `A beacon that is asked for looks for signs of compromise first`() async throws {
         let directory = try TemporaryDirectory()
         let collector = LoopbackCollector(store: store)
@@ -188,6 +200,7 @@ import WireModel
         #expect(all.map(\.type).count { $0 == .enrollmentCall } == 1)
         let events = all.filter { $0.type != .enrollmentCall && !["profile.reload", "beacon.force"].contains($0.name) }
         #expect(events.first?.attributes["managementType"] != nil)
+        #expect(events.last?.attributes["managementType"]?.text == "managed", "enrolled since the first run")
         #expect(events.map(\.type) == [.launch, .sdkAction, .custom, .launch])
         let action = events[1]
         #expect(action.hasSucceeded && !action.succeeded && action.durationMicroseconds == 2_000_000)

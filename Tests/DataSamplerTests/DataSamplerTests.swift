@@ -179,6 +179,21 @@ import WireModel
         await sampler.stop()
     }
 
+    @Test func `A beacon schedule that is set by a call does not outlive the process`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        for isFirst in [true, false] {
+            let sampler = try sampler(directory.path, collector)
+            try await sampler.start()
+            #expect(try await sampler.status().beaconInterval == nil)
+            if isFirst {
+                try await sampler.startSendingDeviceStatusBeacon(transmitFrequency: 120)
+                #expect(try await sampler.status().beaconInterval == 120)
+            }
+            await sampler.stop()
+        }
+    }
+
     @Test func `One runs per process: a second start is a typed error, and a stop makes room`() async throws {
         let one = try TemporaryDirectory()
         let two = try TemporaryDirectory()

@@ -65,6 +65,18 @@ import WireModel
         #expect(beacons == [1, 0, 1, 1])
     }
 
+    @Test func `A collector that answers, does not answer or refuses the device is a notice each`() {
+        var policy = policy()
+        func notices(_ event: TransmitterEvent) -> [DataSamplerNotice.Kind] {
+            policy.take(.transmitter(event), now: Self.stamp, queueTime: 0).compactMap {
+                if case .notify(let notice) = $0 { notice.kind } else { nil }
+            }
+        }
+        #expect(notices(.reached) == [.reachable])
+        #expect(notices(.unreachable(since: Self.stamp, why: "gone")) == [.unreachable])
+        #expect(notices(.forbidden("revoked")) == [.forbidden])
+    }
+
     @Test func `Another person at the screen is a notice, the first one and nobody are none`() {
         var policy = policy()
         let now = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: 0)

@@ -173,6 +173,21 @@ import WireModel
         #expect(settings.unavailable["networkData"]?.contains("hub") == true)
     }
 
+    @Test func `The profile decides which detectors run, and what they look for`() {
+        let profile = profile {
+            $0.detection.detectorsGiven = true
+            $0.detection.detectors = ["system-path-writable", "kernel-module-unsigned"]
+            $0.detection.systemPaths = ["/opt/kiosk"]
+            $0.detection.kernelModules = ["ext4"]
+            $0.detection.unsignedKernelModules = ["nvidia"]
+        }
+        let detection = DeviceSettings.resolve(local: local(), profile: profile).detection
+        #expect(detection.detectors == [.systemPathWritable, .kernelModuleUnsigned])
+        #expect(detection.systemPaths == ["/opt/kiosk"])
+        #expect(detection.kernelModules == ["ext4"] && detection.unsignedKernelModules == ["nvidia"])
+        #expect(DeviceSettings.resolve(local: local(), profile: self.profile()).detection == DetectionRules())
+    }
+
     @Test func `A module that this version does not offer is not sampled, and says why`() {
         let profile = profile {
             $0.sampling.modulesGiven = true

@@ -1,4 +1,5 @@
 import Foundation
+import LogStore
 import Logging
 import Synchronization
 import TelemetryTestKit
@@ -312,6 +313,26 @@ import WireModel
         await sampler.stop()
         try expectNothingLeft(directory.path)
         #expect(!FileManager.default.fileExists(atPath: kept))
+    }
+
+    @Test func `Unenrolling with a wipe erases what waits and the logs, too`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try await start(directory.path)
+        let core = try sampler.running().core
+        let former = core.queue.epoch
+        let line = "line-that-nobody-may-find"
+        let logs = try sampler.logs()
+        logs.error(line)
+        logs.flush()
+        #expect(try findings(directory.path, [line]).isEmpty == false, "the search finds what is there")
+        _ = try await sampler.unenroll(withWipe: true, reason: "sold")
+        try await waitUntilLeft(sampler, directory.path)
+        #expect(core.queue.epoch != former)
+        await sampler.stop()
+        try expectNothingLeft(directory.path)
+        #expect(try findings(directory.path, [line]) == [])
+        #expect(try await bench.beacons().contains { $0.enrollment == .wipePending })
+        #expect(try await bench.events().isEmpty)
     }
 
     @Test func `A wipe erases what was kept of damaged files`() async throws {

@@ -82,6 +82,18 @@ import WireModel
         #expect(why.contains("sampleSeconds"), "\(why)")
     }
 
+    @Test func `A profile that cannot be run is a notice`() async throws {
+        let directory = try TemporaryDirectory()
+        var profile = WireProfile.analyticsOn
+        profile.sampling.sampleSeconds = -1
+        let delegate = RecordingDelegate()
+        let sampler = try SamplerBench(profile: profile).sampler(directory.path, delegate: delegate)
+        try await sampler.start()
+        try await SamplerBench.until { !delegate.told(.profileRefused).isEmpty }
+        #expect(delegate.told(.profileRefused).first?.message.contains("sampleSeconds") == true)
+        await sampler.stop()
+    }
+
     @Test func `Before the start and after the stop there is nothing to wait for`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try SamplerBench().sampler(directory.path)

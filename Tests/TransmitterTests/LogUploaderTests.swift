@@ -202,15 +202,18 @@ import WireModel
         }
     }
 
-    @Test func logsAreHeldWithTheirReason() async throws {
+    @Test(arguments: [
+        (TransmissionGate.Reason.logging, "logging is disabled"), (.doNotDisturb, "do-not-disturb is on"),
+    ])
+    func logsAreHeldWithTheirReason(_ reason: TransmissionGate.Reason, _ detail: String) async throws {
         var settings = TransmitterSettings(eventHold: .zero)
-        settings.logHold = .logging
+        settings.logHold = reason
         try await bench.run(settings: settings) { _, transmitter in
             let uploader = uploader(transmitter)
             try await add(Self.upload(1), to: uploader)
             #expect(await uploader.round() == LogUploader.gateLook)
             #expect(bench.collector.uploads.all.isEmpty)
-            #expect(await uploader.uploads.first?.detail == "logging is disabled")
+            #expect(await uploader.uploads.first?.detail == detail)
         }
     }
 }

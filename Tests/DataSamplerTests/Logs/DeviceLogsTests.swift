@@ -213,6 +213,21 @@ import WireModel
         #expect(late.written == 0 && late.ring == 1, "it is over after its 600 seconds: \(late)")
     }
 
+    @Test("Under do-not-disturb no line is written without an agent, if it is allowed", arguments: [true, false])
+    func underDoNotDisturbNothingIsWrittenWithoutAnAgent(_ isAllowed: Bool) throws {
+        let directory = try TemporaryDirectory()
+        var profile = WireProfile.analyticsOn
+        profile.doNotDisturbAllowed = isAllowed
+        try StoredProfile.file(in: directory.path).save(
+            StoredProfile(revision: 1, etag: "", audience: "", fetched: 0, profile: profile.encoded))
+        var decision = DoNotDisturbState()
+        decision.decided(true, request: Data(repeating: 1, count: 16), at: 0)
+        try DoNotDisturbState.file(in: directory.path).save(decision)
+        let logs = try OfflineLogs(SamplerBench.configuration(directory.path), wallTime: 0)
+        let delivery = logs.deliver([LogEntry(.error, "line")])
+        #expect(delivery.written == (isAllowed ? 0 : 1) && delivery.ring == 0, "\(delivery)")
+    }
+
     @Test func aCancelledRequestEndsAndSendsNothing() async throws {
         let bench = SamplerBench()
         try await withSampler(bench) { sampler in
