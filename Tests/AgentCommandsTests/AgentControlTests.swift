@@ -129,7 +129,7 @@ import WireModel
             #expect(answers.count == 11)
             for answer in answers.dropLast() { #expect(answer.contains(#""ok":false"#), "\(answer)") }
             #expect(answers[3].contains("'valeu'") && answers[4].contains("'value' is missing"))
-            #expect(answers[5].contains("invalidEvent") && answers[8].contains("invalidModule"))
+            #expect(answers[5].contains("invalid-event") && answers[8].contains("invalid-module"))
             #expect(answers.last?.contains(#""ok":true"#) == true)
         }
     }

@@ -19,7 +19,7 @@ import Testing
         ("{ sampleInterval: 5,\n'sampleInterval': 5 }", "sampleInterval", 2),
         ("{ privacy: { ssid: 'drop' }, /* mac: */ \r\n\r\n \"privacy\": { mac: 'hash' } }", "privacy", 3),
         ("{ // {\n privacy: { mac: 'drop', mac: 'send' } }", "mac", 2),
-        ("{ privacy: { m\\u0061c: 'drop', \"mac\": 'send' } }", "mac", 1),
+        ("{ privacy: { 'm\\u0061c': 'drop', \"mac\": 'send' } }", "mac", 1),
         ("{ modules: ['system', 'a,b:c'], privacy: {}, modules: [] }", "modules", 1),
         ("{ collector: 'https://host/\\'{', collector:'' }", "collector", 1),
     ]) func `A key that is given twice is refused, with its line`(text: String, key: String, line: Int) {

@@ -38,6 +38,7 @@ import Testing
         #expect(await health.look().map(\.kind) == [.diskLow])
         store.fail(StoreError(.diskFull, "full"))
         #expect(await health.look().map(\.kind) == [.notStoring])
+        store.fail(nil)
         #expect(await self.health(lowBytes: 0) { 1 }.look() == [])
     }
 }

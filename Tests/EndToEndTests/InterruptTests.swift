@@ -46,8 +46,8 @@ struct InterruptTests {
         #expect(interrupted.contains { $0.hasPrefix("fdatasync") && $0.contains("queue.sqlite-wal") })
         let balance = try await Program.agent.run(["balance", "--data", data])
         let events = balance.output.split(separator: "\n").first { $0.hasPrefix("event ") }
-        // One event for each call and one for the run without an interrupt, none twice.
-        #expect(events?.split(separator: " ").dropFirst().first.map(String.init) == "\(interrupted.count + 1)")
+        // One event for each call, one for the run without an interrupt, and the launch of the agent; none twice.
+        #expect(events?.split(separator: " ").dropFirst().first.map(String.init) == "\(interrupted.count + 2)")
         #expect(balance.output.contains("the balance closes"), "\(balance)")
     }
 }

@@ -10,7 +10,7 @@ import Testing
             try await scene.withPage(.operator, of: "default") { page in
                 try await page.navigate(to: "\(scene.origin)/devices/\(scene.device)/commands")
                 try await page.follow("button", containing: "Send a beacon")
-                #expect(try await page.text(of: "[role=status]").contains("waits for the device"))
+                #expect(try await page.text(of: ".note[role=status]").contains("waits for the device"))
                 try await page.waitUntil("document.querySelector('.command-done')")
                 #expect(try await page.findings(allowedOrigin: scene.origin) == [])
             }

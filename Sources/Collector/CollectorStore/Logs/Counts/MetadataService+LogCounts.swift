@@ -88,11 +88,12 @@ extension MetadataService {
             }
             other.devices = []
             other.predecessors = []
-            let devices = try connection.logFacets(
-                other, by: "c.device", name: "(SELECT name FROM device WHERE id = c.device)",
-                limit: LogFacets.maximumValues
-            ) { row in
-                DeviceID(row.data(0)).map { LogFacets.Device(id: $0, name: row.isNull(5) ? nil : row.string(5)) }
+            var devices = try connection.logFacets(other, by: "c.device", limit: LogFacets.maximumValues) { row in
+                DeviceID(row.data(0)).map { LogFacets.Device(id: $0) }
+            }
+            for place in devices.facets.indices {
+                let device = try DeviceRow.one(devices.facets[place].value.id, in: connection)
+                devices.facets[place].value.name = device?.newestName
             }
             var ofType = query
             ofType.type = nil
@@ -132,11 +133,10 @@ extension RegistrySession {
 
     /// - Parameters:
     ///   - column: over `chunk AS c`.
-    ///   - name: one more column.
-    ///   - value: of a row `column, chunks, lines, bytes, values, name`; `nil` leaves it out.
+    ///   - value: of a row `column, chunks, lines, bytes, values`; `nil` leaves it out.
     /// - Returns: those with the most lines, and how many values there are.
     fileprivate func logFacets<Value>(
-        _ query: LogQuery, by column: String, name: String = "NULL", limit: Int,
+        _ query: LogQuery, by column: String, limit: Int,
         _ value: (RegistryRow) throws(StoreError) -> Value?
     ) throws(StoreError) -> (facets: [LogFacet<Value>], count: Int) {
         let condition = ChunkCondition(query)
@@ -145,7 +145,7 @@ extension RegistrySession {
         try self.query(
             """
             SELECT \(column), count(*), CAST(sum(\(Self.lineSum)) AS bigint) AS lines, CAST(sum(c.raw_bytes) AS bigint),
-            count(*) OVER (), \(name) FROM chunk AS c WHERE \(condition.text)
+            count(*) OVER () FROM chunk AS c WHERE \(condition.text)
             GROUP BY \(column) ORDER BY lines DESC, \(column) LIMIT \(limit)
             """, condition.values, isKept: false
         ) { row throws(StoreError) in

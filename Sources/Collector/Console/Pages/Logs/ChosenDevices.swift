@@ -76,7 +76,8 @@ struct ChosenDevices {
     func names(
         of ids: [String], known: [String: String] = [:], _ visit: Visit
     ) async throws -> [String: String] {
-        var names = known
+        // A device without a name is called by its id, which is asked for below.
+        var names = known.filter { !$0.value.isEmpty }
         for device in devices { names[device["id"].text ?? ""] = Self.name(of: device) }
         for id in Set(ids).subtracting(names.keys).sorted().prefix(Self.maximum) {
             let device = try await visit.api.find("/api/v1/devices/\(id.percentEncoded)")
