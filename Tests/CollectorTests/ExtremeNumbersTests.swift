@@ -16,7 +16,7 @@ import WireModel
     /// Records of a kind from each device.
     private static let recordsPerKind = 12
     /// Addresses of one form that are read: a form is a path without its ids, and the names in its query.
-    private static let addressesPerForm = 5
+    private static let addressesPerForm = 2
 
     private struct Scene: Sendable {
         let data: KeptData
@@ -193,9 +193,8 @@ import WireModel
                 let form = Self.form(of: address)
                 forms[form, default: 0] += 1
                 // All devices' own pages are read, of others a few of each form.
-                guard forms[form, default: 0] <= max(Self.addressesPerForm, form.contains("?") ? 0 : 20) else {
-                    continue
-                }
+                let most = form.contains("?") ? Self.addressesPerForm : scene.devices.count
+                guard forms[form, default: 0] <= most else { continue }
                 let response = try await scene.client.send(.get, address, headers: [.cookie: cookie])
                 let text = String(buffer: response.body)
                 #expect(response.status.code < 500, "\(address): \(text.suffix(400))")
@@ -257,11 +256,16 @@ import WireModel
             let numbers =
                 ExtremeNumber.all.flatMap { ["\($0.integer)", "\(Int64(bitPattern: $0.integer))", "\($0.real)"] }
                 + ["9223372036854775807d", "18446744073709551616", "1e999"]
+            var turn = 0
             for route in readable {
                 for address in addresses(route) { _ = try await read(address) }
                 let address = addresses(route)[0]
                 for parameter in parameters.sorted() {
-                    for number in numbers { _ = try await read("\(address)?\(parameter)=\(number)") }
+                    // Each parameter gets every number with one route or another.
+                    for _ in 0..<2 {
+                        _ = try await read("\(address)?\(parameter)=\(numbers[turn % numbers.count])")
+                        turn += 1
+                    }
                 }
             }
             let catalog = try await read("/api/v1/metrics-catalog")

@@ -324,11 +324,16 @@ struct UploadRoutesTests {
                 try await scene.client.json(path, bearer: scene.person).objects("items").map { $0.number("bytes") }
             }
             let administrator = scene.harness.administrator
-            #expect(try await change(.put, scene.person, #"{"bytes": 300000000}"#).status == .forbidden)
-            #expect(try await change(.put, administrator, #"{"bytes": 300000000}"#).status == .ok)
-            #expect(try await quotas() == [300_000_000])
-            #expect(try await change(.delete, administrator).status == .ok)
-            #expect(try await quotas() == [])
+            let refused = try await change(.put, scene.person, #"{"bytes": 300000000}"#).status
+            #expect(refused == .forbidden)
+            let given = try await change(.put, administrator, #"{"bytes": 300000000}"#).status
+            #expect(given == .ok)
+            let kept = try await quotas()
+            #expect(kept == [300_000_000])
+            let removed = try await change(.delete, administrator).status
+            #expect(removed == .ok)
+            let left = try await quotas()
+            #expect(left == [])
         }
     }
 

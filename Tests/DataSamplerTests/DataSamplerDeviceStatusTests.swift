@@ -163,9 +163,11 @@ import WireModel
             throw TransportError(.connectionRefused, "nobody listens")
         }
         try await run(directory.path, unreachable) { sampler in
-            #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .no)
+            let before = try await sampler.refreshDeviceCompromisedStatus().verdict
+            #expect(before == .no)
             compromised.raise()
-            #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .yes)
+            let after = try await sampler.refreshDeviceCompromisedStatus().verdict
+            #expect(after == .yes)
         }
     }
 
