@@ -93,9 +93,11 @@ final class KeptData: Sendable {
         _ = try await ProgramRun.of(arguments, program: URL(fileURLWithPath: "/usr/bin/timeout"))
     }
 
+    /// Record files of the days long ago. A collector that serves makes files of the present day when it looks whether
+    /// it can store.
     func files(_ stream: StreamName) throws -> Int {
         try FileManager.default.subpathsOfDirectory(atPath: path + "/records").count {
-            $0.hasSuffix("/\(stream).sqlite")
+            $0.hasPrefix("2025-") && $0.hasSuffix("/\(stream).sqlite")
         }
     }
 
