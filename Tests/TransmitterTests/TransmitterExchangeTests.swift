@@ -45,6 +45,35 @@ import WireModel
         }
     }
 
+    @Test func whatCompressesTooFarIsSentAsItIs() async throws {
+        let asked = Mutex([TransportRequest]())
+        let headers = headers
+        bench.collector.setFaults { request, _ in
+            guard request.path == WireNames.closePath else { return nil }
+            let isFirst = asked.withLock { asked in
+                asked.append(request)
+                return asked.count == 1
+            }
+            guard isFirst else { return .answered(TransportResponse(status: 200, headers: headers)) }
+            let problem =
+                #"{"type":"about:blank","title":"t","status":413,"code":"inflate-ratio","retryable":false,"scope":"stream"}"#
+            return .answered(
+                TransportResponse(
+                    status: 413, headers: headers.merging(["content-type": WireNames.problem]) { $1 },
+                    body: Data(problem.utf8)))
+        }
+        try await bench.run { _, transmitter in
+            let message = Data(repeating: 7, count: 100_000)
+            guard case .success = await transmitter.request(.post, WireNames.closePath, body: .message(message)) else {
+                Issue.record("it was not sent again")
+                return
+            }
+            let requests = asked.withLock { $0 }
+            #expect(requests.count == 2 && requests.last?.body == message)
+            #expect(requests.map { $0.headers.contains { $0.name == "Content-Encoding" } } == [true, false])
+        }
+    }
+
     @Test(arguments: [(304, CollectorAnswer.notModified), (204, .empty)])
     func answersWithoutABodyHaveTheirMeaning(status: Int, expected: CollectorAnswer) async throws {
         answer(WireNames.profilePath, [TransportResponse(status: status, headers: headers)])

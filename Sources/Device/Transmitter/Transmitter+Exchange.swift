@@ -34,12 +34,14 @@ extension Transmitter {
         }
         fields.removeAll { field in headers.contains { $0.name.lowercased() == field.name.lowercased() } }
         request.headers = fields + headers
-        published.withLock {
-            $0.requests += 1
-            $0.sentBytes += request.size
-        }
         do {
-            let response = try await transport.send(request)
+            var response = try await counted(request)
+            // A text that repeats itself compresses further than a collector takes. It goes as it is.
+            if case .message(let message) = body, response.problem?.code == Problem.Code.inflateRatio.rawValue {
+                request.body = message
+                request.headers.removeAll { $0.name == "Content-Encoding" }
+                response = try await counted(request)
+            }
             let answer = CollectorAnswer.classify(response, expected: expected)
             let isOurs = response.source.map { expected == nil || $0.collector == expected } ?? false
             published.withLock {
@@ -73,6 +75,14 @@ extension Transmitter {
             }
             return .unreachable(error.message)
         }
+    }
+
+    private func counted(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        published.withLock {
+            $0.requests += 1
+            $0.sentBytes += request.size
+        }
+        return try await transport.send(request)
     }
 
     /// A request succeeded. If sending is on hold, the reason may be gone.
