@@ -1,5 +1,6 @@
 import Foundation
 import SwiftProtobuf
+import TelemetryTestKit
 import WireModel
 
 /// A number that is legal on the wire and at the edge of what can be counted with or shown.
@@ -26,7 +27,7 @@ struct ExtremeNumber: Sendable {
 /// which member of a `oneof` comes last is random, the same for the same seed.
 struct ExtremeFiller: Decoder {
     private let number: ExtremeNumber
-    private var random: SeededNumbers
+    private var random: SplitMix64
     /// The numbers of fields still to come, of each message that is being filled.
     private var toCome: [[Int]] = []
 
@@ -35,7 +36,7 @@ struct ExtremeFiller: Decoder {
     private static let depth = 6
 
     init(_ number: ExtremeNumber, seed: UInt64) {
-        (self.number, random) = (number, SeededNumbers(state: seed))
+        (self.number, random) = (number, SplitMix64(seed: seed))
     }
 
     mutating func message<M: Message>(_: M.Type = M.self) -> M {
@@ -196,17 +197,4 @@ struct ExtremeFiller: Decoder {
     mutating func decodeExtensionField(
         values: inout ExtensionFieldValueSet, messageType: any Message.Type, fieldNumber: Int
     ) throws {}
-}
-
-/// SplitMix64.
-struct SeededNumbers: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }
