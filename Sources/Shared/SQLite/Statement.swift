@@ -9,6 +9,10 @@ package final class Statement {
     /// `nil` after its connection was closed.
     var pointer: OpaquePointer?
     let path: String
+    /// The names of the result's columns; empty until a row is first read by name.
+    var columnNames: [String] = []
+    /// Where the search for a name begins.
+    var nextColumn = 0
 
     init(_ pointer: OpaquePointer, path: String) {
         self.pointer = pointer
@@ -68,10 +72,13 @@ package final class Statement {
 
     /// The prepared text. It contains no values, since these are bound.
     func failure(_ result: Int32, _ verb: String) -> SQLiteError {
-        let sql = pointer.flatMap { sqlite3_sql($0) }.map { String(cString: $0) } ?? ""
-        return SQLiteError.of(
-            pointer.flatMap { sqlite3_db_handle($0) }, result: result,
-            operation: "\(verb) \(Statement.abbreviated(sql))", path: path)
+        SQLiteError.of(
+            pointer.flatMap { sqlite3_db_handle($0) }, result: result, operation: "\(verb) \(abbreviatedSQL)",
+            path: path)
+    }
+
+    var abbreviatedSQL: String {
+        Statement.abbreviated(pointer.flatMap { sqlite3_sql($0) }.map { String(cString: $0) } ?? "")
     }
 
     static func abbreviated(_ sql: String) -> String {
@@ -261,12 +268,7 @@ extension Statement {
     /// - Throws: `.corrupt` for a negative number, because this layer never stores one for an unsigned value.
     package func uint64(_ column: Int32) throws(SQLiteError) -> UInt64 {
         guard let value = UInt64(exactly: int64(column)) else {
-            throw SQLiteError(
-                code: .corrupt, extendedResultCode: SQLITE_CORRUPT,
-                message:
-                    "column \(column) of a row in \(path) is negative where a count is expected. "
-                    + "\(SQLiteError.Code.corrupt.remedy)",
-                operation: "read column")
+            throw corrupt("column \(column) of a row is negative where a count is expected")
         }
         return value
     }
