@@ -18,7 +18,7 @@ extension DataSampler {
     /// - Throws: `notRunning`.
     public func resume() async throws(DataSamplerError) { await (try running()).events.report(.suspended(false)) }
 
-    /// Tells that the device was unlocked. A beacon is sent (ws1).
+    /// Reports that the device was unlocked. A beacon is sent (ws1).
     ///
     /// - Throws: as ``sendBeacon()``.
     public func unlocked() async throws(DataSamplerError) { _ = try await unlockedNumbered() }
@@ -30,10 +30,10 @@ extension DataSampler {
 
     // MARK: Consent
 
-    /// What the person whose device it is has said; kept on disk, where it holds for every later start.
+    /// Records the decision of the person whose device it is; the file holds for every later start.
     ///
-    /// Granted: what waited is sent, in order. Denied: what waited is dropped and counted, nothing more is recorded.
-    /// The collector is told by a beacon at once.
+    /// Granted: what waited is sent, in order. Denied: what waited is dropped and counted, nothing more is recorded. A
+    /// beacon informs the collector at once.
     ///
     /// - Throws: `storage` where it could not be put on disk: then nothing changed. `queue`, `queueFull` where records
     ///   could not be dropped yet: then the decision stands, and dropping goes on by itself. `notRunning`.
@@ -150,14 +150,14 @@ extension DataSampler {
     }
 
     /// Ends this device's enrollment. A last beacon is sent, other waiting records are counted as unenrolled, and the
-    /// collector is told. Nothing is recorded or sent any more, also after a restart. Profile and credential are
+    /// collector is informed. Nothing is recorded or sent any more, also after a restart. Profile and credential are
     /// erased; logs stay on disk. A different enrollment token enrolls the device again.
     ///
     /// - Parameters:
     ///   - withWipe: first erases everything as ``wipe(reason:)`` does, and the profile. The credential stays until the
     ///     collector has the last beacon, for 24 hours at most.
     ///   - reason: of the wipe; text for the log, without personal data.
-    /// - Returns: whether it is complete. `false` means that the collector could not be told within ten seconds; it
+    /// - Returns: whether it is complete. `false` means that the collector could not be informed within ten seconds; it
     ///   continues by itself, also after a restart.
     /// - Throws: `notAllowed` if the device is not enrolled, `wipePending` without `withWipe` while a wipe is carried
     ///   out, `storage`, `queue`, `queueFull`, `notRunning`. After an error, what has begun continues by itself.
@@ -269,7 +269,7 @@ public enum FirstProfile: Equatable, Sendable {
     case refused(String)
     /// The collector rejects this device. The text says why; somebody must act at the collector.
     case forbidden(String)
-    /// The time is over, or the task was cancelled. The text tells the result of the last attempt.
+    /// The time is over, or the task was cancelled. The text gives the result of the last attempt.
     case notReached(String)
 }
 
@@ -288,7 +288,7 @@ extension DataSampler {
         try await running.parts.loop.sendChange()
     }
 
-    /// As ``setPushToken(_:)``, and returns once the collector has the token.
+    /// Like ``setPushToken(_:)``, and returns once the collector has the token.
     ///
     /// - Parameters:
     ///   - token: 1 to 4,096 bytes, or `nil`.
@@ -358,7 +358,7 @@ extension DataSampler {
     /// - Throws: `notRunning`, `telemetryDisabled`, `wipePending`, `unenrolled`, `queueFull`, `queue`.
     public func sendBeacon() async throws(DataSamplerError) { _ = try await sendBeaconNumbered() }
 
-    /// As ``sendBeacon()``, and returns once the collector has stored the beacon.
+    /// Like ``sendBeacon()``, and returns once the collector has stored the beacon.
     ///
     /// - Parameter limit: the longest wait.
     /// - Throws: what ``sendBeacon()`` throws; `notDelivered` with a ``DeliveryFailure`` as its cause.

@@ -12,7 +12,7 @@ extension DataSampler {
     ///   - eventName: 1 to 256 bytes of UTF-8.
     ///   - eventValue: its value; text up to 65,536 bytes.
     ///   - attributes: up to 64, each name 1 to 128 bytes; name, value and attributes together up to 240 KiB.
-    ///   - durability: `ordinary` returns at once, and a crash may take the event within the loss window; `durable`
+    ///   - durability: `ordinary` returns at once, and a crash may lose the event within the loss window; `durable`
     ///     returns once it is on synced disk.
     /// - Throws: `invalidEvent`; `profileNotChecked` where more would wait for the first profile, counted nowhere;
     ///   `analyticsDisabled`; `moduleDisabled` without the sample module analytics; `telemetryDisabled`,

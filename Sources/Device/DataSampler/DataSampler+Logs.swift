@@ -39,7 +39,8 @@ extension DataSampler {
         return try await sendLogs(wire, whenAllowed: whenAllowed).reduce(0) { $0 + $1.rawBytes }
     }
 
-    /// As ``sendLogs(level:type:application:since:until:whenAllowed:)``, and returns once the collector has all chunks.
+    /// Like ``sendLogs(level:type:application:since:until:whenAllowed:)``, and returns once the collector has all
+    /// chunks.
     ///
     /// - Parameter limit: the longest wait.
     /// - Returns: the number of bytes of text that were uploaded; 0 if no line was found.

@@ -23,7 +23,7 @@ public final class DataSampler: Service {
     /// The version of this library, sent to the collector and in beacons.
     public static let version = "1.0.0"
 
-    /// What exists while the sampler runs.
+    /// The parts that exist while the sampler runs.
     struct Running: Sendable {
         let supervisor: DeviceSupervisor
         let connection: SamplerEnvironment.Connection
@@ -37,7 +37,7 @@ public final class DataSampler: Service {
         var events: DeviceEvents { supervisor.events }
         var delivery: DeliveryWatch { supervisor.parts.delivery }
 
-        /// Tells the collector that something a beacon tells has changed; what stands in the way is logged there.
+        /// Informs the collector that something a beacon reports has changed; what stands in the way is logged there.
         func tellChange() async { if !core.settings.telemetryDisabled { await parts.loop.tellChange() } }
     }
 
@@ -209,7 +209,7 @@ public final class DataSampler: Service {
         let doNotDisturb =
             try DoNotDisturbState.file(in: configuration.directory)
             .loadOrKeepAsDamaged(damaged: notifier.postSetAside(DoNotDisturbState.fileName)) ?? DoNotDisturbState()
-        // What it begins with, before it is told more.
+        // What it begins with, before it learns more.
         let plan = DevicePolicy(
             local: configuration, runtime: core.runtime, profile: core.storedProfile?.profile,
             doNotDisturb: doNotDisturb
@@ -273,7 +273,7 @@ public final class DataSampler: Service {
                 logind: configuration.followsLogind
                     ? LogindWatch(address: environment.systemBus, core: core, loop: loop, events: events) : nil),
             custom: custom, doNotDisturb: doNotDisturb,
-            // Before the first line is taken, so that a capture misses none after a restart.
+            // Before the first line is accepted, so that a capture misses none after a restart.
             logLevel: ledger.machine.logLevel, captures: await logRequests.running)
         let hearing = Task { await supervisor.handleEvents() }
         await events.report(.started)
@@ -354,7 +354,7 @@ public final class DataSampler: Service {
 }
 
 extension DataSampler {
-    /// What the sampler does and stores, as of now.
+    /// The state of the sampler, and what it stores, as of now.
     ///
     /// - Throws: `notRunning`, `queue`.
     public func status() async throws(DataSamplerError) -> DataSamplerStatus {

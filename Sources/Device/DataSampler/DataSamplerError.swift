@@ -57,7 +57,7 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let profileRefused = Code(rawValue: "profile-refused")
         /// The collector could not be asked, or refused. Try again later.
         public static let collector = Code(rawValue: "collector")
-        /// What was asked for is on disk, but the collector did not acknowledge it in time. The cause is a
+        /// The request is on disk, but the collector did not acknowledge it in time. The cause is a
         /// ``DeliveryFailure``.
         public static let notDelivered = Code(rawValue: "not-delivered")
         /// The profile does not allow this.
@@ -72,7 +72,7 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of failure.
     public let code: Code
-    /// What failed, on what, with which numbers, and what to do. No personal data.
+    /// The text for people: what failed, on what, with which numbers, and what to do. No personal data.
     public let message: String
     /// The underlying error, if there is one.
     public let cause: (any Error)?
@@ -88,7 +88,7 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
 }
 
 extension DataSamplerError {
-    /// Translates a queue error. Its message tells what and where, and its code whether trying again can help.
+    /// Translates a queue error. Its message says what and where, and its code whether trying again can help.
     init(_ error: QueueError) {
         let code: Code =
             switch error.code {

@@ -3,8 +3,8 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// For commands in a directory that no agent holds. It takes the lock, records durably, and releases the lock. It sends
-/// nothing.
+/// Access for commands to a directory that no agent holds. It acquires the lock, records durably, and releases the
+/// lock. It sends nothing.
 package struct OfflineSampler: Sendable {
     let core: SamplerCore
 

@@ -102,7 +102,7 @@ final class AnalyticsLedger: Sendable {
 
     func eventRecorded() { state.withLock { $0.tally.eventRecorded() } }
 
-    /// Takes the queue's present figures: at the start, before each sample and at the end.
+    /// Accepts the queue's present figures: at the start, before each sample and at the end.
     /// - Parameter status: the queue's status, requested with the hold of the event stream.
     func observe(_ status: QueueStatus) {
         let figures = EventFigures(status)
@@ -174,7 +174,7 @@ struct AnalyticsModule: SampleModule {
 /// A session of the application or, outside of one, the run of the program. It is an event's `session_id`.
 typealias SessionID = Identifier<SessionSubject>
 
-/// What a ``SessionID`` identifies.
+/// The thing that a ``SessionID`` identifies.
 enum SessionSubject {}
 
 extension SessionID {

@@ -1,7 +1,7 @@
 import RecordQueue
 import WireModel
 
-/// What the library records by itself when the program or a command asked for it (intune).
+/// An action that the library records by itself when the program or a command asked for it (intune).
 enum SDKAction: String {
     /// The collector has the logs of an upload, or never gets them.
     case logsSent = "logs.send"

@@ -5,7 +5,7 @@ import WireModel
 ///
 /// Times are microseconds since boot including suspend, so setting the wall clock changes no duration.
 struct UsageTally: Equatable, Sendable {
-    /// What must survive a restart: unreported counts and the open session.
+    /// The state that must survive a restart: unreported counts and the open session.
     struct Snapshot: Codable, Equatable, Sendable {
         var launches: UInt64 = 0
         var sessions: UInt64 = 0
@@ -27,7 +27,7 @@ struct UsageTally: Equatable, Sendable {
         var countedTo: UInt64
     }
 
-    /// What no sample has reported yet, without session and figures.
+    /// The counts that no sample has reported yet, without session and figures.
     private var counts = Snapshot()
     private var session: Session?
     /// The figures of the last sample.
@@ -108,7 +108,7 @@ struct UsageTally: Equatable, Sendable {
         session?.countedTo = now
     }
 
-    /// In another epoch, or after a count went back (a restored queue), everything counted is new.
+    /// Everything counted is new in another epoch, or after a count went back (a restored queue).
     private static func delta(_ now: EventFigures, _ before: EventFigures?, _ count: KeyPath<EventFigures, UInt64>)
         -> UInt64
     {
@@ -119,7 +119,7 @@ struct UsageTally: Equatable, Sendable {
     }
 }
 
-/// What became of the events of one epoch: totals of the event stream, and what it holds now.
+/// The outcome of one epoch's events: totals of the event stream, and what it holds now.
 struct EventFigures: Codable, Equatable, Sendable {
     /// The queue's epoch. A new epoch counts from zero.
     var epoch: String

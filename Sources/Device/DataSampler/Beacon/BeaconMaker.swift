@@ -45,11 +45,11 @@ final class BeaconMaker: Sendable {
     }
 
     /// Sets the user of the device; `nil` reports nobody, whoever has a session.
-    /// - Returns: whether beacons tell something else now.
+    /// - Returns: whether beacons report something else now.
     func setUser(_ user: DeviceUser?) -> Bool { changePerson { $0.host = .some(user) } }
 
     /// Sets who has the session, which counts until the host sets a user.
-    /// - Returns: whether beacons tell something else now.
+    /// - Returns: whether beacons report something else now.
     func setSessionUser(_ user: DeviceUser?) -> Bool { changePerson { $0.session = user } }
 
     private func changePerson(_ change: (inout Person) -> Void) -> Bool {

@@ -40,7 +40,7 @@ struct BeaconScheduleStateMachine: Sendable {
         case followed(Flight, by: Waiting)
     }
 
-    /// In microseconds; `nil` without a schedule.
+    /// The interval in microseconds; `nil` without a schedule.
     private(set) var interval: UInt64?
     /// `nil` without a schedule.
     private var scheduleDue: UInt64?
@@ -66,7 +66,7 @@ struct BeaconScheduleStateMachine: Sendable {
     /// Something that beacons contain has changed. A beacon in flight does not contain it.
     mutating func changed() { change += 1 }
 
-    /// As `changed`, for something that may have changed: a comparison is due after `changeDelay`, unless a beacon is
+    /// Like `changed`, for something that may have changed: a comparison is due after `changeDelay`, unless a beacon is
     /// requested before.
     mutating func noticedChange(now: UInt64) {
         changed()
@@ -131,7 +131,7 @@ struct BeaconScheduleStateMachine: Sendable {
         case .idle:
             state = .inFlight(Flight(change: change, callers: callers))
             return .make(trigger: trigger)
-        // An unlock is told by a beacon of its own, whose trigger says so.
+        // An unlock is reported by a beacon of its own, whose trigger says so.
         case .inFlight(var flight) where flight.change == change && trigger != .unlock:
             flight.callers += callers
             state = .inFlight(flight)

@@ -63,7 +63,7 @@ final class PushTokenStore: Sendable {
         }
     }
 
-    /// Takes the queue's status. Called before each beacon is made.
+    /// Accepts the queue's status. Called before each beacon is made.
     func observe(_ status: QueueStatus) {
         guard pending != nil else { return }
         change("acknowledgement of the push token") { _ = $0.observed(Self.mark(status), epoch: "\(status.epoch)") }
@@ -98,7 +98,7 @@ final class PushTokenStore: Sendable {
     }
 }
 
-/// What the collector knows of the push token, and what it must be told. Pure.
+/// The push token that the collector knows, and the one that must be reported to it. Pure. Pure.
 ///
 /// A change is *pending* until the collector has stored a beacon that contains it. Until then every beacon contains it;
 /// afterwards none does, which means unchanged. `nil` is a change too: the collector forgets the token.
@@ -137,7 +137,7 @@ struct PushTokenState: Codable, Equatable, Sendable {
     static let maximumCarriers = 32
 
     private(set) var pending: Pending?
-    /// The token that the collector has; `nil` if it was never told.
+    /// The token that the collector has; `nil` if none was ever reported.
     private(set) var known: Token?
     private var changes: UInt64 = 0
     /// The epoch of the status stream that the numbers belong to.
@@ -181,7 +181,7 @@ struct PushTokenState: Codable, Equatable, Sendable {
         carriers.append(number)
     }
 
-    /// Takes the status stream's mark.
+    /// Accepts the status stream's mark.
     ///
     /// The mark passes dropped records too. Only if everything it passed was stored, a beacon among it is known to have
     /// arrived. Otherwise those beacons count for nothing, and the next one reports the token again.

@@ -1,6 +1,6 @@
 import WireModel
 
-/// Both verdicts with their evidence, and what the profile asks the program to be told because of them. Pure.
+/// Both verdicts with their evidence, and what the profile asks to be reported to the program because of them. Pure.
 struct VerdictReport: Equatable, Sendable {
     /// `nil` if no detector has run yet.
     var compromise: CompromiseReport?
@@ -24,7 +24,7 @@ struct VerdictReport: Equatable, Sendable {
         self.blocks = blocks
     }
 
-    /// For people.
+    /// Both verdicts in the form for people.
     var status: DataSamplerStatus.Verdicts {
         .init(
             compromised: (compromise?.verdict ?? .unknown).rawValue,

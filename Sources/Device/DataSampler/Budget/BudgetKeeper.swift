@@ -15,7 +15,7 @@ final class BudgetKeeper: Sendable {
 
     private struct Content: Codable, Sendable {
         var day: BudgetPolicy.Saved
-        /// The clocks at the time of writing. They tell how much time has passed since, as for the queue clock: 0 to 24
+        /// The clocks at the time of writing. They show how much time has passed since, as for the queue clock: 0 to 24
         /// h across boots.
         var wallTime: Int64
         var boot: String?
@@ -53,9 +53,9 @@ final class BudgetKeeper: Sendable {
         state = Mutex(State(policy: policy, clock: clock))
     }
 
-    /// Takes the present usage, saves if due, and returns the slowdown.
+    /// Accepts the present usage, saves if due, and returns the slowdown.
     ///
-    /// - Returns: `changed` tells whether factor or reason changed. This deserves a notice, a log line and new
+    /// - Returns: `changed` says whether factor or reason changed. This deserves a notice, a log line and new
     ///   intervals.
     func advance(usage: BudgetUsage, budgets: DataSamplerBudgets, now: RecordStamp) -> (
         verdict: BudgetVerdict, changed: Bool

@@ -15,7 +15,7 @@ import WireModel
 ///
 /// Days are counted on the queue clock, so setting the wall clock refills no budget.
 struct BudgetPolicy: Equatable, Sendable {
-    /// With a greater factor, a slowed sampler would look like a dead one.
+    /// The greatest factor: with a greater one, a slowed sampler would look like a dead one.
     static let maximumFactor = 100.0
     static let daySeconds = 86_400.0
     /// Time constants in seconds.
@@ -34,7 +34,7 @@ struct BudgetPolicy: Equatable, Sendable {
     /// The least ratio by which the reported factor changes.
     static let leastChange = 0.1
 
-    /// What outlives the process, so a restart neither refills a budget nor forgets the demand.
+    /// The state that outlives the process, so a restart neither refills a budget nor forgets the demand.
     struct Saved: Codable, Equatable, Sendable {
         /// Seconds into the day.
         var dayElapsed: Double = 0
@@ -57,7 +57,7 @@ struct BudgetPolicy: Equatable, Sendable {
         isSlowing = self.saved.factor >= Self.beginFactor
     }
 
-    /// Takes the time and the usage.
+    /// Accepts the time and the usage.
     ///
     /// - Parameters:
     ///   - time: seconds on the queue clock. A time that went back counts as no time. Time asleep or switched off
@@ -178,11 +178,11 @@ struct BudgetVerdict: Equatable, Sendable {
     var factor = 1.0
     /// `nil` if there is no slowdown.
     var reason: BudgetKind?
-    /// In the budget's unit: bytes today, or ten-thousandths of one core.
+    /// The usage in the budget's unit: bytes today, or ten-thousandths of one core.
     var used: UInt64 = 0
     var allowed: UInt64 = 0
 
-    /// For beacon and sample; `nil` without a slowdown.
+    /// The slowdown as beacons and samples carry it; `nil` without a slowdown.
     var wire: WireSlowdown? {
         guard let reason else { return nil }
         var slowdown = WireSlowdown()

@@ -54,7 +54,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         /// The time at which it expires.
         var deadline: Int64
         var state: State
-        /// For people.
+        /// The details for people.
         var detail: String
         /// Whether the state must still be reported to the collector.
         var isUnreported: Bool
@@ -165,13 +165,13 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         }
     }
 
-    /// What was running when the program ended runs again. Every action may be repeated safely.
+    /// Commands that were running when the program ended run again. Every action may be repeated safely.
     mutating func restarted() {
         for index in entries.indices where !entries[index].state.isFinal { entries[index].isLong = nil }
         stepFailed()
     }
 
-    /// As `restarted`, for commands in progress when the ledger could not be written. Long commands continue.
+    /// Like `restarted`, for commands in progress when the ledger could not be written. Long commands continue.
     mutating func stepFailed() {
         for index in entries.indices where entries[index].state == .running && entries[index].isLong != true {
             entries[index].state = .received
@@ -206,7 +206,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         entries[index].retryAt = nil
     }
 
-    /// Notes the progress of a long command, and what it waits for.
+    /// Records the progress of a long command, and what it waits for.
     /// - Returns: whether there is something to report.
     mutating func progressed(_ id: Data, _ progress: UInt32, waitsFor why: String) -> Bool {
         guard let index = index(of: id), entries[index].isLong == true, !entries[index].state.isFinal else {

@@ -5,7 +5,7 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// Runs the collector's commands one after the other. Each is noted on disk before it runs and answered when it has
+/// Runs the collector's commands one after the other. Each is recorded on disk before it runs and answered when it has
 /// ended.
 ///
 /// The shell around `CommandLedgerStateMachine`. If the ledger cannot be written nothing is run, and it tries again a
@@ -58,7 +58,7 @@ actor CommandRunner {
         Report(entries: ledger.machine.entries, levelChange: ledger.machine.levelChange, failure: failure)
     }
 
-    /// Notes the commands in an answer. Safe from any thread; never blocks.
+    /// Accepts the commands in an answer. Safe from any thread; never blocks.
     nonisolated func received(_ commands: [WireCommand], enrollment: Data, serverTime: Int64) {
         let now = core.clock.now().timeSinceBoot
         news.withLock { $0.heard(at: now) }
@@ -70,7 +70,7 @@ actor CommandRunner {
         events.wake(.commands)
     }
 
-    /// Notes the progress of a command that continues by itself. Safe from any thread; never blocks.
+    /// Records the progress of a command that continues by itself. Safe from any thread; never blocks.
     nonisolated func heard(_ course: CommandCourse, of command: Data) {
         courses.withLock { courses in
             // Only the last report counts, except for an end.
@@ -101,7 +101,7 @@ actor CommandRunner {
         return pause
     }
 
-    /// Does everything that can be done now. A failure ends it between two steps, and the disk tells where to continue.
+    /// Does everything that can be done now. A failure ends it between two steps, and the disk says where to continue.
     func step() async throws(DataSamplerError) {
         // Only commands that continue by themselves are running now. Others that were interrupted start again.
         ledger.machine.stepFailed()
@@ -231,7 +231,7 @@ actor CommandRunner {
 
     private var level: LogLevelWish? { ledger.machine.logLevel }
 
-    // MARK: Telling
+    // MARK: Reporting
 
     private func reportStates() async throws(DataSamplerError) {
         let entries = ledger.machine.unreported
@@ -288,7 +288,7 @@ actor CommandRunner {
 }
 
 extension WireCommand.OneOf_Action {
-    /// Whether it asks what a device does not tell while telemetry is switched off.
+    /// Whether it asks what a device does not report while telemetry is switched off.
     fileprivate var asksForData: Bool {
         switch self {
         case .sendBeacon, .queryDeviceInformation, .requestLogs: true
@@ -297,7 +297,7 @@ extension WireCommand.OneOf_Action {
     }
 }
 
-/// What commands can do to the device. This is the port between the runner, which keeps the ledger, and the sampler.
+/// The actions of commands on the device. This is the port between the runner, which keeps the ledger, and the sampler.
 ///
 /// Each action may be repeated safely.
 protocol CommandActions: Sendable {
@@ -313,7 +313,7 @@ protocol CommandActions: Sendable {
     /// Returns when everything is erased. The result may then be recorded; other records stay stopped until
     /// `wipeWasReported`, or for good if the enrollment ends.
     func wipe(command: Data, reason: String, endsEnrollment: Bool) async throws(DataSamplerError)
-    /// The command of an unfinished wipe that is noted on disk; `nil` for none.
+    /// The command of an unfinished wipe that is recorded on disk; `nil` for none.
     func wipeUnderWay() async -> Data?
     func wipeWasReported() async throws(DataSamplerError)
     /// Asks the collector for news if no batch is sent whose answer would bring them. They arrive like other news.

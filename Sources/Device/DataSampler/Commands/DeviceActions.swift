@@ -4,7 +4,7 @@ import SampleModules
 import Transmitter
 import WireModel
 
-/// What commands do on a running device, part by part.
+/// The actions of commands on a running device, part by part.
 struct DeviceActions: CommandActions {
     let core: SamplerCore
     let events: DeviceEvents

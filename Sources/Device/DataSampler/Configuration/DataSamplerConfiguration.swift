@@ -88,8 +88,8 @@ public struct DataSamplerConfiguration: Sendable {
     public var logStore: LogStore?
     /// The limits of the log store in `<directory>/logs`.
     public var logRetention = LogRetention()
-    /// What is replaced in lines before they are written, in addition to the profile's rules. A rule that is taken away
-    /// here at run time ends at the next start.
+    /// The text that is replaced in lines before they are written, in addition to the profile's rules. A rule that is
+    /// removed here at run time ends at the next start.
     public var logScrubbing = LogScrubbing()
     /// `true` samples, records and sends nothing, whatever the profile says. `false` leaves it to the profile (intune).
     public var telemetryDisabled: Bool = false
@@ -97,7 +97,7 @@ public struct DataSamplerConfiguration: Sendable {
     public var disabledModules: Set<String> = []
     /// Who counts network traffic (ws1).
     public var telecomSource: TelecomSource = .device
-    /// What happens to personal fields, by the name of their class (`ssid`, `mac`, `position` and so on). The stricter
+    /// The treatment of personal fields, by the name of their class (`ssid`, `mac`, `position` and so on). The stricter
     /// of this and the profile applies.
     public var privacy: [String: PersonalFieldAction] = [:]
     /// The consent until the host calls ``DataSampler/setConsent(_:)``. After that, the stored decision applies.
@@ -112,7 +112,7 @@ public struct DataSamplerConfiguration: Sendable {
     public var offlineTimeAllowed: Double?
     /// Days after which the device requests a new credential by itself, up to 3650; 0 for never. Default 90.
     public var credentialDays: Double = 90
-    /// What the sampler may cost; `nil` leaves it to the profile.
+    /// The limits on what the sampler may cost; `nil` leaves them to the profile.
     public var budgets: DataSamplerBudgets?
 
     /// Whether to follow logind, for a program that is the machine's only agent. Then an unlock sends a beacon. Before
@@ -181,7 +181,7 @@ public struct LogRetention: Equatable, Sendable {
 
     package static let leastBytes = 1_000_000
     package static let daysAllowed = 1.0...3650.0
-    /// Of a ring that is kept at all.
+    /// The smallest size of a ring that is kept at all.
     package static let leastRingBytes = 100_000
 
     /// The defaults: 50 MB, 14 days, 5 MB.
@@ -200,7 +200,7 @@ public enum TelecomSource: String, CaseIterable, Codable, Sendable {
     case hub
 }
 
-/// What happens to a personal field before it is stored, in ascending strictness. The stricter of configuration and
+/// The treatment of a personal field before it is stored, in ascending strictness. The stricter of configuration and
 /// profile applies.
 public enum PersonalFieldAction: String, CaseIterable, Codable, Sendable {
     /// Stored and sent unchanged.
@@ -213,7 +213,8 @@ public enum PersonalFieldAction: String, CaseIterable, Codable, Sendable {
     case drop
 }
 
-/// What the sampler may cost. It keeps a budget by slowing down, and reports this in status, samples and beacons.
+/// The limits on what the sampler may cost. It keeps a budget by slowing down, and reports this in status, samples and
+/// beacons.
 public struct DataSamplerBudgets: Equatable, Sendable {
     /// Compressed bytes sent per day, 1 or more; `nil` for no budget.
     public var sentBytesPerDay: UInt64?
@@ -222,7 +223,7 @@ public struct DataSamplerBudgets: Equatable, Sendable {
     /// Share of one processor core, above 0 and up to 1,000 (cores); `nil`: no budget.
     public var processorShare: Double?
 
-    /// As much as a profile may allow, which counts in ten-thousandths.
+    /// The greatest share that a profile may allow, which counts in ten-thousandths.
     package static let greatestProcessorShare = Double(ProfileLimits.cpuShare.upperBound) / 10_000
 
     /// `nil` sets no budget.

@@ -57,7 +57,7 @@ extension DataSamplerModules {
         (try? DataSamplerModules(names: [$0])) != nil
     }
 
-    /// As a text of settings has them.
+    /// The modules' names as a text of settings has them.
     package var names: String {
         SampleModuleName.allCases.filter { contains(DataSamplerModules($0)) }.map(\.rawValue).joined(separator: ",")
     }

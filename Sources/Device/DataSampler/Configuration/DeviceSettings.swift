@@ -23,7 +23,7 @@ struct DeviceSettings: Equatable, Sendable {
         var level = WireLogLevel.information
         /// Logs wait for Wi-Fi or a wired network.
         var wifiOnly = false
-        /// Of profile and configuration together.
+        /// The scrub rules of profile and configuration together.
         var scrubbing = LogScrubbing()
     }
 
@@ -71,7 +71,7 @@ struct DeviceSettings: Equatable, Sendable {
     var transmission: [WireTransmissionRule] = []
     var compliance: [WireComplianceRule] = []
     var detection = DetectionRules()
-    /// What follows where the device is compromised.
+    /// The consequence where the device is compromised.
     var compromiseConsequence = VerdictConsequence.report
     /// Seconds without the collector after which the host is notified; `nil` for never.
     var offlineTimeAllowed: Double?
@@ -87,13 +87,13 @@ struct DeviceSettings: Equatable, Sendable {
     var test = false
     var logging = Logging()
     var budgets = DataSamplerBudgets()
-    /// What of the profile is not applied.
+    /// The parts of the profile that are not applied.
     var findings: [ProfileFinding] = []
     /// The layer that decided each setting, for people.
     var sources: [String: Source] = [:]
 }
 
-/// What holds where neither configuration nor profile says more.
+/// The settings that hold where neither configuration nor profile says more.
 package enum CompiledDefaults {
     /// None that reads addresses or networks.
     static let modules: [SampleModuleName] = [.system, .analytics, .custom]

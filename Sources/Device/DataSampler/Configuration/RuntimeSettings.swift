@@ -35,7 +35,7 @@ extension RuntimeSettings: KeptState {
 }
 
 extension DataSampler {
-    /// What is changed at run time.
+    /// The settings that were changed at run time.
     ///
     /// - Throws: `notRunning`.
     public func runtimeSettings() async throws(DataSamplerError) -> RuntimeSettings {

@@ -80,7 +80,7 @@ final class ConsentKeeper: Sendable {
         )
     }
 
-    /// Takes a decision over.
+    /// Applies a decision.
     ///
     /// Denying also drops what waits to be sent; a record whose transmission is under way may still arrive.
     ///
@@ -127,7 +127,7 @@ final class ConsentKeeper: Sendable {
     }
 }
 
-/// What consent asks of the queue.
+/// The queue as consent needs it.
 protocol ConsentQueue: Sendable {
     /// Drops the events and samples that wait to be sent, counted under `consent`.
     func dropWaiting() async throws(DataSamplerError)

@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// `<data>/consent.json`: what was decided and when. It is on synced disk before any record moves because of it.
 ///
-/// The queue holds a copy of the file, so that a file that is damaged or gone does not take a person's word along.
-/// Neither names a machine: a decision that was copied to another machine holds there until somebody decides.
+/// The queue holds a copy of the file, so that a file that is damaged or gone does not lose a person's word. Neither
+/// names a machine: a decision that was copied to another machine holds there until somebody decides.
 ///
 /// **How it is written.** A stricter decision goes into the copy first, a looser one into the file first. So at no
 /// moment is the copy less strict than the file: after a kill between the two writes the stricter one is in the copy,
@@ -32,12 +32,12 @@ struct ConsentStore: Sendable {
         self.queue = queue
     }
 
-    /// What was decided; `initial` where nothing was yet.
+    /// The decision; `initial` where nothing was decided yet.
     ///
     /// A damaged file is quarantined. Without a copy it then counts as undecided, whatever the configuration says:
     /// somebody had said something, and what it was is no longer known.
     ///
-    /// - Parameter tell: is told of a file that was quarantined or made anew, and of a copy that could not be kept.
+    /// - Parameter tell: is informed of a file that was quarantined or made anew, and of a copy that could not be kept.
     func load(
         initial: DataSamplerConsent, tell: (DataSamplerNotice) -> Void = { _ in }
     ) throws(DataSamplerError) -> DataSamplerConsent {
@@ -51,7 +51,7 @@ struct ConsentStore: Sendable {
         // Before the file is touched: a kill must not leave neither.
         if decision != copy {
             do throws(DataSamplerError) { try keepCopy(decision) } catch {
-                // Without the copy a damaged file is all that tells of a decision: it stays, and nothing starts.
+                // Without the copy a damaged file is the only trace of a decision: it stays, and nothing starts.
                 guard decision == written else { throw error }
                 // What the file says has held already. It is tried again with the next start or decision.
                 tell(DataSamplerNotice(.consentNotCopied, error.message, ["file": Self.name]))
@@ -78,7 +78,7 @@ struct ConsentStore: Sendable {
         return decision.consent
     }
 
-    /// What was decided; `nil` where nothing was yet. Changes nothing.
+    /// The decision; `nil` where nothing was decided yet. Changes nothing.
     /// - Parameter bytes: the copy, from whoever holds the queue; `nil`: there is none.
     /// - Throws: `storageDamaged` where the file is damaged and there is no copy.
     func decided(copy bytes: Data?) throws(DataSamplerError) -> DataSamplerConsent? {
@@ -90,7 +90,8 @@ struct ConsentStore: Sendable {
     }
 
     /// Returns once it is on synced disk, in the file and in the copy. A stricter decision may be in the copy alone,
-    /// which is the later of the two then: where a full disk takes no file, the person's word holds all the same.
+    /// which is the later of the two then: where a full disk has no room for the file, the person's word holds all the
+    /// same.
     ///
     /// - Throws: `storage`. Then it does not hold.
     func save(_ consent: DataSamplerConsent, wallTime: Int64) throws(DataSamplerError) {

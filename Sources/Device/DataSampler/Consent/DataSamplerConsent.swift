@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WireModel
 
-/// What the person whose device it is has said to being sampled.
+/// The decision about being sampled that the person made whose device it is.
 public enum DataSamplerConsent: String, Codable, CaseIterable, Sendable {
     /// Records are made and sent.
     case granted
@@ -24,19 +24,18 @@ extension DataSamplerConsent {
     var strictness: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-/// What of status records goes while consent is not granted. Pure.
+/// The reduction of status records while consent is not granted. Pure.
 ///
-/// Events and samples tell what a person does: they wait for consent, or are not made without it. Status records go on,
-/// so that the collector can tell a refusal from a dead device, the balance closes and commands end. Until consent is
-/// granted they hold only what the program tells of itself. The analytics and logging switches do not touch beacons:
-/// they are the organization's, consent is the person's.
+/// Events and samples show what a person does: they wait for consent, or are not made without it. Status records go on,
+/// so that the collector can distinguish a refusal from a dead device, the balance closes and commands end. Until
+/// consent is granted they hold only what the program says of itself. The analytics and logging switches do not touch
+/// beacons: they are the organization's, consent is the person's.
 enum StatusReduction {
-    /// What of a status record may go while consent is not granted: whose it is, that it lives, its versions, schedule,
-    /// accounts and cost, and what was said to consent. Of a command's result, its state.
+    /// The part of a status record that may go while consent is not granted: whose it is, that it lives, its versions,
+    /// schedule, accounts and cost, and what was said to consent. Of a command's result only its state goes.
     ///
-    /// Fields are taken over one by one, so that a new one stays out until somebody decides to let it in. The push
-    /// token is the program's own address, set by a call of the host; without it a pending question could not even be
-    /// put.
+    /// Fields are copied one by one, so that a new one stays out until somebody decides to let it in. The push token is
+    /// the program's own address, set by a call of the host; without it a pending question could not even be put.
     static func reduced(_ body: Data, kind: WireRecordKind) -> Data {
         switch kind {
         case .beacon: (try? WireBeacon.decode(body)).map { reduced($0).encoded } ?? Data()

@@ -5,7 +5,7 @@ import WireModel
 
 /// Does jobs again and again, each when it is due, on one timer. Safe from any thread.
 ///
-/// A job that takes long delays no other, and never runs twice at a time.
+/// A job that runs long delays no other, and never runs twice at a time.
 final class DeadlineWheel<Job: Hashable & CaseIterable & Sendable>: Sendable {
     private let deadlines = Mutex(Deadlines<Job>())
     private let signal = AsyncEvent()
@@ -54,7 +54,7 @@ struct Deadlines<Job: Hashable & CaseIterable & Sendable>: Sendable {
 
     private var states = Dictionary(uniqueKeysWithValues: Job.allCases.map { ($0, State.waiting(until: 0)) })
 
-    /// What is due counts as running from now on.
+    /// Returns the jobs that are due, which count as running from now on.
     mutating func takeDue(at now: UInt64) -> [Job] {
         let due = Job.allCases.filter { job in
             if case .waiting(let until) = states[job], until <= now { true } else { false }

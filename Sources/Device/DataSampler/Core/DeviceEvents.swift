@@ -2,7 +2,7 @@ import FoundationEssentials
 import Transmitter
 import WireModel
 
-/// What the parts of a device and its callers report to the supervisor.
+/// An event that a part of a device or a caller reports to the supervisor.
 enum DeviceEvent: Sendable {
     /// Everything is put together, and nothing runs yet.
     case started
@@ -26,10 +26,10 @@ enum DeviceEvent: Sendable {
     /// Other custom modules are registered.
     case customModulesChanged([String: any CustomSampleModule])
     /// Decided on this device.
-    /// - Parameter request: the id under which the collector is told.
+    /// - Parameter request: the id under which the decision is reported to the collector.
     case doNotDisturbSwitched(Bool, request: Data)
     /// The collector answered a request for do-not-disturb.
-    /// - Parameter request: what it was told under this id; `nil`: it was asked.
+    /// - Parameter request: what was reported to it under this id; `nil`: it was asked.
     case doNotDisturbAnswered(CollectorAnswer, request: Data?)
     case suspended(Bool)
     /// The final result of a command is in the queue.
@@ -47,14 +47,14 @@ enum DeviceEvent: Sendable {
     case wipeEnded
     /// A detector of compromise has another verdict.
     case verdictChanged
-    /// logind told that a screen was unlocked. It may tell twice of one unlock.
+    /// logind reported that a screen was unlocked. It may report one unlock twice.
     case unlocked
-    /// Beacons tell another user of the session at the machine's screen, or none.
+    /// Beacons report another user of the session at the machine's screen, or none.
     /// - Parameter isAnotherPerson: since the start another person had the session.
     case sessionUserChanged(isAnotherPerson: Bool)
     /// The clock reached the end of the offline time that is allowed.
     case offlineTimeEnded
-    /// What the gates let through may have lasted long enough to be told.
+    /// The gates' new state may have lasted long enough to be reported.
     case networkSettled
     case transmitter(TransmitterEvent)
     case uploadChanged(LogUpload)
@@ -62,7 +62,7 @@ enum DeviceEvent: Sendable {
     case commandWent(Data, CommandCourse)
 }
 
-/// What is done again and again on a device. Each job says after a round how long nothing is to be done.
+/// Work that is done again and again on a device. Each job says after a round how long nothing is to be done.
 enum DeviceJob: CaseIterable, Sendable {
     case profile
     case commands
@@ -89,7 +89,7 @@ final class DeviceEvents: Sendable {
     private static let maximumWaiting = 1024
 
     let jobs = DeadlineWheel<DeviceJob>()
-    /// For the supervisor alone.
+    /// The entries, for the supervisor alone.
     let entries: AsyncStream<Entry>
     private let continuation: AsyncStream<Entry>.Continuation
 
@@ -110,6 +110,6 @@ final class DeviceEvents: Sendable {
     /// Has a job done at once.
     func wake(_ job: DeviceJob) { jobs.wake(job) }
 
-    /// What waits is still handled; what comes later is not.
+    /// Closes the queue: events that wait are still handled; later ones are not.
     func finish() { continuation.finish() }
 }

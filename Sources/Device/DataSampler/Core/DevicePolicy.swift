@@ -3,7 +3,7 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// What the supervisor does when something has happened.
+/// An action of the supervisor when something has happened.
 enum DeviceAction: Sendable {
     /// Brings all parts in line with the plan.
     /// - Parameters:
@@ -26,7 +26,7 @@ enum DeviceAction: Sendable {
     case recordUsage(UsageEvent)
     case takeNews(CollectorNews)
     case keepDoNotDisturb(DoNotDisturbState)
-    /// Tells the collector the decision that waits.
+    /// Reports the waiting decision to the collector.
     case tellDoNotDisturb
     case followUpload(LogUpload)
     case noteCourse(Data, CommandCourse)
@@ -36,12 +36,12 @@ enum DeviceAction: Sendable {
 
 /// Decides what follows from an event, and how every part is to be. Pure: no part is known here.
 struct DevicePolicy: Sendable {
-    /// What the program or the file gives.
+    /// The configuration that the program or the file gives.
     private var given: DataSamplerConfiguration
     private(set) var runtime: RuntimeSettings
     private var profile: WireProfile?
     private(set) var calls = DeviceSettings.Calls()
-    /// What a command and requests that capture logs ask for.
+    /// The log level that a command and requests that capture logs ask for.
     private var logLevelWish: LogLevelWish?
     private var captures: [LogLevelWish] = []
     private(set) var custom: [String: any CustomSampleModule]
@@ -54,7 +54,7 @@ struct DevicePolicy: Sendable {
     /// The budgets': intervals are so many times longer.
     private(set) var slowdown: Double
     private var offline: OfflineWatch
-    /// When the last unlock was told, since boot.
+    /// When the last unlock was reported, since boot.
     private var lastUnlock: UInt64?
     /// Unlocks within this time are one.
     private static let unlockMicroseconds: UInt64 = 5_000_000
@@ -100,7 +100,7 @@ struct DevicePolicy: Sendable {
         offline.exceeded(allowedSeconds: settings.offlineTimeAllowed, now: queueTime)
     }
 
-    /// When the host is to be told what the network allows, microseconds since boot; `nil`: it knows.
+    /// When the host is to be informed what the network allows, microseconds since boot; `nil`: it knows.
     var networkNoticeDue: UInt64? { network.dueAt }
 
     // MARK: Events
@@ -192,7 +192,7 @@ struct DevicePolicy: Sendable {
         case .heard(let news):
             guard let said = news.doNotDisturb else { return [.takeNews(news)] }
             let followed = changeDoNotDisturb { $0.heard(said) }
-            // The collector can be reached: what waits is told now.
+            // The collector can be reached: what waits is reported now.
             let waits = followed.isEmpty && doNotDisturb.untold != nil
             return [.takeNews(news)] + followed + (waits ? [.tellDoNotDisturb] : [])
         case .enrolled(let enrollment):
@@ -316,7 +316,7 @@ struct DevicePlan: Sendable {
     var beaconInterval: Double?
     /// Nothing is sampled, and no beacon is made.
     var isStopped: Bool
-    /// What beacons tell of it; `nil`: the profile does not allow it.
+    /// The state of do-not-disturb that beacons report; `nil`: the profile does not allow it.
     var doNotDisturb: Bool?
     /// Down to which log lines are written.
     var logLevels: LogLevels

@@ -51,10 +51,11 @@ actor DeviceSupervisor {
     private var hasBegunBeacons = false
     private var isDisabled: Bool
     private var tracedModules: [String: String] = [:]
-    /// What the program was told since this start; `nil`: nothing yet, and an earlier run told it something.
+    /// The blocks that were reported to the program since this start; `nil`: nothing yet, and an earlier run reported
+    /// something.
     private var toldBlocks: ToldBlocks?
     private let toldBlocksFile: StateFile<ToldBlocks>
-    /// The beacon that tells that telemetry is switched off; `nil`: none was made.
+    /// The beacon that reports that telemetry is switched off; `nil`: none was made.
     var toldOff: ToldOff?
 
     init(
@@ -68,7 +69,7 @@ actor DeviceSupervisor {
         doNotDisturbFile = DoNotDisturbState.file(in: core.configuration.directory)
         toldBlocksFile = ToldBlocks.file(in: core.configuration.directory)
         toldBlocks = ToldBlocks.wasTold(in: core.configuration.directory) ? nil : ToldBlocks()
-        // A damaged one only has it told again.
+        // A damaged one only has it reported again.
         toldOff = try? ToldOff.file(in: core.configuration.directory).load()
         policy = DevicePolicy(
             local: core.configuration, runtime: core.runtime, profile: core.storedProfile?.profile, custom: custom,
@@ -152,8 +153,8 @@ actor DeviceSupervisor {
             ?? .seconds(86_400)
     }
 
-    /// Tells metrics and budgets what was used, drops what a denial or the first profile left behind, and goes on with
-    /// a wipe that met an error.
+    /// Reports to metrics and budgets what was used, drops what a denial or the first profile left behind, and goes on
+    /// with a wipe that met an error.
     private nonisolated func lookAtFigures() async {
         let awaited = core.awaitedDecisions
         do { try await core.consent.settle() } catch {
@@ -324,29 +325,29 @@ actor DeviceSupervisor {
     }
 }
 
-/// `<data>/blocked.json`: why the program was last told to block its use; no reasons if it was told to block no more.
-/// Missing if it was never told to block.
+/// `<data>/blocked.json`: why the program was last asked to block its use; no reasons if it was asked to block no more.
+/// Missing if it was never asked to block.
 ///
-/// Where the file exists, each start tells the program again what holds: a run that was killed may have told nobody,
-/// and the cause may be gone since, such as by an update.
+/// Where the file exists, each start informs the program again of what holds: a run that was killed may have informed
+/// nobody, and the cause may be gone since, such as by an update.
 struct ToldBlocks: KeptState, Equatable {
     static let fileName = "blocked.json"
 
     var reasons: [String] = []
 
-    /// Whether an earlier run told the program anything. A damaged file says so, too.
+    /// Whether an earlier run informed the program of anything. A damaged file says so, too.
     static func wasTold(in directory: String) -> Bool {
         do { return try file(in: directory).load() != nil } catch { return true }
     }
 
-    /// In one line, short enough for a notice.
+    /// The text in one line, short enough for a notice.
     var text: String {
         let first = reasons.prefix(8).map { String($0.prefix(200)) }.joined(separator: "; ")
         return reasons.count > 8 ? "\(first); and \(reasons.count - 8) more" : first
     }
 }
 
-/// What a running data sampler adds to what its directory tells.
+/// The additions of a running data sampler to what its directory shows.
 struct RunReport: Sendable {
     var transmitter: TransmitterStatus
     /// Log uploads that have not ended.

@@ -1,21 +1,21 @@
 import Transmitter
 import WireModel
 
-/// Decides when the host is told that sending stopped or resumed (ws1: `networkStopped(reason)`, `networkResumed`).
+/// Decides when the host is informed that sending stopped or resumed (ws1: `networkStopped(reason)`, `networkResumed`).
 /// Pure; times are microseconds since boot.
 ///
 /// The transmitter reports the gates of the queue's three streams whenever it looks at them: at each pass, and once a
-/// minute while one is closed. The host is told of all streams together:
+/// minute while one is closed. The host is informed of all streams together:
 ///
 /// - *Stopped* means that the gate of at least one stream is closed. The notice names the streams, and the gate of the
 ///   first of them: status before events before samples. If streams or gate change, another notice says so.
-/// - *Resumed* means that the last closed gate opened. It is told only after a *stopped*, so that a start with open
-///   gates tells nothing.
-/// - Only what lasts for ``settleMicroseconds`` is told. A network that comes and goes faster changes nothing.
+/// - *Resumed* means that the last closed gate opened. It is reported only after a *stopped*, so that a start with open
+///   gates reports nothing.
+/// - Only what lasts for ``settleMicroseconds`` is reported. A network that comes and goes faster changes nothing.
 ///
 /// Consent, the missing first profile and a busy machine do not count: they are no matter of network, power or pause,
-/// and status tells them. The gate of logs does not count either: who sends logs is told at the call. A crash of the
-/// program forgets what was told; the next start tells a gate that is still closed again.
+/// and status shows them. The gate of logs does not count either: who sends logs hears it at the call. A crash of the
+/// program forgets what was reported; the next start reports a gate that is still closed again.
 struct NetworkWatch: Equatable, Sendable {
     static let settleMicroseconds: UInt64 = 10_000_000
 
@@ -24,7 +24,7 @@ struct NetworkWatch: Equatable, Sendable {
         var gate: DeliveryFailure.ClosedGate
         /// Those that wait, in order.
         var streams: [StreamName]
-        /// In words. Figures in it, such as a battery level, change without being news.
+        /// The reason in words. Figures in it, such as a battery level, change without being news.
         var why: String
 
         static func == (left: Stop, right: Stop) -> Bool {
@@ -41,7 +41,7 @@ struct NetworkWatch: Equatable, Sendable {
         }
     }
 
-    /// What the host knows; `nil`: everything may be sent.
+    /// The stop that the host knows of; `nil`: everything may be sent.
     private var told: Stop?
     private var present: Stop?
     /// Since when the two differ.
@@ -52,10 +52,10 @@ struct NetworkWatch: Equatable, Sendable {
         since = present == told ? nil : since ?? now
     }
 
-    /// When the change is to be told; `nil`: there is none.
+    /// When the change is to be reported; `nil`: there is none.
     var dueAt: UInt64? { since.map { $0 &+ Self.settleMicroseconds } }
 
-    /// What is to be told now, once.
+    /// The notice that is to be posted now, once.
     mutating func settled(now: UInt64) -> DataSamplerNotice? {
         guard let dueAt, now >= dueAt else { return nil }
         told = present

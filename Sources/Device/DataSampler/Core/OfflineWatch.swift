@@ -1,5 +1,5 @@
-/// Tells once that the collector was out of reach for longer than is allowed (ws1). Pure; times are microseconds of the
-/// queue clock, so that neither a wall clock set by somebody nor a restart changes what is counted.
+/// Reports once that the collector was out of reach for longer than is allowed (ws1). Pure; times are microseconds of
+/// the queue clock, so that neither a wall clock set by somebody nor a restart changes what is counted.
 struct OfflineWatch: KeptState, Equatable {
     static let fileName = "offline.json"
 
@@ -21,7 +21,7 @@ struct OfflineWatch: KeptState, Equatable {
         return true
     }
 
-    /// When it is to be told; `nil`: nothing is allowed to run out, or it was told.
+    /// When it is to be reported; `nil`: no limit is set, or it was reported.
     func dueAt(allowedSeconds: Double?) -> Int64? {
         guard let allowedSeconds, let since, !wasTold else { return nil }
         return since + Int64(allowedSeconds * 1_000_000)

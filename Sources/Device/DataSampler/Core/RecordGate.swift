@@ -17,7 +17,7 @@ struct RecordGate: Equatable, Sendable {
     enum Decision: Equatable, Sendable {
         case record
         /// Refused. `counted` is the reason under which the loss is counted; `nil` if it is no loss, because the caller
-        /// was told before anything was made.
+        /// heard it before anything was made.
         case refuse(DataSamplerError.Code, String, counted: DropReason?)
     }
 
@@ -32,7 +32,7 @@ struct RecordGate: Equatable, Sendable {
     /// While no profile was checked.
     var earlyEvents = EarlyEvents()
 
-    /// As `decide`, and counts an event that will wait for the first profile.
+    /// Like `decide`, and counts an event that will wait for the first profile.
     mutating func admit(_ content: Content, bytes: Int) -> Decision {
         let decision = decide(content, bytes: bytes)
         if decision == .record, content == .event, !isProfileChecked { earlyEvents.add(bytes) }
@@ -49,7 +49,7 @@ struct RecordGate: Equatable, Sendable {
             return .refuse(
                 .unenrolled, "this device is being unenrolled: nothing is recorded any more", counted: .unenrolled)
         }
-        // The result of a wipe is reported in the new epoch while its note still exists.
+        // The result of a wipe is reported in the new epoch while its record on disk still exists.
         if content == .result { return .record }
         // A beacon reports that a wipe is pending.
         if isWiping, content != .beacon, content != .lastBeacon {
@@ -84,7 +84,7 @@ extension RecordGate {
     }
 }
 
-/// What settings do not give that events need (ws1).
+/// The settings that events need and that are not given (ws1).
 enum EventRefusal: Equatable, Sendable {
     case analytics
     case module

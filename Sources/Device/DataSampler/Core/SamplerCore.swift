@@ -19,16 +19,16 @@ final class SamplerCore: Sendable {
         var gate: RecordGate
         var facts: DeviceFacts
         var beacons: UInt64 = 0
-        /// What the newest beacon says; `nil`: none was made yet.
+        /// The content of the newest beacon; `nil`: none was made yet.
         var told: WireBeacon?
-        /// Usage that no event has told yet, because no profile was at hand; of more than ``untoldUsageLimit`` the
+        /// Usage that no event has reported yet, because no profile was at hand; of more than ``untoldUsageLimit`` the
         /// oldest go.
         var untoldUsage: [(event: UsageEvent, at: RecordStamp)] = []
         /// `nil`: nobody has said.
         var doNotDisturb: Bool?
         /// `nil`: intervals are as they were set.
         var slowdown: WireSlowdown?
-        /// How many replaced files of the queue were told.
+        /// How many replaced files of the queue were reported.
         var toldReplacements = 0
         /// A profile has said what becomes of the events that waited for the first one.
         var areEarlyEventsDecided: Bool
@@ -36,9 +36,9 @@ final class SamplerCore: Sendable {
         var queueClock: QueueClock
     }
 
-    /// As it was given.
+    /// The configuration as it was given.
     let configuration: DataSamplerConfiguration
-    /// What the program had changed when the directory was opened.
+    /// The program's changes at the time when the directory was opened.
     let runtime: RuntimeSettings
     let queue: RecordQueue
     let identity: IdentityStore
@@ -55,8 +55,8 @@ final class SamplerCore: Sendable {
     let metrics: SelfMetrics
     private let state: Mutex<State>
 
-    /// Takes the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to let
-    /// it go.
+    /// Acquires the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to
+    /// let it go.
     static func open(
         _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment,
         notices: NoticeBoard = NoticeBoard(), logger: Logger
@@ -182,7 +182,7 @@ final class SamplerCore: Sendable {
     var settings: DeviceSettings { state.withLock { $0.settings } }
     var gate: RecordGate { state.withLock { $0.gate } }
 
-    /// Takes over other settings; records made from now on follow them.
+    /// Applies other settings; records made from now on follow them.
     func apply(_ settings: DeviceSettings) {
         state.withLock { state in
             if settings.privacy != state.settings.privacy || settings.privacyKey != state.settings.privacyKey {
@@ -202,7 +202,7 @@ final class SamplerCore: Sendable {
         return await presentBeacon().statements != told && !settings.telemetryDisabled
     }
 
-    /// What a beacon made now would say, without the figures.
+    /// The beacon that would be made now, without the figures.
     /// - Parameter withVerdicts: also during do-not-disturb, when beacons have none.
     func presentBeacon(withVerdicts: Bool = false) async -> WireBeacon {
         let organization = enrolledOrganization
@@ -221,10 +221,10 @@ final class SamplerCore: Sendable {
     /// Intervals are so many times longer; 1: no budget asks for it.
     var slowdown: Double { state.withLock { $0.slowdown }.map { Double($0.factor) / 100 } ?? 1 }
 
-    /// What beacons tell of it; `nil`: intervals are as they were set.
+    /// Sets the slowdown that beacons report; `nil`: intervals are as they were set.
     func setSlowdown(_ slowdown: WireSlowdown?) { state.withLock { $0.slowdown = slowdown } }
 
-    /// - Returns: whether there are more than were told.
+    /// - Returns: whether there are more than were reported.
     func takeReplacements(_ count: Int) -> Bool {
         state.withLock { state in
             defer { state.toldReplacements = count }
@@ -259,7 +259,7 @@ final class SamplerCore: Sendable {
         return number
     }
 
-    /// The library itself was used: told as an event as soon as the gate for events is open.
+    /// The library itself was used: reported as an event as soon as the gate for events is open.
     func noteUsage(_ event: UsageEvent) async {
         let stamp = clock.now()
         state.withLock { state in
@@ -269,8 +269,8 @@ final class SamplerCore: Sendable {
         await recordUsage()
     }
 
-    /// Tells the launch of this run and what else was noted as events, once, with the time each had; while the gate for
-    /// events is shut they stay to be told later.
+    /// Reports the launch of this run and what else was recorded as events, once, with the time each had; while the
+    /// gate for events is shut they stay to be reported later.
     func recordUsage() async {
         if case .refuse = gate.decide(.event) { return }
         let launch = analytics.takeUntoldLaunch().map { (event: UsageEvent.launch(by: managementType), at: $0) }
@@ -290,7 +290,7 @@ final class SamplerCore: Sendable {
     }
 
     private static let untoldUsageLimit = 16
-    /// Of the bundle id of another program, as for log lines.
+    /// The greatest length of the bundle id of another program, as for log lines.
     private static let maximumApplicationBytes = 200
 
     private var managementType: String {
@@ -299,7 +299,7 @@ final class SamplerCore: Sendable {
 
     /// Lets the analytics ledger see what has become of the events.
     func observeEvents() async {
-        // Without figures the next sample tells the rest; a queue that cannot answer shows elsewhere.
+        // Without figures the next sample reports the rest; a queue that cannot answer shows elsewhere.
         guard let status = try? await queue.status(holds: [.event: settings.eventHold]) else { return }
         analytics.observe(status)
     }
@@ -330,11 +330,11 @@ final class SamplerCore: Sendable {
     }
 
     /// Makes a beacon of the present and returns its number once it is on synced disk.
-    /// - Parameter tellsOff: it is the one that goes although telemetry is switched off, to tell so.
+    /// - Parameter tellsOff: it is the one that goes although telemetry is switched off, to report that.
     func recordBeacon(
         _ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32, tellsOff: Bool = false
     ) async throws(DataSamplerError) -> UInt64 {
-        // A beacon without queue figures tells more than none: a queue that cannot count will show when the beacon is
+        // A beacon without queue figures says more than none: a queue that cannot count will show when the beacon is
         // queued.
         let status = try? await queue.status()
         let stamp = clock.now()
@@ -361,10 +361,10 @@ final class SamplerCore: Sendable {
         return number
     }
 
-    /// Of an identity that cannot be read nothing is known here; `status` says why.
+    /// The organization of the enrollment; `nil` also for an identity that cannot be read, whose reason `status` gives.
     private var enrolledOrganization: String? { (try? identity.load())?.organization }
 
-    /// What a beacon is made from, without the figures.
+    /// The inputs of a beacon, without the figures.
     private func inputs(
         _ trigger: WireBeaconTrigger, at stamp: RecordStamp, facts: DeviceFacts.Reading, _ organization: String?,
         _ state: State
@@ -384,13 +384,13 @@ final class SamplerCore: Sendable {
         return gate.isWiping ? .wipePending(organization: organization) : .enrolled(organization: organization)
     }
 
-    /// Tells what became of a command.
+    /// Reports what became of a command.
     func record(_ result: WireCommandResult, durability: Durability) async throws(DataSamplerError) {
         _ = try await make(
             .result, .status, .commandResult, at: clock.now(), body: result.encoded, durability: durability)
     }
 
-    /// What this machine is, as beacons tell it.
+    /// The identity of this machine, as beacons report it.
     func machineIdentity() -> WireSystemIdentity? {
         let stamp = clock.now()
         return state.withLock { $0.facts.read(at: stamp).identity }
@@ -488,7 +488,7 @@ final class SamplerCore: Sendable {
         state.withLock { $0.areEarlyEventsDecided = true }
     }
 
-    /// What this process has used since it started, for the budgets.
+    /// The usage of this process since it started, for the budgets.
     func cost() -> WireSelfCost? {
         let stamp = clock.now()
         return state.withLock { $0.facts.read(at: stamp).cost }

@@ -48,13 +48,13 @@ struct SamplerEnvironment: Sendable {
     }
 }
 
-/// At most one data sampler runs in a process (ws1). Tests give each instance its own slot.
+/// The place of the one data sampler that may run in a process (ws1). Tests give each instance its own slot.
 final class ProcessSlot: Sendable {
     static let shared = ProcessSlot()
 
     private let taken = Mutex(false)
 
-    /// Takes the slot, and returns whether it was free.
+    /// Acquires the slot, and returns whether it was free.
     func take() -> Bool {
         taken.withLock { taken in
             defer { taken = true }
@@ -71,7 +71,7 @@ enum MachineHash {
     static let path = "/etc/machine-id"
     private static let key = SymmetricKey(data: Data("ws1-telemetry machine id 1".utf8))
 
-    /// In hexadecimal; `nil` for an empty or missing id.
+    /// The hash in hexadecimal; `nil` for an empty or missing id.
     static func hash(ofMachineID machineID: String?) -> String? {
         guard let machineID, let first = machineID.split(whereSeparator: \.isWhitespace).first, first != "uninitialized"
         else { return nil }

@@ -2,7 +2,7 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// What keeps records on the device although they were made, stream by stream. Pure.
+/// The reasons that keep records on the device although they were made, stream by stream. Pure.
 ///
 /// The transmitter does not ask the queue for a held stream: its records have their numbers, wait under the queue's own
 /// caps, and go in their order once nothing holds them. Network, battery and the rules of the profile come after
@@ -19,7 +19,7 @@ struct StreamHolds: Equatable, Sendable {
     /// - Returns: `nil`: nothing holds it.
     func reason(_ stream: StreamName) -> TransmissionGate.Reason? {
         if isPaused { return .paused }
-        // Status tells that the device lives, and a refusal from a dead device.
+        // Status shows that the device lives, and distinguishes a refusal from a dead device.
         guard stream != .status else { return nil }
         if isOff { return .paused }
         if let quiet { return quiet }

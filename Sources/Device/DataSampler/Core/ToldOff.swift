@@ -3,17 +3,18 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// `<data>/switched-off.json`: the collector is told that telemetry is switched off. Missing if telemetry is on, or if
-/// no beacon tells it yet.
+/// `<data>/switched-off.json`: the collector was informed that telemetry is switched off. Missing if telemetry is on,
+/// or if no beacon reports it yet.
 struct ToldOff: KeptState, Equatable {
     static let fileName = "switched-off.json"
 
-    /// Of the queue when the beacon was made. A wipe ends the epoch and may erase the beacon, so another one is made.
+    /// The queue's epoch when the beacon was made. A wipe ends the epoch and may erase the beacon, so another one is
+    /// made.
     var epoch: String
 }
 
 extension DeviceSupervisor {
-    /// Tells the collector once that telemetry is switched off. Without it the collector would miss the beacons that
+    /// Informs the collector once that telemetry is switched off. Without it the collector would miss the beacons that
     /// stay away. A failure is tried again with the next change or start.
     func tellOff(_ isOff: Bool) async {
         let file = ToldOff.file(in: core.configuration.directory)

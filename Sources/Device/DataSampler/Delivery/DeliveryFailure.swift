@@ -15,7 +15,7 @@ public enum DeliveryFailure: Error, Hashable, Sendable {
     /// The collector has not answered yet.
     case timedOut
 
-    /// What holds data back.
+    /// A gate that holds data back.
     public enum ClosedGate: String, CaseIterable, Codable, Sendable {
         /// There is no way out of this machine. A ``DeliveryFailure`` is ``DeliveryFailure/offline`` then.
         case offline

@@ -28,7 +28,7 @@ struct DeliveryWatch: Sendable {
             let (former, latest) = (mark, now.statusMark)
             mark = latest
             guard latest.number >= number else { return false }
-            // The mark passes dropped and rejected records too. It does not tell which, so none counts as delivered.
+            // The mark passes dropped and rejected records too. It does not say which, so none counts as delivered.
             guard latest.number &- former.number == latest.stored &- former.stored else {
                 throw Self.refused(what, "it, or a record sent with it, was dropped or rejected")
             }

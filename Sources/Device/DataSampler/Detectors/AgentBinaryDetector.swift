@@ -23,7 +23,7 @@ final class AgentBinaryDetector: CompromiseDetector {
     static let executablePath = "/proc/self/exe"
 
     let name = BuiltInDetector.agentBinaryModified.rawValue
-    /// For people: without the mark before it if the application has no version.
+    /// The name for people: without the mark before it if the application has no version.
     private var releaseName: Substring { release.hasPrefix("/") ? release.dropFirst() : release[...] }
     private let host: any HostSource
     private let record: StateFile<Record>
@@ -87,7 +87,7 @@ final class AgentBinaryDetector: CompromiseDetector {
 
 /// Computes the SHA-256 of a file of any size.
 enum FileDigest {
-    /// In hexadecimal; `nil` if the file cannot be read to its end.
+    /// The digest in hexadecimal; `nil` if the file cannot be read to its end.
     static func sha256(_ path: String) -> String? {
         var hash = SHA256()
         do {

@@ -32,7 +32,7 @@ public struct CompromiseFinding: Equatable, Sendable {
 
     /// Whether the sign is there.
     public let verdict: Verdict
-    /// What was found and where. No personal data.
+    /// A description of the finding: what and where. No personal data.
     public let evidence: String
 
     /// - Parameter evidence: what was found and where; cut to 512 bytes.

@@ -115,7 +115,7 @@ struct CompromiseReport: Equatable, Sendable {
         }
     }
 
-    /// In the order of the detectors. Those without anything to examine are left out.
+    /// The findings in the order of the detectors. Those without anything to examine are left out.
     var findings: [Finding] = []
     /// When the examination began, in microseconds since boot.
     var examined: UInt64 = 0

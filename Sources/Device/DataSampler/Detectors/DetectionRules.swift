@@ -1,4 +1,4 @@
-/// What the library's detectors look for, as configuration and profile say.
+/// The signs that the library's detectors look for, as configuration and profile say.
 struct DetectionRules: Equatable, Sendable {
     /// Those of the library that run. An application's own always run.
     var detectors = Set(BuiltInDetector.allCases)

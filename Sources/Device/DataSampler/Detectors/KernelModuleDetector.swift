@@ -86,7 +86,7 @@ struct KernelModuleDetector: CompromiseDetector {
 private struct ModuleList {
     struct Module {
         var name: String
-        /// As the kernel marks itself for it: unsigned, forced, or 0.
+        /// The letters by which the kernel marks itself for the module: unsigned, forced, or 0.
         var taint: UInt64
         /// The name with its letters.
         var text: String

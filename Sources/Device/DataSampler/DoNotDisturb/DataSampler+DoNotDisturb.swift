@@ -6,9 +6,9 @@ extension DataSampler {
     /// Switches do-not-disturb on or off. While it is on, samples, events and logs pause, and beacons contain only
     /// device, enrollment and this state. Events recorded meanwhile wait on disk.
     ///
-    /// It takes effect at once and is kept over restarts. The collector is told now, or at the next contact with it. A
-    /// person may decide otherwise at the collector; the newest decision holds, in the order in which the collector
-    /// hears of them. A decision has no effect while the profile does not allow do-not-disturb.
+    /// It takes effect at once and is kept over restarts. The collector is informed now, or at the next contact with
+    /// it. A person may decide otherwise at the collector; the newest decision holds, in the order in which the
+    /// collector hears of them. A decision has no effect while the profile does not allow do-not-disturb.
     ///
     /// - Throws: `notAllowed` if the profile does not allow it, `notRunning`.
     public func setDoNotDisturb(_ isOn: Bool) async throws(DataSamplerError) {
@@ -22,22 +22,22 @@ extension DataSampler {
         if isOn != former.isOn { await running.tellChange() }
     }
 
-    /// As ``setDoNotDisturb(_:)``, and returns once the collector has the decision (ws1).
+    /// Like ``setDoNotDisturb(_:)``, and returns once the collector has the decision (ws1).
     ///
     /// - Returns: the newest decision at the collector. It is another one if a person decided meanwhile.
-    /// - Throws: `notAllowed` if the profile does not allow it; `collector` if the collector could not be told. The
-    ///   decision then holds here, and the collector is told at the next contact. `telemetryDisabled`, `unenrolled`,
-    ///   `notRunning`.
+    /// - Throws: `notAllowed` if the profile does not allow it; `collector` if the collector could not be informed. The
+    ///   decision then holds here, and the collector is informed at the next contact. `telemetryDisabled`,
+    ///   `unenrolled`, `notRunning`.
     @discardableResult public func setDeviceDNDStatus(_ isOn: Bool) async throws(DataSamplerError) -> DeviceDNDStatus {
         try await setDoNotDisturb(isOn)
         return try await fetchDeviceDNDStatus()
     }
 
     /// Asks the collector for the newest decision on do-not-disturb, and follows it (ws1). A decision of this device
-    /// that the collector does not have yet is told first.
+    /// that the collector does not have yet is reported first.
     ///
-    /// - Throws: `collector` if the collector could not be asked, `notAllowed` if its profile does not allow what it
-    ///   was told; that decision is then forgotten. `telemetryDisabled`, `unenrolled`, `notRunning`.
+    /// - Throws: `collector` if the collector could not be asked, `notAllowed` if its profile does not allow what was
+    ///   reported to it; that decision is then forgotten. `telemetryDisabled`, `unenrolled`, `notRunning`.
     public func fetchDeviceDNDStatus() async throws(DataSamplerError) -> DeviceDNDStatus {
         let running = try running()
         if case .refuse(let code, let why, _) = running.core.gate.decide(.beacon) {
@@ -73,7 +73,7 @@ public struct DeviceDNDStatus: Codable, Equatable, Sendable {
     /// When, in microseconds since 1970 by the collector's clock. By this device's clock as long as the collector does
     /// not have it. `nil` if nobody has decided.
     public let setAt: Int64?
-    /// `false` while a decision of this device waits until the collector can be told.
+    /// `false` while a decision of this device waits until the collector can be informed.
     public let isTold: Bool
 
     init(_ state: DoNotDisturbState, isAllowed: Bool) {

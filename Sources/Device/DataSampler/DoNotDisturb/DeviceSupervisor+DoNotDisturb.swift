@@ -3,8 +3,8 @@ import Transmitter
 import WireModel
 
 extension DeviceSupervisor {
-    /// Tells the collector the decision on do-not-disturb that it lacks, or asks for its newest one if it lacks none.
-    /// The device follows the answer when this returns. A device that is not enrolled enrolls first.
+    /// Reports to the collector the decision on do-not-disturb that it lacks, or asks for its newest one if it lacks
+    /// none. The device follows the answer when this returns. A device that is not enrolled enrolls first.
     nonisolated func exchangeDoNotDisturb() async -> CollectorAnswer {
         let untold = await doNotDisturb.untold
         let events = events
@@ -16,7 +16,7 @@ extension DeviceSupervisor {
         }
     }
 
-    /// Tells a decision that waits. After a failure the next contact with the collector wakes the job again.
+    /// Reports a decision that waits. After a failure the next contact with the collector wakes the job again.
     /// - Returns: how long nothing is to be done.
     nonisolated func tellDoNotDisturb() async -> Duration {
         if await doNotDisturb.untold != nil, core.gate.decide(.beacon) == .record,

@@ -13,9 +13,9 @@ import WireModel
 ///     told ──► the collector says another decision ──► that one
 ///          └─► the collector has lost it ──► waits, if it was decided here
 ///
-/// While a decision waits, what the collector says is not taken: it is older. A decision is told under the id of its
-/// request, so that a repeat after a lost answer does not override what a person decided meanwhile. The state is kept
-/// on disk, where a restart finds it. A collector that does not know do-not-disturb says nothing of it; then this
+/// While a decision waits, what the collector says is not applied: it is older. A decision is reported under the id of
+/// its request, so that a repeat after a lost answer does not override what a person decided meanwhile. The state is
+/// kept on disk, where a restart finds it. A collector that does not know do-not-disturb says nothing of it; then this
 /// device alone decides.
 struct DoNotDisturbState: KeptState, Equatable {
     static let fileName = "do-not-disturb.json"
@@ -32,14 +32,14 @@ struct DoNotDisturbState: KeptState, Equatable {
     private(set) var decision: Decision?
     /// The collector's number of the decision; 0 if it has none.
     private(set) var revision: UInt64 = 0
-    /// The id under which a decision of this device is told.
+    /// The id under which a decision of this device is reported.
     private(set) var request: Data?
     /// `false`: the decision waits until the collector has it.
     private(set) var isTold = true
 
     var isOn: Bool { decision?.isOn ?? false }
 
-    /// What the collector is to be told; `nil` for nothing.
+    /// The decision that is to be reported to the collector; `nil` for none.
     var untold: WireSetDoNotDisturb? {
         guard !isTold, let decision, let request else { return nil }
         var message = WireSetDoNotDisturb()
@@ -65,14 +65,14 @@ struct DoNotDisturbState: KeptState, Equatable {
         revision = 0
     }
 
-    /// The collector answered what it was told under this id.
+    /// The collector answered what was reported to it under this id.
     mutating func answered(_ said: WireDoNotDisturb, to request: Data) {
         guard !isTold, request == self.request else { return }
         isTold = true
         take(said)
     }
 
-    /// The collector's newest profile does not allow what it was told under this id.
+    /// The collector's newest profile does not allow what was reported to it under this id.
     mutating func refused(_ request: Data) {
         guard request == self.request else { return }
         self = DoNotDisturbState()

@@ -104,7 +104,7 @@ extension Date {
     /// Reads `YYYY-MM-DDTHH:MM:SS`, a fraction if there is one, and `Z` or an offset, `+HH:MM` or
     /// `+HHMM`.
     ///
-    /// `nil` for every other form and for a day or time that there is not: Foundation's parser takes the 30th of
+    /// `nil` for every other form and for a day or time that there is not: Foundation's parser accepts the 30th of
     /// February, 25:00 and what follows the end, and makes another time of them.
     init?(eventText text: String) {
         guard let moment = Timestamp.moment(text, .compactOffset) else { return nil }

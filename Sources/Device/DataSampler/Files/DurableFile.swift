@@ -20,7 +20,7 @@ struct DurableFile: Sendable {
         path = "\(directory)/\(name)"
     }
 
-    /// At most the first `maximumBytes`; `nil` where there is no such file.
+    /// The content, at most its first `maximumBytes`; `nil` where there is no such file.
     func read(maximumBytes: Int = defaultMaximumBytes) throws(DataSamplerError) -> Data? {
         try naming { () throws(FileError) in
             try Files<FileError>.read(path, maximumBytes: maximumBytes).map { Data($0) }

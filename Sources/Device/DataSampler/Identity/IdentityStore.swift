@@ -20,8 +20,8 @@ final class IdentityStore: EnrollmentStore {
     private let tell: @Sendable (DataSamplerNotice) -> Void
     /// The configured token; `nil` if there is none.
     let configuredToken: String?
-    /// One caller at a time, so decisions on the file's content stay valid until it is replaced. The value tells
-    /// whether the copy was compared with the file.
+    /// One caller at a time, so decisions on the file's content stay valid until it is replaced. The value says whether
+    /// the copy was compared with the file.
     private let access = Mutex(false)
 
     /// - Parameters:

@@ -27,7 +27,8 @@ struct LastCollector: KeptState, Equatable {
 
     private var address: String { (try? EndpointURL(collector: url))?.description ?? url }
 
-    /// What a start changes in which collector is asked, what is kept, and whether records go there; `nil`: nothing.
+    /// The change that a start makes in which collector is asked, what is kept, and whether records go there; `nil`:
+    /// none.
     fileprivate func change(to present: LastCollector, isEnrolled: Bool) -> String? {
         let arePinsGone = !certificatePins.isEmpty && present.certificatePins.isEmpty
         let pins = present.certificatePins.count
@@ -44,8 +45,8 @@ struct LastCollector: KeptState, Equatable {
 }
 
 extension DataSamplerConfiguration {
-    /// Takes collector, certificate pins and enrollment token from an enrollment file, which
-    /// `ws1collector enrollment-file` made. The pins hold from the first contact on.
+    /// Adopts collector, certificate pins and enrollment token from an enrollment file, which `ws1collector
+    /// enrollment-file` made. The pins hold from the first contact on.
     ///
     /// An enrolled device needs the file no longer. If it is gone or damaged then, address and pins of the last start
     /// are used.
@@ -62,7 +63,7 @@ extension DataSamplerConfiguration {
         _ = try take(enrollment: enrollmentFile)
     }
 
-    /// Takes the same from an enrollment URL, which `ws1collector enrollment-file --url` printed.
+    /// Adopts the same from an enrollment URL, which `ws1collector enrollment-file --url` printed.
     ///
     /// The URL is a secret: who has it can enroll a device.
     ///
@@ -113,12 +114,12 @@ extension DataSamplerConfiguration {
         }
     }
 
-    /// Takes what nobody gave from the last start of an enrolled device: address, certificate pins and authorities.
+    /// Adopts what nobody gave from the last start of an enrolled device: address, certificate pins and authorities.
     /// They hold for another address, too: who changes the address says nothing about the keys. Another enrollment file
     /// replaces them.
     ///
     /// Where nothing is known, nothing changes.
-    /// - Returns: what was taken, for people; `nil` for nothing that needs to be told.
+    /// - Returns: what was adopted, for people; `nil` for nothing that needs to be said.
     package mutating func takeLastCollector() -> String? {
         // A start sets a damaged file aside and says so.
         guard DataSampler.isEnrolled(in: directory), let last = try? LastCollector.file(in: directory).load() else {
@@ -160,7 +161,7 @@ extension DataSamplerConfiguration {
 }
 
 extension SamplerCore {
-    /// Keeps which collector is asked now, and tells if it is another than at the last start, or asked without the pins
+    /// Keeps which collector is asked now, and says if it is another than at the last start, or asked without the pins
     /// of then. The address as it is understood counts, so a slash more is no other collector.
     func keepCollector() {
         let directory = configuration.directory

@@ -2,7 +2,7 @@ import Transmitter
 import WireModel
 
 extension DataSampler {
-    /// What is known of this device now (ws1: `DeviceInformationController`). Asks nobody.
+    /// The known facts about this device (ws1: `DeviceInformationController`). Asks nobody.
     ///
     /// - Throws: `notRunning`.
     public func deviceInformation() async throws(DataSamplerError) -> DeviceInformation {
@@ -14,7 +14,7 @@ extension DataSampler {
             collectorVersion: running.parts.transmitter.status.collectorVersion)
     }
 
-    /// Asks the collector now for profile and commands, and tells it the device's state with a beacon (ws1). The beacon
+    /// Asks the collector now for profile and commands, and reports the device's state with a beacon (ws1). The beacon
     /// is recorded also if the collector cannot be asked.
     ///
     /// - Returns: what is then known of this device.

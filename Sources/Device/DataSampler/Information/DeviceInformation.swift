@@ -1,17 +1,17 @@
 import WireModel
 
-/// What is known of this device, in the fields of ws1's `DeviceInformationController`. A field says `unknown` as long
-/// as nothing has told it, and `notApplicable` where it has no meaning here.
+/// The known facts about this device, in the fields of ws1's `DeviceInformationController`. A field says `unknown` as
+/// long as nothing has reported it, and `notApplicable` where it has no meaning here.
 public struct DeviceInformation: Equatable, Sendable {
     /// A field: its value, or why there is none.
     public enum Field<Value: Equatable & Sendable>: Equatable, Sendable, CustomStringConvertible {
         case known(Value)
-        /// Nothing has told it yet.
+        /// Nothing has reported it yet.
         case unknown
         /// It has no meaning in this system.
         case notApplicable
 
-        /// In words.
+        /// The value in words.
         public var description: String {
             switch self {
             case .known(let value): "\(value)"
@@ -25,7 +25,7 @@ public struct DeviceInformation: Equatable, Sendable {
     public enum Enrollment: Equatable, Sendable, CustomStringConvertible {
         case enrolled, unenrolled, wipePending
 
-        /// In words.
+        /// The value in words.
         public var description: String {
             switch self {
             case .enrolled: "enrolled"
@@ -81,7 +81,7 @@ public struct DeviceInformation: Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - present: what a beacon would tell now, with verdicts.
+    ///   - present: what a beacon would report now, with verdicts.
     ///   - collector: its address; empty for none.
     ///   - collectorVersion: of its newest answer.
     init(present: WireBeacon, organization name: String?, collector url: String, collectorVersion version: String?) {
@@ -121,7 +121,7 @@ extension DeviceInformation.Field<Bool> {
     }
 }
 
-/// What the organization has assigned to this device.
+/// An application that the organization has assigned to this device.
 public struct ApplicationAssignment: Equatable, Sendable {
     /// Whether an application is assigned to this device.
     public enum Status: String, Codable, Sendable {

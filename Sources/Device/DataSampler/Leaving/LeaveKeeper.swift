@@ -9,12 +9,12 @@ import WireModel
 ///                    └──────────── left out if the collector cannot be told ───────────┘            │
 ///                       note removed ◄── rest of the enrollment erased ◄── credential erased ◄──────┘
 ///
-/// The note is on synced disk before the first step. It tells which step comes next, and every step may be repeated. So
-/// the next start goes on where a crash came. The credential is erased before the rest, so the rest of the procedure
-/// needs no collector.
+/// The decision is on synced disk before the first step. The file says which step comes next, and every step may be
+/// repeated. So the next start goes on where a crash came. The credential is erased before the rest, so the rest of the
+/// procedure needs no collector.
 ///
-/// The collector cannot be told if it rejects the device, because it was revoked or deleted, or if the time of a wipe
-/// is over. Then what waits is counted as `unenrolled` on this side only.
+/// The collector cannot be informed if it rejects the device, because it was revoked or deleted, or if the time of a
+/// wipe is over. Then what waits is counted as `unenrolled` on this side only.
 actor LeaveKeeper {
     enum Progress: Equatable, Sendable {
         case done
@@ -48,7 +48,7 @@ actor LeaveKeeper {
         self.eraseParts = eraseParts
     }
 
-    /// Finds what an earlier run began. A damaged note still shows that somebody decided it. Then each step is
+    /// Finds what an earlier run began. A damaged file still shows that somebody decided it. Then each step is
     /// repeated, which costs at most a second last beacon.
     func resume() throws(DataSamplerError) {
         var isDamaged = false
@@ -60,8 +60,8 @@ actor LeaveKeeper {
         if note != nil { core.changeGate { $0.isLeaving = true } }
     }
 
-    /// What is left of an unenrollment is mostly two answers of the collector away; one that does not answer is asked
-    /// less and less often.
+    /// The pause before the next attempt. The rest of an unenrollment is mostly two answers of the collector; one that
+    /// does not answer is asked less and less often.
     static func pause(after attempts: Int) -> Duration { .seconds(min(60, 1 << min(attempts, 6))) }
 
     /// Goes on with what has begun.
@@ -72,11 +72,11 @@ actor LeaveKeeper {
         return Self.pause(after: attempts - 1)
     }
 
-    /// Decides it: stores the note on synced disk. From now on only the last beacon is recorded, whatever happens. The
-    /// caller reports the changed gate, so that nothing enrolls any more, and then wakes the job.
+    /// Decides it: stores the decision on synced disk. From now on only the last beacon is recorded, whatever happens. The caller
+    /// reports the changed gate, so that nothing enrolls any more, and then wakes the job.
     ///
-    /// - Parameter deadline: of a wipe that ends the enrollment, on the queue's clock: then the credential is erased
-    ///   although the collector was not told. `nil`: it stays until the collector was told.
+    /// - Parameter deadline: for a wipe that ends the enrollment, on the queue's clock: then the credential is erased
+    ///   although the collector was not informed. `nil`: it stays until the collector was informed.
     func begin(by deadline: Int64? = nil) async throws(DataSamplerError) {
         guard await turnstile.enter() else {
             throw DataSamplerError(.wipePending, "the attempt was cancelled: try again")
@@ -187,7 +187,7 @@ actor LeaveKeeper {
 /// `<data>/leaving.json`: the progress of this device's unenrollment. The identity file shows when it is complete.
 struct LeaveNote: KeptState, Equatable {
     static let fileName = "leaving.json"
-    /// Of a wipe that ends the enrollment: how long its result waits for the collector. 24 h in microseconds.
+    /// The longest time that the result of a wipe that ends the enrollment waits for the collector.
     static let greatestWait: Int64 = 86_400 * 1_000_000
 
     /// Wall clock in microseconds since 1970.
@@ -196,6 +196,6 @@ struct LeaveNote: KeptState, Equatable {
     var beaconRecorded = false
     /// The rest is counted as `unenrolled`.
     var epochEnded = false
-    /// When the credential is erased although nobody could be told, on the queue's clock; `nil`: never.
+    /// When the credential is erased although nobody could be informed, on the queue's clock; `nil`: never.
     var deadline: Int64?
 }

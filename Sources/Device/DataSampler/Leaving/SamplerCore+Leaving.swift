@@ -3,9 +3,9 @@ import TelemetryBasics
 import Transmitter
 import WireModel
 
-/// What ends here: wipes and unenrollments, as far as the core is concerned.
+/// The endings of a device: wipes and unenrollments, as far as the core is concerned.
 extension SamplerCore {
-    /// A wipe: what is kept beside the queue and tells of the person or the program's use. Harmless twice.
+    /// A wipe: what is kept beside the queue and says something of the person or the program's use. Harmless twice.
     func eraseKeptState() throws(DataSamplerError) {
         try beacons.pushTokens.erase()
         try analytics.erase()
@@ -55,9 +55,9 @@ extension SamplerCore {
         changeGate { $0.isUnenrolled = true }
     }
 
-    /// For whoever does not go on with it: shuts the gate where a wipe or an unenrollment was begun and not finished,
-    /// or this device was unenrolled. A note that is there and cannot be read counts; an identity that cannot be read
-    /// says nothing of either, status tells it.
+    /// Shuts the gate where a wipe or an unenrollment was begun and not finished, or this device was unenrolled; for
+    /// callers that do not go on with it. A file of either that is there and cannot be read counts; an identity that
+    /// cannot be read says nothing of either, and status shows it.
     func honourWhatIsUnderWay() {
         func isNoted<Note>(_ file: StateFile<Note>) -> Bool {
             do { return try file.load() != nil } catch { return true }

@@ -12,9 +12,9 @@ import WireModel
 ///                            records go into the new epoch                               │
 ///           enterprise wipe: note removed ◄─ LeaveKeeper begins ◄─ result recorded ◄─ profile erased
 ///
-/// The note is on synced disk before the first step, and every step may be repeated. So the next start goes on where a
-/// crash came. Telling the collector that a wipe is pending may take ten seconds, and the host program may hold the
-/// wipe for thirty.
+/// The decision is on synced disk before the first step, and every step may be repeated. So the next start goes on
+/// where a crash came. Informing the collector that a wipe is pending may take ten seconds, and the host program may
+/// hold the wipe for thirty.
 ///
 /// After *clear data* the device is still enrolled. Command ledger, identity and profile survive. An *enterprise wipe*
 /// ends the enrollment. It erases the data and the profile first, and keeps the credential for the result alone: until
@@ -31,7 +31,7 @@ actor WipeKeeper {
     private let leave: Leave
     private let eraseParts: EraseParts
     private var note: WipeNote?
-    /// Everything was erased since the note was written or found.
+    /// Everything was erased since the decision was written or found.
     private var isErased = false
     /// Erasing awaits, and an actor admits other calls meanwhile. Two at once would end two epochs.
     private let turnstile = AsyncMutex()
@@ -42,7 +42,7 @@ actor WipeKeeper {
     typealias Leave = @Sendable (_ deadline: Int64) async throws(DataSamplerError) -> Void
 
     /// - Parameters:
-    ///   - announce: tells the collector that a wipe is pending, within a bounded time.
+    ///   - announce: informs the collector that a wipe is pending, within a bounded time.
     ///   - leave: for an enterprise wipe whose result is recorded.
     init(
         core: SamplerCore, events: DeviceEvents, sleeper: any Clock<Duration> = ContinuousClock(),
@@ -66,7 +66,7 @@ actor WipeKeeper {
     /// - Parameter isOwed: whether the command ledger has a command without a final state, or with one that must still
     ///   be reported. Then its runner requests the wipe again, or only reports the result.
     func resume(isOwed: (Data) -> Bool) async throws(DataSamplerError) {
-        // A damaged note still shows that somebody requested it, and erasing twice does no harm. An enterprise wipe's
+        // A damaged file still shows that somebody requested it, and erasing twice does no harm. An enterprise wipe's
         // command is open, so it begins again.
         let found: WipeNote?
         do { found = try file.load() } catch  where error.code == .storageDamaged {
@@ -93,7 +93,7 @@ actor WipeKeeper {
         try await erase()
     }
 
-    /// Goes on with one that has begun and met an error. Where a command is to be told of the end, its runner ends it.
+    /// Goes on with one that has begun and met an error. Where a command waits for the end, its runner ends it.
     func goOn() async {
         guard let note else { return }
         do throws(DataSamplerError) {
@@ -104,7 +104,7 @@ actor WipeKeeper {
         }
     }
 
-    /// Whoever asked was told: producers go on, or the enrollment ends.
+    /// Whoever asked was informed: producers go on, or the enrollment ends.
     func wasReported() async throws(DataSamplerError) {
         try await finish()
         guard note == nil else { return }
@@ -112,14 +112,13 @@ actor WipeKeeper {
         events.wake(.unenrollment)
     }
 
-    /// Decides it: stores the note on synced disk, then stops recording until `finish`. After an error nothing has
-    /// changed.
+    /// Decides it: stores the decision on synced disk, then stops recording until `finish`. After an error nothing has changed.
     func begin(command: Data?, reason: String, endsEnrollment: Bool = false) throws(DataSamplerError) {
         if note == nil || note?.command != command || (endsEnrollment && note?.leaveBy == nil) {
             var new = WipeNote(
                 command: command, reason: String(reason.prefix(1000)), epoch: "\(core.queue.epoch)",
                 noted: core.clock.now().wallTime)
-            // Clearing data does not take back an enterprise wipe under way.
+            // Clearing data does not cancel an enterprise wipe under way.
             new.leaveBy = note?.leaveBy ?? (endsEnrollment ? core.queueTime + LeaveNote.greatestWait : nil)
             try file.save(new)
             note = new
@@ -189,7 +188,7 @@ actor WipeKeeper {
         DataSamplerError(.wipePending, "the attempt was cancelled: the wipe goes on later")
     }
 
-    /// The result was reported: removes the note, and recording continues or the enrollment ends. Does nothing before
+    /// The result was reported: removes the file, and recording continues or the enrollment ends. Does nothing before
     /// everything is erased.
     func finish() async throws(DataSamplerError) {
         guard let done = note, isErased else { return }
@@ -215,8 +214,8 @@ struct WipeNote: KeptState, Equatable {
     var epoch: String
     /// Wall clock in microseconds since 1970.
     var noted: Int64
-    /// An enterprise wipe: when the credential is erased although nobody could be told, on the queue's clock. `nil`:
-    /// the device stays enrolled.
+    /// An enterprise wipe: when the credential is erased although nobody could be informed, on the queue's clock.
+    /// `nil`: the device stays enrolled.
     var leaveBy: Int64?
     /// The host program has erased its own data, or its time is over.
     var isHostErased: Bool?

@@ -173,7 +173,7 @@ actor LogRequests {
         }
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
     /// An upload made progress, waits for something else, or ended.
     func changed(_ upload: LogUpload) async {

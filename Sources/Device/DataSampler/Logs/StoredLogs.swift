@@ -177,9 +177,9 @@ struct StoredLogs: UploadSource {
     }
 }
 
-/// The log store of a data directory in which no data sampler runs, for a command that logs and ends. It does not take
-/// the queue's lock, because several programs may write to a store. It applies what a data sampler that starts now
-/// would apply: the level and scrub rules of the last good profile, and the level of captures that still run.
+/// The log store of a data directory in which no data sampler runs, for a command that logs and ends. It does not
+/// acquire the queue's lock, because several programs may write to a store. It applies what a data sampler that starts
+/// now would apply: the level and scrub rules of the last good profile, and the level of captures that still run.
 package struct OfflineLogs {
     private let visitor: LogVisitor
 
@@ -203,10 +203,11 @@ package struct OfflineLogs {
         do { visitor = try LogVisitor(store) } catch { throw DataSamplerError(error) }
     }
 
-    /// Writes lines. When it returns, the kernel has them, or the result tells what became of them.
+    /// Writes lines. When it returns, the kernel has them, or the result says what became of them.
     package func deliver(_ entries: [LogEntry]) -> LogDelivery { visitor.deliver(entries) }
 
-    /// Of an agent that was killed and has not been started again. Without a readable ledger there are none.
+    /// The captures of an agent that was killed and has not been started again. Without a readable ledger there are
+    /// none.
     private static func captures(_ directory: String, at wallTime: Int64) -> [LogLevelWish] {
         let ledger = try? LogRequestLedger.file(in: directory).load()
         return ledger?.captures(wallTime: wallTime) ?? []
@@ -229,13 +230,13 @@ package struct OfflineLogs {
         }
     }
 
-    /// A wipe or an unenrollment is under way, the device was unenrolled, or consent is denied. An unreadable note
-    /// counts.
+    /// A wipe or an unenrollment is under way, the device was unenrolled, or consent is denied. An unreadable file of
+    /// either counts.
     private static func isStopped(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) -> Bool {
         let directory = configuration.directory
         do { if try WipeNote.file(in: directory).load() != nil { return true } } catch { return true }
         do { if try LeaveNote.file(in: directory).load() != nil { return true } } catch { return true }
-        // Where somebody holds the queue, or it cannot be read, the file alone tells.
+        // Where somebody holds the queue, or it cannot be read, the file alone decides.
         let copy = (try? RecordQueue.copy(of: .consent, inDirectory: directory)) ?? nil
         let decided = try ConsentStore(directory: directory).decided(copy: copy)
         if decided ?? configuration.initialConsent == .denied { return true }

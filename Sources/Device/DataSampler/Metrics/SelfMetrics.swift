@@ -90,7 +90,7 @@ final class SelfMetrics: SelfFiguresSource {
 
     func recordEnqueued(_ stream: StreamName) { counters(stream).enqueued.increment() }
 
-    /// Notes the duration of taking a sample.
+    /// Records the duration of taking a sample.
     func sampled(module: String, _ duration: Duration) {
         let timer = seen.withLock { seen in
             if let timer = seen.timers[module] { return timer }
@@ -105,8 +105,8 @@ final class SelfMetrics: SelfFiguresSource {
         timer.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
-    /// Takes the queue's present status. Losses are the growth of its counts since the first call, so losses of former
-    /// processes are not counted again. A count that went back counts as no loss.
+    /// Accepts the queue's present status. Losses are the growth of its counts since the first call, so losses of
+    /// former processes are not counted again. A count that went back counts as no loss.
     func update(queue status: QueueStatus) {
         for (stream, figures) in status.streams {
             counters(stream).waiting.record(figures.waiting)
@@ -158,9 +158,9 @@ final class SelfMetrics: SelfFiguresSource {
         slowdown.record(verdict.factor)
     }
 
-    // MARK: What is told
+    // MARK: What is reported
 
-    /// For the System sample and the beacon.
+    /// The figures of this process for the System sample and the beacon.
     func selfFigures() -> SelfFigures {
         var figures = SelfFigures()
         figures.recordsMade = made.load(ordering: .relaxed)

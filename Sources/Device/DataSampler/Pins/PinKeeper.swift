@@ -14,12 +14,12 @@ final class PinKeeper: Sendable {
         var saved: PinPolicy
         /// The pins of the applied profile, or of the configuration.
         var profile: [Data]
-        /// In force while the profile has none.
+        /// The pins in force while the profile has none.
         var local: [Data] = []
         var revision: UInt64 = 0
         var allowedSeconds: Double?
         var isUnsaved = false
-        /// Changes that nobody was told yet.
+        /// Changes that were reported to nobody yet.
         var changes: [PinChange] = []
 
         func finding(_ pins: [Data]) -> PinFinding? {
@@ -48,8 +48,8 @@ final class PinKeeper: Sendable {
         }
     }
 
-    /// What was learned at a former enrollment says nothing about the next collector. So pins that hold for the first
-    /// contact never give way to pins that worked before.
+    /// Forgets what was learned at a former enrollment, which says nothing about the next collector. So pins that hold
+    /// for the first contact never give way to pins that worked before.
     func forgetFormerEnrollment() { state.withLock { $0.policy = PinPolicy() } }
 
     /// The pins in force for a profile's pins.
@@ -141,7 +141,7 @@ extension SamplerCore {
     }
 }
 
-/// What changed, and the state of the pins since then.
+/// A change, and the state of the pins since then.
 struct PinChange: Equatable, Sendable {
     var change: PinPolicy.Change
     /// The revision of the profile with the pins.

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// Which certificate pins are in force, and how a device gets back from a set that cuts it off. Pure; times are
 /// microseconds of the queue clock.
 ///
-/// A profile with wrong pins would also guard the connection that brings its correction. So a set is taken only while
+/// A profile with wrong pins would also guard the connection that brings its correction. So a set is applied only while
 /// it fits the key that the collector shows now, and a set that fails for too long gives way to the one that last
 /// worked:
 ///
@@ -13,8 +13,8 @@ import FoundationEssentials
 ///        │              in force, unproven ── fails for too long ──────────┘                │
 ///        └────────────── a connection under the set, or to a key of the refused set ────────┘
 ///
-/// While a set is refused, a key of either set is taken: both came from the collector over a connection that was
-/// trusted. Where the former set was empty, any key is taken that a certificate authority vouches for, as before the
+/// While a set is refused, a key of either set is accepted: both came from the collector over a connection that was
+/// trusted. Where the former set was empty, any key is accepted that a certificate authority vouches for, as before the
 /// profile.
 struct PinPolicy: Codable, Equatable, Sendable {
     /// Why a profile's set is not in force.

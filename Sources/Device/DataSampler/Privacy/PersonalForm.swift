@@ -65,7 +65,7 @@ extension PersonalForm {
         }
     }
 
-    /// As above, for values encoded as varints.
+    /// Like the function above, for values encoded as varints.
     func coarse(varint: UInt64) -> UInt64? {
         switch self {
         case .flag: return varint

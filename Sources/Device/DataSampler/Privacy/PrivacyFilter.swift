@@ -169,7 +169,7 @@ struct PrivacyFilter: Sendable {
             case .send: IPAddressText(text)?.withoutInterfaceID ?? text
             case .hash: hasher.map { form.hashed(text, of: fieldClass, by: $0, bytes: bytes) }
             case .coarsen: form.coarse(text)
-            // The rest of an interface's name tells its kind, and stays.
+            // The rest of an interface's name shows its kind, and stays.
             case .drop: form == .interfaceName ? InterfaceNameAddress.prefix(of: text) : nil
             }
         guard let remaining = result else { return .drop }
@@ -181,11 +181,11 @@ struct PrivacyFilter: Sendable {
 }
 
 /// Keyed hashes of personal values. The same value of the same class under the same key always gives the same text. The
-/// text tells nothing else.
+/// text reveals nothing else.
 ///
 /// It is the HMAC-SHA256, with the organization's key, of `ws1-privacy-1`, the class and the value. A zero byte ends
-/// each of the first two, which contain none. So the hash of a value in one class tells nothing about the same value in
-/// another. The first 12 bytes are kept, in hexadecimal after `hash:`. The probability that two of a million values
+/// each of the first two, which contain none. So the hash of a value in one class reveals nothing about the same value
+/// in another. The first 12 bytes are kept, in hexadecimal after `hash:`. The probability that two of a million values
 /// collide is 10^-17.
 struct PrivacyHasher: Sendable {
     static let prefix = "hash:"

@@ -30,7 +30,7 @@ struct PrivacyPolicy: Equatable, Sendable {
     }
 }
 
-/// What happens to a field of a privacy class before a record is made, in ascending strictness.
+/// The treatment of a field of a privacy class before a record is made, in ascending strictness.
 ///
 /// The order follows what remains. A hash still shows that two values are equal. A coarse value is shared by many and
 /// identifies none. A dropped value is gone. The numbers in telemetry.proto have the same order.
@@ -73,7 +73,7 @@ extension FieldClass {
         }
     }
 
-    /// The action until the first profile decides: what tells of people and places is not told. Events wait for the
+    /// The action until the first profile decides: what reveals people and places is not sent. Events wait for the
     /// profile. Custom samples and results of commands are what the program and an administrator ask for.
     var actionBeforeProfile: PrivacyAction {
         switch self {

@@ -4,7 +4,7 @@ extension DataSamplerProfile {
     /// One value of ``customPayload``.
     ///
     /// A payload that is a JSON object has its members; a dot leads into an object: `door.opening`. Any other payload
-    /// is taken as lines of `key = value` or `key: value`; the first line with the key counts, and `#` begins a comment
+    /// is read as lines of `key = value` or `key: value`; the first line with the key counts, and `#` begins a comment
     /// line.
     ///
     /// - Parameter key: of the value.
@@ -106,7 +106,7 @@ package enum JSONValue: Codable, Equatable, Sendable {
         }
     }
 
-    /// With each member of an object changed, the innermost ones first.
+    /// A copy with each member of an object changed, the innermost ones first.
     package func mapMembers(_ change: (_ name: String, JSONValue) -> JSONValue) -> JSONValue {
         switch self {
         case .null, .bool, .integer, .number, .string: return self
@@ -118,7 +118,7 @@ package enum JSONValue: Codable, Equatable, Sendable {
         }
     }
 
-    /// With each string and each key changed.
+    /// A copy with each string and each key changed.
     package func mapStrings(_ change: (String) -> String) -> JSONValue {
         switch self {
         case .null, .bool, .integer, .number: self

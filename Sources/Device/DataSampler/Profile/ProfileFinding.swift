@@ -10,7 +10,7 @@ struct ProfileFinding: Equatable, Sendable {
     var name: String
     var text: String
 
-    /// What of a valid profile is not applied. Pure.
+    /// Returns the parts of a valid profile that are not applied. Pure.
     /// - Parameter settings: those that were made of it.
     static func of(
         _ profile: WireProfile, local: DataSamplerConfiguration, settings: DeviceSettings
@@ -99,7 +99,7 @@ struct ProfileFinding: Equatable, Sendable {
 }
 
 extension SamplerCore {
-    /// What of the profile is not applied, the certificate pins included.
+    /// The parts of the profile that are not applied, the certificate pins included.
     func profileFindings(_ settings: DeviceSettings) -> [ProfileFinding] {
         (pins.finding(settings.pins).map { [ProfileFinding(name: $0.name, text: $0.text)] } ?? []) + settings.findings
     }

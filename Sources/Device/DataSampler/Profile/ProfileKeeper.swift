@@ -95,7 +95,7 @@ actor ProfileKeeper {
         return .zero
     }
 
-    /// Nothing is fetched any more; whoever waits is told.
+    /// Nothing is fetched any more; whoever waits is informed.
     func end() {
         hasEnded = true
         finish(.failed("the data sampler has stopped"))
@@ -262,8 +262,8 @@ actor ProfileKeeper {
 }
 
 extension WireProfile {
-    /// What stays in force until an enrollment that a wipe ends is over: certificate pins, privacy, transmission rules
-    /// and switches. Without the key, privacy drops what it would hash.
+    /// The part of the profile that stays in force until an enrollment that a wipe ends is over: certificate pins,
+    /// privacy, transmission rules and switches. Without the key, privacy drops what it would hash.
     var protection: WireProfile {
         var kept = WireProfile()
         kept.revision = revision
@@ -281,9 +281,9 @@ extension WireProfile {
 struct StoredProfile: KeptState, Equatable {
     static let fileName = "profile.json"
 
-    /// For people. The profile contains the same number.
+    /// The revision for people. The profile contains the same number.
     var revision: UInt64
-    /// For `If-None-Match`; empty if the collector gave none.
+    /// The value for `If-None-Match`; empty if the collector gave none.
     var etag: String
     /// The device and organization that received it. Another enrollment must not ask whether it has changed.
     var audience: String

@@ -1,4 +1,4 @@
-/// Decides when the profile is fetched. Pure; `dueAt` tells when to ask next.
+/// Decides when the profile is fetched. Pure; `dueAt` says when to ask next.
 ///
 /// It is fetched at the start, every 8 h (intune), and at once if an answer names a newer revision. Failures are
 /// retried with full jitter, without end. A refused revision is fetched again only at the next regular time, because
@@ -17,8 +17,8 @@ struct ProfileRefreshPolicy: Equatable, Sendable {
     /// The interval while telemetry is disabled. Only this request can end that state, and each one fetches commands,
     /// too. It is short enough for the person who enables telemetry, and each request is small (304).
     static let disabledSeconds = 900.0
-    /// From 1 s to 5 min, like every request. It starts small, because nothing can be recorded before the first
-    /// profile.
+    /// The shortest wait; waits last from 1 s to 5 min, like every request's. They start small, because nothing can be
+    /// recorded before the first profile.
     static let leastBackoffSeconds = 1.0
     static let greatestBackoffSeconds = 300.0
     static let greatestRetryAfterSeconds = 3600.0

@@ -124,7 +124,7 @@ struct CustomSample: Sendable {
     private static func error(_ text: String) -> DataSamplerError { DataSamplerError(.invalidModule, text) }
 }
 
-/// What a custom module may be called: 1 to 64 of `a-z A-Z 0-9 . _ -`, beginning with a letter, and not the name of a
+/// The rules for a custom module's name: 1 to 64 of `a-z A-Z 0-9 . _ -`, beginning with a letter, and not the name of a
 /// built-in module.
 enum CustomModuleName {
     static let maximumBytes = 64

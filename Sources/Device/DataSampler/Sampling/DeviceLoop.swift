@@ -9,7 +9,7 @@ import WireModel
 /// Samples and beacons share this timer. Custom modules run beside it, one call of each at a time, so that a slow one
 /// delays nobody.
 actor DeviceLoop {
-    /// What a module has yielded since the program started.
+    /// The yield of a module since the program started.
     struct ModuleReport: Sendable {
         var samples: UInt64 = 0
         /// Wall clock, microseconds since 1970; `nil`: none yet.
@@ -59,7 +59,7 @@ actor DeviceLoop {
         schedule = SampleSchedule(intervals: [:], now: core.clock.now().timeSinceBoot)
     }
 
-    /// Takes over what is sampled and how often. New modules are due at once, unchanged ones as before, changed ones in
+    /// Applies what is sampled and how often. New modules are due at once, unchanged ones as before, changed ones in
     /// the first slot of their new interval.
     func apply(_ plan: SamplePlan, custom: [String: any CustomSampleModule]) {
         customModules = custom
@@ -67,7 +67,7 @@ actor DeviceLoop {
         self.plan = plan
         let sampled = Set(plan.intervals.keys)
         for module in sampled where reports[module] == nil { reports[module] = ModuleReport() }
-        // A module that pauses begins its deltas anew: one over the pause would tell of a time nobody asked about.
+        // A module that pauses begins its deltas anew: one over the pause would describe a time nobody asked about.
         for name in modules.keys where !sampled.contains(.builtIn(name)) { modules[name] = nil }
         for case .builtIn(let name) in sampled where modules[name] == nil { modules[name] = makeModule(name) }
         schedule.replace(intervals: plan.intervals, now: core.clock.now().timeSinceBoot)
@@ -134,7 +134,7 @@ actor DeviceLoop {
         }
     }
 
-    /// Tells how long taking a sample took.
+    /// Reports how long a sample took.
     func measured(_ module: String, since begin: RecordStamp) {
         let now = core.clock.now().timeSinceBoot
         core.metrics.sampled(
@@ -199,7 +199,7 @@ extension DeviceLoop {
         var isOverdue = false
     }
 
-    /// As the protocol's documentation promises.
+    /// The limit that the protocol's documentation promises.
     static var customLimitMicroseconds: UInt64 { 30_000_000 }
 
     var nextCustomDeadline: UInt64? { customRuns.values.filter { !$0.isOverdue }.map(\.deadline).min() }
@@ -254,8 +254,8 @@ extension DeviceLoop {
         core.notices.post(.moduleFailed, "custom module \(name): \(reason)", ["module": name])
     }
 
-    /// Makes a beacon, or shares the one in flight where that holds all that is to be told. Returns its number once it
-    /// is on synced disk.
+    /// Makes a beacon, or shares the one in flight where that holds all that is to be reported. Returns its number once
+    /// it is on synced disk.
     func sendBeacon(_ trigger: WireBeaconTrigger) async throws(DataSamplerError) -> UInt64 {
         guard !hasEnded else { throw Self.stopped }
         lastCaller += 1
@@ -267,7 +267,7 @@ extension DeviceLoop {
         return try result.get()
     }
 
-    /// Something a beacon tells has changed: one goes at once, to whoever listens. Its failure is logged where it
+    /// Something a beacon reports has changed: one goes at once, to whoever listens. Its failure is logged where it
     /// happens.
     func tellChange() async { _ = try? await sendChange() }
 
@@ -282,7 +282,7 @@ extension DeviceLoop {
     /// Makes a beacon that nobody waits for.
     func wantBeacon(_ trigger: WireBeaconTrigger) { perform(beacons.wanted(trigger)) }
 
-    /// As `tellChange`, and returns the beacon's number once it is on synced disk.
+    /// Like `tellChange`, and returns the beacon's number once it is on synced disk.
     @discardableResult func sendChange() async throws(DataSamplerError) -> UInt64 {
         beacons.changed()
         return try await sendBeacon(.change)
@@ -290,7 +290,7 @@ extension DeviceLoop {
 
     /// Starts a schedule or replaces the one there is; the first beacon goes at once.
     func startBeacons(frequency: Double, trigger: WireBeaconTrigger) {
-        // The one in flight tells the former schedule.
+        // The one in flight reports the former schedule.
         beacons.changed()
         perform(beacons.scheduleStarted(frequency: frequency, now: core.clock.now().timeSinceBoot, trigger: trigger))
     }

@@ -1,6 +1,6 @@
 import SampleModules
 
-/// What is sampled and how often, from the settings in force and what slows or stops it. Pure.
+/// The modules that are sampled and how often, from the settings in force and what slows or stops it. Pure.
 struct SamplePlan: Equatable, Sendable {
     var intervals: [SampledModule: SampleInterval] = [:]
 
@@ -23,14 +23,15 @@ struct SamplePlan: Equatable, Sendable {
         }
     }
 
-    /// What is asked for was validated; slowed down it may be beyond the greatest and is held there.
+    /// The interval for a requested one, which was validated; slowed down it may be beyond the greatest and is held
+    /// there.
     private static func interval(_ seconds: Double?, _ slowdown: Double) -> SampleInterval? {
         let slowed = (seconds ?? SecondsRange.interval.greatest) * max(1, slowdown)
         return try? SampleInterval(seconds: min(max(slowed, SampleInterval.least), SampleInterval.greatest))
     }
 }
 
-/// What the schedule samples: a built-in module, or a custom one by its name. Built-in ones come first.
+/// A module that the schedule samples: a built-in one, or a custom one by its name. Built-in ones come first.
 enum SampledModule: Hashable, Comparable, Sendable {
     case builtIn(SampleModuleName)
     case custom(String)

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Something the host may want to know, as it happens.
 public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
-    /// What happened. Stable; new ones may be added.
+    /// The kind of event. Stable; new ones may be added.
     public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name in kebab-case, as printed.
         public let rawValue: String
@@ -15,7 +15,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
 
         /// A profile was fetched and applied; `details["revision"]`.
         public static let profileApplied = Kind(rawValue: "profile-applied")
-        /// What the collector sent is no profile to run; the last good one stays. `details["revision"]`.
+        /// The collector sent something that is no profile to run; the last good one stays. `details["revision"]`.
         public static let profileRefused = Kind(rawValue: "profile-refused")
         /// The profile's certificate pins are not in force: the collector's present key is none of them.
         /// `details["revision"]`.
@@ -37,13 +37,13 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         /// it is unenrolled or pointed back.
         public static let collectorChanged = Kind(rawValue: "collector-changed")
         /// The profile asks to block the use of the program, because the device is compromised or breaks a rule; what
-        /// follows is the host's to decide. Told again at each start, and when the reasons change;
+        /// follows is the host's to decide. Posted again at each start, and when the reasons change;
         /// `details["reasons"]`.
         public static let blocked = Kind(rawValue: "blocked")
         /// The profile does not ask to block the use of the program any more.
         public static let unblocked = Kind(rawValue: "unblocked")
-        /// Data is not sent now: ``DataSamplerNotice/closedGate`` says why, `details["streams"]` which data waits. Told
-        /// when that has lasted ten seconds, and again when reason or streams change.
+        /// Data is not sent now: ``DataSamplerNotice/closedGate`` says why, `details["streams"]` which data waits.
+        /// Posted when that has lasted ten seconds, and again when reason or streams change.
         public static let networkStopped = Kind(rawValue: "network-stopped")
         /// Everything may be sent again, after a ``networkStopped``.
         public static let networkResumed = Kind(rawValue: "network-resumed")
@@ -61,8 +61,8 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let newEpoch = Kind(rawValue: "new-epoch")
         /// A command of the collector ended; `details["action"]`, `details["state"]`.
         public static let commandEnded = Kind(rawValue: "command-ended")
-        /// logind tells that another person has the session at the machine's screen than before (ws1: a user change).
-        /// Not told for the first one after a start, nor while the host's `setUser` counts.
+        /// logind reports that another person has the session at the machine's screen than before (ws1: a user change).
+        /// Not posted for the first one after a start, nor while the host's `setUser` counts.
         public static let userChanged = Kind(rawValue: "user-changed")
         /// Queue and kept state were erased.
         public static let wiped = Kind(rawValue: "wiped")
@@ -89,9 +89,9 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let queueSalvaged = Kind(rawValue: "queue-salvaged")
     }
 
-    /// What happened.
+    /// The kind of event.
     public let kind: Kind
-    /// In words; no data of a person.
+    /// The text in words; no data of a person.
     public let message: String
     /// The particulars that `kind` names.
     public let details: [String: String]
@@ -102,7 +102,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         self.details = details
     }
 
-    /// What keeps data from being sent, of a ``Kind/networkStopped``; `nil` for other kinds. Never `consent`,
+    /// The gate that keeps data from being sent, for a ``Kind/networkStopped``; `nil` for other kinds. Never `consent`,
     /// `logging`, `firstProfile` or `stalled`.
     public var closedGate: DeliveryFailure.ClosedGate? {
         kind == .networkStopped ? details["reason"].flatMap { DeliveryFailure.ClosedGate(rawValue: $0) } : nil
@@ -112,7 +112,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
     public var description: String { "\(kind): \(message)" }
 }
 
-/// Is told what a ``DataSampler`` notices. Calls come one after the other, in order, on a task of the sampler's own; a
+/// Receives what a ``DataSampler`` notices. Calls come one after the other, in order, on a task of the sampler's own; a
 /// slow one delays only the next, and of more than 64 that wait the oldest are left out.
 public protocol DataSamplerDelegate: AnyObject, Sendable {
     /// Something happened.
@@ -132,7 +132,8 @@ final class NoticeBoard: Sendable {
 
     private let state = Mutex(State())
 
-    /// What is posted from now on; ends when nobody holds the stream's iterator any more, or at `finish`.
+    /// The notices that are posted from now on; the stream ends when nobody holds its iterator any more, or at
+    /// `finish`.
     func listen() -> AsyncStream<DataSamplerNotice> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: DataSamplerNotice.self, bufferingPolicy: .bufferingNewest(Self.bufferedNotices))

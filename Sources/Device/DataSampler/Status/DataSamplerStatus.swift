@@ -1,5 +1,5 @@
-/// What a data sampler does and stores. `Codable` is the JSON form of `ws1agent status --json`. Fields are only ever
-/// added.
+/// The work and the contents of a data sampler. `Codable` is the JSON form of `ws1agent status --json`. Fields are only
+/// ever added.
 ///
 /// Times are microseconds since 1970 by this device's clock.
 public struct DataSamplerStatus: Codable, Equatable, Sendable {
@@ -50,7 +50,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var collector: String?
         /// When the client certificate ends; `nil` without one.
         public var certificateEnds: Int64?
-        /// What is wrong with the client certificate; `nil` if nothing is.
+        /// The problem with the client certificate; `nil` if there is none.
         public var certificateProblem: String?
     }
 
@@ -90,15 +90,15 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var isReported: Bool
     }
 
-    /// What this device says of compromise and of compliance, with the evidence.
+    /// The verdicts of this device on compromise and compliance, with the evidence.
     public struct Verdicts: Codable, Equatable, Sendable {
-        /// What one detector found.
+        /// The finding of one detector.
         public struct Finding: Codable, Equatable, Sendable {
             /// The detector's name.
             public var detector: String
             /// `unknown`, `no`, `yes`.
             public var verdict: String
-            /// What it found and where.
+            /// The evidence: what it found and where.
             public var evidence: String
         }
 
@@ -116,13 +116,13 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
 
         /// `unknown`, `no`, `yes`.
         public var compromised: String
-        /// Of each detector that had something to examine.
+        /// The findings of each detector that had something to examine.
         public var findings: [Finding]
         /// `unknown`, `compliant`, `non-compliant`.
         public var deviceCompliance: String
         /// `unknown`, `compliant`, `non-compliant`.
         public var applicationCompliance: String
-        /// In the profile's order.
+        /// The rules in the profile's order.
         public var rules: [Rule]
         /// Why the profile asks to block the use of the program; empty if it does not.
         public var blocks: [String]
@@ -144,7 +144,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var reason: String?
     }
 
-    /// What waits in a stream.
+    /// The records that wait in a stream.
     public struct Stream: Codable, Equatable, Sendable {
         /// `status`, `event` or `sample`.
         public var name: String
@@ -160,7 +160,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var lastNumber: UInt64
         /// The collector's mark: it decided about everything up to this number.
         public var acknowledged: UInt64
-        /// Of those that wait, the ones that wait for the person's consent.
+        /// The number of waiting records that wait for the person's consent.
         public var consentPending: UInt64
         /// Records of ended epochs: they wait apart until that is settled with the collector.
         public var apart: UInt64
@@ -182,7 +182,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public struct Salvage: Codable, Equatable, Sendable {
         /// When it was found.
         public var time: Int64
-        /// What was found.
+        /// The cause that was found.
         public var cause: String
         /// The directory that keeps the damaged file; empty if there was none.
         public var file: String
@@ -193,7 +193,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var lost: UInt64
     }
 
-    /// The connection to logind, which tells of unlocks, sleep and shutdown, and who uses the machine.
+    /// The connection to logind, which reports unlocks, sleep and shutdown, and who uses the machine.
     public struct Logind: Codable, Equatable, Sendable {
         /// Whether it is connected.
         public var connected: Bool
@@ -297,7 +297,7 @@ public struct DataSamplerBalance: Codable, Equatable, Sendable {
     public var epoch: String
     /// The device's id; `nil` before the first enrollment.
     public var device: String?
-    /// By stream: `status`, `event`, `sample`.
+    /// The streams by name: `status`, `event`, `sample`.
     public var streams: [String: Stream]
     /// Whether every stream's balance closes.
     public var closes: Bool

@@ -3,7 +3,7 @@ import Transmitter
 import WireModel
 
 extension SamplerCore {
-    /// What the directory holds, and what is sent and sampled where something runs.
+    /// The content of the directory, and what is sent and sampled where something runs.
     ///
     /// - Parameter run: `nil` where nothing runs.
     func status(_ run: RunReport?) async throws(DataSamplerError) -> DataSamplerStatus {
@@ -129,7 +129,7 @@ extension SamplerCore {
         }
     }
 
-    /// What uploads of logs wait for. Uploads of one application usually wait for the same.
+    /// The conditions that uploads of logs wait for. Uploads of one application usually wait for the same.
     static func waiting(_ uploads: [LogUpload]) -> [String] {
         var counts: [String: Int] = [:]
         var words: [String] = []
