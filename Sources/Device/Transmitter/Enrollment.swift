@@ -44,7 +44,7 @@ package struct Enrollment: Equatable, Sendable {
     }
 }
 
-/// What the device's directory says about its enrollment.
+/// The device's enrollment as its directory shows it.
 package enum EnrollmentState: Equatable, Sendable {
     /// The device was never enrolled.
     case none

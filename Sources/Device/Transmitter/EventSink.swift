@@ -2,7 +2,7 @@
 package struct EventSink<Event: Sendable>: Sendable {
     private let take: @Sendable (Event) -> Void
 
-    /// - Parameter take: is called on the thread of whoever reports; it should only note and wake.
+    /// - Parameter take: is called on the thread of whoever reports; it should only record and wake.
     package init(_ take: @escaping @Sendable (Event) -> Void) { self.take = take }
 
     /// Nobody hears it.

@@ -29,10 +29,10 @@ struct RetryPolicy: Equatable, Sendable {
 
 /// Judges whether something that is refused again and again is itself to blame.
 ///
-/// A status tells what somebody thought of a request, not who it was. A proxy, a firewall or a captive portal may
-/// answer 413, 400 or 500 to everything for seconds or days, and can copy a collector's headers. So no answer alone
-/// makes the device give anything up. Time does, but only time in which other records passed. The chain confirms
-/// records that pass, so they distinguish a bad record from a bad path to the collector.
+/// A status says what somebody thought of a request, not who it was. A proxy, a firewall or a captive portal may answer
+/// 413, 400 or 500 to everything for seconds or days, and can copy a collector's headers. So no answer alone makes the
+/// device give anything up. Time does, but only time in which other records passed. The chain confirms records that
+/// pass, so they distinguish a bad record from a bad path to the collector.
 ///
 /// The time between two consecutive refusals counts if something else passed in between. An outage therefore counts
 /// nothing, however long it is. A pure value. Times are microseconds of a monotonic clock.
@@ -92,7 +92,7 @@ struct ToldFailures {
 }
 
 extension Duration {
-    /// In whole microseconds, from 0 to 30 years, so adding it to a clock's time cannot overflow.
+    /// The duration in whole microseconds, from 0 to 30 years, so adding it to a clock's time cannot overflow.
     package var wholeMicroseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard self > .zero else { return 0 }

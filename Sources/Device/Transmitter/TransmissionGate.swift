@@ -3,10 +3,10 @@ import WireModel
 /// Decides whether a class of data may go over the network as it is now: the profile's transmission rules against the
 /// conditions of the device.
 ///
-/// All rules of a class have to agree; a rule that names no class holds for every one. Where a condition cannot be
-/// told, what costs nothing is assumed only if it is likely: a network of unknown class is none of those a rule lists,
-/// and a Wi-Fi network of unknown name is none of those it names; a cellular one is metered, and roams, until told
-/// otherwise, any other is not; a machine that knows of no battery and no supply runs on mains.
+/// All rules of a class have to agree; a rule that names no class holds for every one. Where a condition is not known,
+/// what costs nothing is assumed only if it is likely: a network of unknown class is none of those a rule lists, and a
+/// Wi-Fi network of unknown name is none of those it names; a cellular one is metered, and roams, until something
+/// reports otherwise, any other is not; a machine that knows of no battery and no supply runs on mains.
 package enum TransmissionGate {
     /// A class of data, as rules name it.
     package enum DataClass: String, CaseIterable, Sendable {
@@ -45,11 +45,12 @@ package enum TransmissionGate {
         case firstProfile
         /// The network is none of those allowed.
         case network(WireNetworkClass)
-        /// The Wi-Fi network is none of those allowed. Its name tells where the person is, so it is not repeated here.
+        /// The Wi-Fi network is none of those allowed. Its name reveals where the person is, so it is not repeated
+        /// here.
         case ssid(isKnown: Bool)
         case metered
         case roaming
-        /// Ten-thousandths; `nil`: there is one, and it does not tell.
+        /// Ten-thousandths; `nil`: there is one, and it does not report its charge.
         case battery(level: UInt32?, minimum: UInt32)
         /// Runs on its battery.
         case power
@@ -124,7 +125,7 @@ package enum TransmissionGate {
 }
 
 extension WireNetworkClass {
-    /// As people read it.
+    /// The condition as people read it.
     fileprivate var conditionName: String {
         switch self {
         case .offline: "offline"
@@ -157,11 +158,11 @@ struct GatePolicy: Sendable {
         /// Streams are open for an attempt that tests whether the device is offline, as the conditions say.
         var isTrial = false
 
-        /// Whether conditions may open what is closed. Other settings are told when they come.
+        /// Whether conditions may open what is closed. Other settings are reported when they come.
         var isLookedAtAgain: Bool { closed.values.contains { !$0.endsBySettings } }
     }
 
-    /// What attempts found while the conditions say that there is no way out.
+    /// The findings of attempts while the conditions say that there is no way out.
     private enum Offline {
         /// None was made.
         case untested
@@ -224,7 +225,7 @@ struct GatePolicy: Sendable {
     }
 }
 
-/// Nothing is known of the device: no rule about what cannot be told closes a gate.
+/// Nothing is known of the device: no rule about an unknown condition closes a gate.
 package struct UnknownConditions: ConditionsSource {
     package init() {}
 

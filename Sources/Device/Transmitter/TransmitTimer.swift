@@ -2,7 +2,8 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// What the transmitter's loop waits on: its schedule, requests to send now, and modules whose interval ends earlier.
+/// The events that the transmitter's loop waits for: its schedule, requests to send now, and modules whose interval
+/// ends earlier.
 ///
 /// The shell around `TransmitSchedule`. Safe from any thread; one task waits at a time.
 final class TransmitTimer: Sendable {

@@ -116,7 +116,7 @@ extension Transmitter {
 }
 
 extension CollectorAnswer {
-    /// What an answer that decided about no part means for the parts that were sent.
+    /// Returns what an answer that decided about no part means for the parts that were sent.
     func verdict(under enrollment: Enrollment) -> TransmitterStateMachine.Verdict {
         switch self {
         case .tooLarge(let why): .tooLarge(why)

@@ -6,7 +6,7 @@ import WireModel
 
 /// The device's identity: enrolling, renewing, unenrolling. Never runs beside another exchange.
 extension Transmitter {
-    /// What a collector granted, until it is stored on disk.
+    /// The credential and id that a collector granted, until they are stored on disk.
     struct Grant: Equatable, Sendable {
         var enrollment: Enrollment
         /// The device whose directory was copied to this machine.
@@ -144,7 +144,7 @@ extension Transmitter {
         return "\(why). \(tokenRemedy)"
     }
 
-    /// What to do if an enrollment token is missing.
+    /// The remedy if an enrollment token is missing.
     package static let tokenRemedy =
         "Create a token with `ws1collector token create --enrollment`, then start the agent with --enrollment-token-file "
         + "or with enrollmentTokenFile in its configuration"
@@ -273,9 +273,9 @@ extension Transmitter {
         }
     }
 
-    /// Unenrolls: tells the collector, then forgets the credential. The device id stays in the identity file, and a
+    /// Unenrolls: informs the collector, then forgets the credential. The device id stays in the identity file, and a
     /// restart does not enroll again with the present token. The caller decides about the queue.
-    /// - Parameter isForced: forgets the credential also if the collector cannot be told.
+    /// - Parameter isForced: forgets the credential also if the collector cannot be informed.
     /// - Returns: `.empty` when done, also if the collector no longer knew this device. After any other answer nothing
     ///   has changed.
     package func unenroll(isForced: Bool = false) async -> CollectorAnswer {

@@ -6,7 +6,7 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Sends one request, and evaluates what every kind of answer tells.
+/// Sends one request, and evaluates what every kind of answer says.
 extension Transmitter {
     /// Enough for a log chunk over a slow line: a megabyte at 30 kbit/s.
     private static let fileTimeout = Duration.seconds(300)
@@ -36,7 +36,7 @@ extension Transmitter {
         request.headers = fields + headers
         do {
             var response = try await counted(request)
-            // A text that repeats itself compresses further than a collector takes. It goes as it is.
+            // A text that repeats itself compresses further than a collector accepts. It goes as it is.
             if case .message(let message) = body, response.problem?.code == Problem.Code.inflateRatio.rawValue {
                 request.body = message
                 request.headers.removeAll { $0.name == "Content-Encoding" }
@@ -65,7 +65,7 @@ extension Transmitter {
             gate.attempted(conditionsNow, reached: false, now: clock.now().timeSinceBoot)
             if error.code == .tls { handshakeFailed() }
             if ![.cancelled, .timedOut].contains(error.code) { proxy(isFailing: error.code == .proxy) }
-            // A request that this program cancelled tells nothing about the way to the collector.
+            // A request that this program cancelled says nothing about the way to the collector.
             if error.code != .cancelled {
                 published.withLock {
                     $0.reached = false
@@ -166,7 +166,7 @@ extension TransportRequest {
 /// Requests of others.
 extension Transmitter {
     /// Sends one request with the device's credential, and enrolls first if needed: for profiles, commands and the
-    /// like. Never throws; the answer tells the result. A refused credential is renewed once. Waits for the exchange
+    /// like. Never throws; the answer says the result. A refused credential is renewed once. Waits for the exchange
     /// under way. Gates do not hold it back.
     ///
     /// - Parameters:
@@ -199,7 +199,7 @@ extension Transmitter {
         guard let enrollment, let answer = try? WireCommandsAnswer.decode(body) else { return }
         credentialWorked()
         noteTime(answer.serverTime, askedAt: began)
-        // If the collector tells no time, this device's clock is used to count down a command's lifetime.
+        // If the collector gives no time, this device's clock is used to count down a command's lifetime.
         let serverTime = answer.serverTime > 0 ? answer.serverTime : clock.now().wallTime
         note(
             revision: answer.profileRevision, commands: answer.commands, serverTime: serverTime,
@@ -259,7 +259,7 @@ package enum RequestBody: Sendable {
     case gzipFile(Data)
 }
 
-/// What log uploads need of the transmitter: its credential, its turn, its gates.
+/// The parts of the transmitter that log uploads need: its credential, its turn, its gates.
 extension Transmitter {
     /// Whether logs may use the present network. Reads the network's state.
     package func logGate() -> TransmissionGate.Decision {

@@ -38,7 +38,7 @@ package actor Transmitter {
     private var openStreams: Set<StreamName> = []
     private var closedStreams: [StreamName: TransmissionGate.Reason] = [:]
     private var reportedGates: [StreamName: TransmissionGate.Reason] = [:]
-    /// What the last attempt that told found.
+    /// Whether the last attempt that tested the proxy failed because of it.
     private var isProxyFailing = false
     /// The conditions during the present exchange.
     var conditionsNow = DeviceConditions()
@@ -119,10 +119,10 @@ package actor Transmitter {
         timer.apply(settings)
     }
 
-    /// What the collector showed on the last connection; `nil`: none was made, or there is no TLS.
+    /// The key that the collector showed on the last connection; `nil`: none was made, or there is no TLS.
     nonisolated package var serverKey: Data? { transport.serverKey }
 
-    /// What keeps this stream from being sent now; `nil` if nothing does. Reads the network's state.
+    /// The reason that keeps this stream from being sent now; `nil` if there is none. Reads the network's state.
     package func gate(of stream: StreamName) -> TransmissionGate.Reason? { gates().closed[stream] }
 
     // MARK: The loop
@@ -166,7 +166,7 @@ package actor Transmitter {
     package enum PassResult: Equatable, Sendable {
         /// Nothing that is due waits.
         case finished
-        /// What waits may not be sent yet. Check again after this time, or when woken.
+        /// Records wait that may not be sent yet. Check again after this time, or when woken.
         case waiting(Duration)
         /// The pass stopped early. Wait this long, whoever asks.
         case paused(Duration)
@@ -277,7 +277,7 @@ package actor Transmitter {
         return decision
     }
 
-    /// An attempt told whether the proxy works. Where there is no way out, the proxy is not to blame.
+    /// An attempt showed whether the proxy works. Where there is no way out, the proxy is not to blame.
     func proxy(isFailing: Bool) {
         isProxyFailing = isFailing && conditionsNow.network != .offline
         reportGates()
@@ -328,7 +328,7 @@ package actor Transmitter {
     }
 }
 
-// MARK: - What status and events tell
+// MARK: - What status and events report
 
 extension Transmitter {
     private func announceBlocked() {

@@ -38,7 +38,7 @@ struct TransmitterStateMachine: Sendable {
         case decided([StreamName: PartVerdict])
         case tooLarge(String)
         case refused(String)
-        /// Nobody answered, or the answer asks for a slower pace. It tells nothing about the parts.
+        /// Nobody answered, or the answer asks for a slower pace. It says nothing about the parts.
         case retry(after: Duration?, String)
         /// The collector answered 5xx.
         case failed(after: Duration?, String)
@@ -80,7 +80,7 @@ struct TransmitterStateMachine: Sendable {
         var suspicion: Suspicion? { if case .suspected(let suspicion) = self { suspicion } else { nil } }
     }
 
-    /// What is held against a suspected stream.
+    /// The evidence against a suspected stream.
     private struct Suspicion {
         var failures = 0
         /// The stream is not tried earlier.
@@ -122,7 +122,7 @@ struct TransmitterStateMachine: Sendable {
         limits = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, Limit(bytes: partBytes)) })
     }
 
-    /// What the next request may hold.
+    /// Returns what the next request may hold.
     func plan(at now: UInt64) -> TransmitPlan {
         let eligible = StreamName.allCases.filter { (states[$0]?.suspicion?.notBefore ?? 0) <= now }
         let alone = eligible.filter { stream in
@@ -206,10 +206,10 @@ struct TransmitterStateMachine: Sendable {
     }
 
     /// Reading or writing on this device failed. The collector is not to blame, so its backoff does not grow. The parts
-    /// become small, because an answer that could not be noted makes the device send the same part again.
+    /// become small, because an answer that could not be recorded makes the device send the same part again.
     mutating func localFailed(_ why: String, roll: Double) -> Action { .retry(after: localPause(roll: roll), why) }
 
-    /// As `localFailed`.
+    /// Counts a failure like `localFailed`.
     /// - Returns: how long to wait.
     mutating func localPause(roll: Double) -> Duration {
         localFailures += 1
@@ -355,7 +355,7 @@ extension TransmitterStateMachine {
     private func hold(_ why: String) -> Action { .hold(why, lookAgain: Self.lookAgain) }
 }
 
-/// What the next request may contain: the first of `requests` that has something due.
+/// The content of the next request: the first of `requests` that has something due.
 struct TransmitPlan: Equatable, Sendable {
     struct Part: Equatable, Sendable {
         var stream: StreamName

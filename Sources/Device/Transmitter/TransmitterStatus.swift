@@ -17,7 +17,7 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
         case stopped
     }
 
-    /// The raw value is told to programs.
+    /// The raw value is reported to programs.
     package enum Obstacle: String, Codable, Sendable {
         /// The server's key is none of those that are pinned.
         case pinMismatch = "pin-mismatch"
@@ -65,7 +65,7 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
 
     /// When the client certificate in use ends; `nil` if there is none.
     package var certificateEnds: Int64?
-    /// What is wrong with the certificate; `nil` if nothing is.
+    /// The problem with the certificate; `nil` if there is none.
     package var certificateProblem: String?
 
     /// A record that is refused alone and blocks its stream.
@@ -77,9 +77,9 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     }
 }
 
-/// What happened between this device and its collector.
+/// An event between this device and its collector.
 package enum TransmitterEvent: Equatable, Sendable {
-    /// What rode on a decided answer.
+    /// The news that a decided answer carried.
     case heard(CollectorNews)
     /// Enrolled for the first time or again.
     case enrolled(Enrollment)
@@ -94,8 +94,8 @@ package enum TransmitterEvent: Equatable, Sendable {
     /// Nobody, or somebody else, answers since then. Reported once per outage. With the stamp's time since boot, the
     /// end of the allowed offline time can be determined whatever the wall clock does.
     case unreachable(since: RecordStamp, why: String)
-    /// What keeps streams from being sent changed: the streams that wait, and why. Empty once nothing does. At the
-    /// start nothing does. An attempt that tests whether the device is really offline changes nothing.
+    /// The reasons that keep streams from being sent changed: the streams that wait, and why. Empty once none waits. At
+    /// the start no stream waits. An attempt that tests whether the device is really offline changes nothing.
     case gatesChanged([StreamName: TransmissionGate.Reason])
     /// The collector rejects this device. Reported once.
     case forbidden(String)
@@ -116,7 +116,7 @@ package enum TransmitterEvent: Equatable, Sendable {
     case blocked(StreamName, why: String)
 }
 
-/// What the collector reports beside the marks, in every answer that decided something.
+/// The collector's report beside the marks, in every answer that decided something.
 package struct CollectorNews: Equatable, Sendable {
     /// The newest revision of this device's profile. If it is above the one in force, fetch it.
     package var newestProfileRevision: UInt64

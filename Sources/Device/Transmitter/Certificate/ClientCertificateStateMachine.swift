@@ -93,7 +93,7 @@ struct CredentialRenewal: Equatable, Sendable {
     /// share of the last tenth.
     private static let spread = 10
 
-    /// In microseconds since boot.
+    /// The start of validity in microseconds since boot.
     private var notBefore: UInt64 = 0
 
     /// - Parameters:

@@ -79,7 +79,7 @@ extension Transmitter {
     /// - Returns: whether the collector was asked.
     func renewCredentialIfDue() async -> Bool {
         guard var current = enrollment, let lifetime = settings.credentialLifetime else { return false }
-        // A device without a battery-backed clock starts in 1970 every time, so only the collector's clock tells ages.
+        // A device without a battery-backed clock starts in 1970 every time, so only the collector's clock shows ages.
         guard published.withLock({ $0.clockOffset }) != nil else { return false }
         let (wallTime, now) = (collectorTime, clock.now().timeSinceBoot)
         switch credentialRenewal.step(current, lifetime: lifetime, at: wallTime, now: now) {

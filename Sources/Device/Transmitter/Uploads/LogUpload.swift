@@ -5,7 +5,7 @@ import WireModel
 ///
 /// Its content is fixed when it begins. The manifest is announced unchanged each time, so announcing again changes
 /// nothing, and a chunk has the same bytes each time it is made. The upload is kept on disk, so it continues after a
-/// restart; the collector tells which chunks it has.
+/// restart; the collector says which chunks it has.
 package struct LogUpload: Codable, Equatable, Sendable {
     package enum Phase: String, Codable, Sendable {
         /// The collector does not know it yet, or no longer. -> `sending`, `completing`, `done`, `failed`.
@@ -58,7 +58,7 @@ package struct LogUpload: Codable, Equatable, Sendable {
     /// Why it failed or what it waits for, for people.
     package internal(set) var detail = ""
 
-    /// - Parameter plan: tells the source how to make the chunks again.
+    /// - Parameter plan: describes to the source how to make the chunks again.
     package init(manifest: WireUploadManifest, plan: Data, accepted: Int64) {
         id = manifest.uploadID
         self.manifest = manifest.encoded

@@ -4,8 +4,8 @@ import WireModel
 
 /// Uploads logs to the collector, chunk by chunk, with the transmitter's credential and gates.
 ///
-/// The shell around `UploadStateMachine`. An upload is on disk before anybody is told that it was accepted. Its
-/// progress is not: after a restart it is announced again, and the collector tells what it lacks.
+/// The shell around `UploadStateMachine`. An upload is on disk before anybody hears that it was accepted. Its progress
+/// is not: after a restart it is announced again, and the collector says what it lacks.
 package actor LogUploader {
     /// Stores all uploads, and returns when they are on synced disk.
     package typealias Save = @Sendable ([LogUpload]) throws -> Void
@@ -127,7 +127,7 @@ package actor LogUploader {
             }
             answer = await transmitter.request(.post, "\(path)/complete", body: .message(request.encoded))
         }
-        // The program cancelled the request. That tells nothing about the collector.
+        // The program cancelled the request. That says nothing about the collector.
         guard !Task.isCancelled else { return }
         let acknowledged = transmitter.status.acknowledged.values.reduce(0, +)
         machine.answered(step, answer, acknowledged: acknowledged, now: now(), roll: roll())

@@ -35,8 +35,8 @@ package struct UploadStateMachine: Sendable {
 
     private(set) var uploads: [LogUpload]
     private let policy = RetryPolicy()
-    /// For an upload that the collector has no room for. Nobody tells a device that a quota was raised, so it asks
-    /// again within six minutes, whatever the collector asks for. One request of one upload costs little.
+    /// The waits of an upload that the collector has no room for. Nobody informs a device that a quota was raised, so
+    /// it asks again within six minutes, whatever the collector asks for. One request of one upload costs little.
     private static let roomPolicy = RetryPolicy(cap: .seconds(60), greatestRetryAfter: .seconds(300))
     /// The least wait for room where the answer does not say when.
     private static let roomPause = Duration.seconds(60)
@@ -132,7 +132,7 @@ package struct UploadStateMachine: Sendable {
         return !old.isEmpty
     }
 
-    /// Tells people what all open uploads wait for.
+    /// Describes to people what all open uploads wait for.
     mutating func waits(for why: String) {
         for index in uploads.indices where !uploads[index].phase.isFinal { uploads[index].detail = why }
     }
