@@ -11,7 +11,7 @@ public struct LogLevelCounts: Equatable, Sendable {
     /// Lines of level verbose.
     public var verbose: UInt64
 
-    /// By default there are none of any level.
+    /// Creates counts; by default there are none of any level.
     public init(error: UInt64 = 0, warning: UInt64 = 0, information: UInt64 = 0, verbose: UInt64 = 0) {
         self.error = error
         self.warning = warning
@@ -77,7 +77,7 @@ public enum LogDropReason: String, CaseIterable, Comparable, Sendable {
     case diskFull = "disk-full"
     /// The directory could not be written for another reason: it is read-only, missing, or belongs to somebody else.
     case unwritable
-    /// Lines came faster than the disk could take them, and the memory for waiting lines was full.
+    /// Lines came faster than the disk could write them, and the memory for waiting lines was full.
     case overload
 
     /// Sorts in the order of this list.

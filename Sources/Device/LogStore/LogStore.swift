@@ -15,11 +15,11 @@ import WireModel
 ///
 /// **Durability.** When a call at level error returns, the kernel has that line and every line logged before: a crash
 /// of the process loses none of them. A less severe line waits in memory for at most `flushInterval`. Lines are not
-/// synced one by one: a power cut may take what the kernel had not written yet. Sealed segments are synced.
+/// synced one by one: a power cut may lose what the kernel had not written yet. Sealed segments are synced.
 ///
 /// **Never in the way.** No call fails. Only calls at level error and `flush()` wait for the disk. Lines that cannot be
 /// written are dropped and counted in `status` by level and reason. A warning of category `log.store` reports them as
-/// soon as there is room. If lines come faster than the disk can take them, up to 8 MiB wait in memory. Verbose lines
+/// soon as there is room. If lines come faster than the disk can write them, up to 8 MiB wait in memory. Verbose lines
 /// are dropped when half of that is used, information at three quarters, warnings when it is full.
 ///
 /// **Several programs** may use the same directory. Each writes its own segments. If a program dies, the next one that
@@ -147,7 +147,7 @@ public final class LogStore: Sendable {
         return (rules, rules.isScrubbing ? scrubber.withLock { $0 } : nil)
     }
 
-    /// Replaces the scrub rules from the next call on. Lines already taken stay as they are.
+    /// Replaces the scrub rules from the next call on. Lines already accepted stay as they are.
     /// - Throws: `.invalid` if a rule is out of range; the former rules stay in force.
     public func setScrubbing(_ scrubbing: LogScrubbing) throws(LogStoreError) {
         let new = try LineScrubber(scrubbing)
@@ -235,7 +235,7 @@ public final class LogStore: Sendable {
 }
 
 extension LogStore {
-    /// What a store holds, and what was lost.
+    /// The content of a store, and what was lost.
     public struct Status: Sendable {
         /// Bytes on disk of all programs that write into the directory, without the ring.
         public var bytes: Int
@@ -278,7 +278,7 @@ extension LogStore {
         /// Bundle id of the program, which its segments and what is uploaded of them carry; at most 200 bytes. Empty
         /// for the application that the device enrolled with.
         public var applicationIdentifier = ""
-        /// The program's version, told in its crash logs.
+        /// The program's version, recorded in its crash logs.
         public var applicationVersion = ""
         /// The least severe level that is written; `nil` writes nothing. Default: information.
         public var level: LogLevel? = .information
@@ -294,7 +294,7 @@ extension LogStore {
         public var ringBytes = 5_000_000
         /// Age at which a segment is sealed even if it is not full. Default a day; a minute to 30 days.
         public var segmentAge: Duration = .seconds(86_400)
-        /// What is replaced in every line before it is stored anywhere.
+        /// The text that is replaced in every line before it is stored anywhere.
         public var scrubbing = LogScrubbing()
 
         /// - Parameters:
@@ -310,7 +310,7 @@ extension LogStore {
 extension LogStore.Configuration {
     /// The ring has a few segments, so that removing the oldest removes only a part of it.
     private static let ringSegments = 5
-    /// Memory for waiting lines. There are two such buffers: one takes new lines while the other is written.
+    /// Memory for waiting lines. There are two such buffers: one accepts new lines while the other is written.
     private static let waitingBytes = 8 << 20
 
     func check() throws(LogStoreError) {

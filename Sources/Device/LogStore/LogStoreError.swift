@@ -29,7 +29,7 @@ public struct LogStoreError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of the error. The meaning of a code never changes.
     public let code: Code
-    /// What failed, on which file or value, and what to do.
+    /// The text for people: what failed, on which file or value, and what to do.
     public let message: String
     /// The error of the system, if there is one.
     public let cause: (any Error)?

@@ -95,7 +95,7 @@ struct LineFields: Equatable, Sendable {
 
     var category: String
     var message: String
-    /// In any order. On disk they are sorted by the bytes of their keys.
+    /// The fields in any order. On disk they are sorted by the bytes of their keys.
     var fields: [Field]
     /// Bytes of overlong texts that were left out before.
     var leftOutBytes = 0

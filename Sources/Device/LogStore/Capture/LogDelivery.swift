@@ -2,7 +2,7 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// What became of delivered lines. Each line is counted once.
+/// The outcome of delivered lines. Each line is counted once.
 package struct LogDelivery: Codable, Equatable, Sendable {
     /// Handed to the kernel, in a segment of the log.
     package var written: UInt64 = 0
@@ -93,7 +93,7 @@ package final class LogVisitor {
         ring = SegmentStream(.ring, maximumBytes: settings.ringSegmentBytes, keeper: keeper, isVisiting: true)
     }
 
-    /// As ``LogStore/deliver(_:)``.
+    /// Delivers as ``LogStore/deliver(_:)`` does.
     package func deliver(_ entries: [LogEntry]) -> LogDelivery {
         var intake = LineIntake(rules: rules, scrubber: scrubber)
         for entry in entries { intake.add(entry) }
@@ -169,8 +169,8 @@ extension LogStore {
         return intake.delivery(written: written, ring: ring, failure: failure)
     }
 
-    /// As ``deliver(_:)``, for another program, whose bundle id the segments carry. One such call runs at a time, so
-    /// that programs that log now and then share a segment for each bundle id.
+    /// Delivers as ``deliver(_:)`` does, for another program, whose bundle id the segments carry. One such call runs at
+    /// a time, so that programs that log now and then share a segment for each bundle id.
     /// - Parameter level: the least severe level that is written; `nil` writes nothing.
     /// - Throws: `.invalid` for a bundle id that is too long.
     package func deliver(_ entries: [LogEntry], of application: String, level: LogLevel?) throws(LogStoreError)

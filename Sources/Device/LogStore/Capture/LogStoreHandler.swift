@@ -9,7 +9,7 @@ import WireModel
 /// error. Nested metadata is flattened: `http.method=GET`, `tags.0=a`. For equal keys the call's metadata wins over the
 /// metadata provider's, and the provider's over the logger's.
 public struct LogStoreHandler: LogHandler {
-    /// The store that takes the lines.
+    /// The store that accepts the lines.
     public let store: LogStore
     /// The category of its lines.
     public let label: String
@@ -88,7 +88,7 @@ public struct LogStoreHandler: LogHandler {
     }
 }
 
-/// What every log call checks first, in one word that is read without a lock.
+/// The rules that every log call checks first, in one word that is read without a lock.
 struct CaptureRules: Equatable, Sendable {
     /// The least severe level that is written to segments; `nil` if logging is off.
     var level: LogLevel?

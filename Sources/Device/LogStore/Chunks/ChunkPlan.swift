@@ -50,7 +50,7 @@ package struct ChunkPlan: Codable, Equatable, Sendable {
 }
 
 extension ChunkPlan {
-    /// What could not be read while planning. The plan covers the rest.
+    /// A part that could not be read while planning. The plan covers the rest.
     package typealias Problem = StoreSnapshot.Problem
 
     /// Plans chunks for all lines of a snapshot that match a filter. Reads only the blocks in which some lines match
@@ -133,7 +133,7 @@ package struct ChunkPlanner {
         var owner: Owner { Owner(type: type, application: part.application) }
     }
 
-    /// What all lines of a chunk have in common.
+    /// The properties that all lines of a chunk share.
     struct Owner: Equatable {
         var type: LogType
         var application: String?

@@ -9,7 +9,7 @@ import WireModel
 public struct LogChunks: AsyncSequence, Sendable {
     /// One whole chunk.
     public typealias Element = LogChunk
-    /// What reading a chunk can throw.
+    /// The error that reading a chunk can throw.
     public typealias Failure = LogStoreError
 
     package let plan: ChunkPlan

@@ -1,12 +1,12 @@
 import Glibc
 import TelemetryBasics
 
-/// Notes in a session's marker how its program ended. The next program that opens the store uses it in the crash log.
+/// Records in a session's marker how its program ended. The next program that opens the store uses it in the crash log.
 package enum SessionEnding {
     /// - Parameters:
     ///   - code, status, result: systemd's `$EXIT_CODE`, `$EXIT_STATUS` and `$SERVICE_RESULT`.
     ///   - application: the name of the program that ended.
-    /// - Returns: whether there was a marker to note it in. After an orderly end there is none.
+    /// - Returns: whether there was a marker to record it in. After an orderly end there is none.
     package static func note(
         code: String, status: String, result: String, application: String, in directory: StoreDirectory
     ) throws(LogStoreError) -> Bool {
@@ -87,7 +87,7 @@ enum KernelLog {
     }
 }
 
-/// Why a session ended without closing, as far as it can be told. Pure.
+/// Why a session ended without closing, as far as it is known. Pure.
 ///
 /// The most reliable source wins: Swift's backtracer, then the kernel's log, then the supervisor. Without any of them,
 /// the cause is a signal that leaves no trace: SIGKILL, or a crash without a backtracer.

@@ -94,7 +94,7 @@ final class SessionMarker {
         return ordinal
     }
 
-    /// Takes an ordinal. If the session crashes, its crash log uses that ordinal.
+    /// Reserves an ordinal. If the session crashes, its crash log uses that ordinal.
     init(_ record: SessionRecord, in directory: StoreDirectory) throws(LogStoreError) {
         self.directory = directory
         head = record.text
@@ -115,7 +115,7 @@ final class SessionMarker {
         bytes = head.utf8.count
     }
 
-    /// Notes a new segment. If that fails, a crash log has fewer last lines, and nothing else is lost.
+    /// Records a new segment. If that fails, a crash log has fewer last lines, and nothing else is lost.
     func began(segment ordinal: UInt64) {
         let line = SessionRecord.segmentLine(ordinal)
         if bytes + line.utf8.count > Self.maximumBytes {
@@ -129,7 +129,7 @@ final class SessionMarker {
     func close() { try? directory.remove(Self.name(ordinal)) }
 }
 
-/// A program's session as its marker tells it: which program ran, since when, and which segments it wrote.
+/// A program's session as its marker describes it: which program ran, since when, and which segments it wrote.
 /// `Schemas/logs/FORMAT.md` defines the format.
 struct SessionRecord: Equatable, Sendable {
     /// How the program ended, by systemd's `$EXIT_CODE`, `$EXIT_STATUS` and `$SERVICE_RESULT`.
@@ -138,7 +138,7 @@ struct SessionRecord: Equatable, Sendable {
         var code: String
         /// An exit status, or a signal's name.
         var status: String
-        /// For example `success`, `oom-kill` or `watchdog`.
+        /// The result, for example `success`, `oom-kill` or `watchdog`.
         var result: String
     }
 
@@ -150,7 +150,7 @@ struct SessionRecord: Equatable, Sendable {
     var applicationIdentifier = ""
     var version: String
     var process: Int32
-    /// `nil` if the kernel does not tell.
+    /// `nil` if the kernel does not report it.
     var bootID: String?
     /// Microseconds since 1970.
     var started: Int64

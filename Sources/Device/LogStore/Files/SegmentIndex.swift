@@ -4,8 +4,8 @@ import Gzip
 import TelemetryBasics
 import WireModel
 
-/// What is known of a sealed segment without inflating it. Stored as `….index`; `Schemas/logs/FORMAT.md` defines the
-/// format.
+/// The known facts about a sealed segment that need no inflating. Stored as `….index`; `Schemas/logs/FORMAT.md` defines
+/// the format.
 package struct SegmentIndex: Equatable, Sendable {
     /// A summary of adjacent lines.
     package struct Stretch: Equatable, Sendable {
@@ -223,7 +223,7 @@ struct IndexReader {
 
     var isAtEnd: Bool { bytes.isEmpty }
 
-    /// Consumes the text if it comes next, and tells whether it did.
+    /// Consumes the text if it comes next, and returns whether it did.
     mutating func take(_ text: String) -> Bool {
         guard bytes.starts(with: text.utf8) else { return false }
         bytes = bytes.dropFirst(text.utf8.count)

@@ -56,7 +56,7 @@ package struct StoreDirectory: Hashable, Sendable {
         try Files<LogStoreError>.sync(directory: path)
     }
 
-    /// Takes the store's lock. Hold it for moments: whoever has it neither compresses nor reads lines.
+    /// Acquires the store's lock. Hold it for moments: whoever has it neither compresses nor reads lines.
     /// - Throws: `.busy` if another process has it for longer than anybody should. A holder needs milliseconds, and
     ///   one that was stopped must not stop others; so this waits half a second.
     func lock() throws(LogStoreError) -> FileLock {

@@ -2,7 +2,7 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// What a store keeps besides its segments, in the file `state`. `Schemas/logs/FORMAT.md` defines the format.
+/// The data that a store keeps besides its segments, in the file `state`. `Schemas/logs/FORMAT.md` defines the format.
 package struct StoreState: Equatable, Sendable {
     /// Numbers of lost lines by reason and level.
     package typealias Dropped = [LogDropReason: LogLevelCounts]

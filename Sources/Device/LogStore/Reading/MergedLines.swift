@@ -142,7 +142,7 @@ package struct LatestLines {
 /// Copies of the lines of one block that match a filter.
 struct WantedLines {
     struct Line {
-        /// A malformed line takes the time of the line before it.
+        /// A malformed line gets the time of the line before it.
         var time: Int64
         var range: Range<Int>
     }

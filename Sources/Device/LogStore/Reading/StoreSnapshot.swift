@@ -1,14 +1,14 @@
 import Glibc
 import WireModel
 
-/// What a store's directory holds at one moment: sealed segments by their indexes, active ones up to their last whole
-/// line. Takes no lock. Lines appended later are not part of it. Segments that retention removes are found missing when
-/// they are read.
+/// The content of a store's directory at one moment: sealed segments by their indexes, active ones up to their last
+/// whole line. It acquires no lock. Lines appended later are not part of it. Segments that retention removes are found
+/// missing when they are read.
 package struct StoreSnapshot: Sendable {
     package struct Segment: Sendable {
         package let name: SegmentName
         package let isSealed: Bool
-        /// For an active segment, the blocks are those that sealing will make; they are stored uncompressed.
+        /// The index; for an active segment, the blocks are those that sealing will make; they are stored uncompressed.
         package let index: SegmentIndex
     }
 

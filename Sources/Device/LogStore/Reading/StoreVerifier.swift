@@ -4,12 +4,12 @@ import Glibc
 import TelemetryBasics
 import WireModel
 
-/// Checks every promise of `Schemas/logs/FORMAT.md` on a store's files. Reads everything, changes nothing, takes no
+/// Checks every promise of `Schemas/logs/FORMAT.md` on a store's files. Reads everything, changes nothing, acquires no
 /// lock.
 package struct StoreVerifier {
     package struct Finding: Codable, Equatable, Sendable {
         package var file: String
-        /// What is wrong, and what it means.
+        /// The text: what is wrong, and what it means.
         package var message: String
         /// Whether lines are lost or altered. Otherwise the next writer repairs it by itself.
         package var isDamage: Bool

@@ -122,7 +122,7 @@ final class LineScrubber: Sendable {
     }
 }
 
-/// What is replaced in lines before they are stored anywhere.
+/// The text that is replaced in lines before they are stored anywhere.
 public struct LogScrubbing: Equatable, Sendable {
     /// Literal texts. Each has 1 to 1,024 bytes; at most 256 texts.
     public var values: [String]

@@ -20,7 +20,7 @@ struct ScrubMachine {
     private(set) var effort: Int
     private var ways: [Way] = []
     private var next: [Way] = []
-    /// For each place of the program, the last turn in which it was reached.
+    /// The last turn in which each place of the program was reached.
     private var reached: [Int] = []
     private var turn = 0
     private var open: [Int] = []

@@ -1,6 +1,7 @@
 import WireModel
 
-/// Applies scrub rules to texts that are no lines of a log, such as a report. Takes any number of values of any length.
+/// Applies scrub rules to texts that are no lines of a log, such as a report. Accepts any number of values of any
+/// length.
 package struct TextScrubber: Sendable {
     private let scrubbers: [LineScrubber]
 
@@ -18,14 +19,14 @@ package struct TextScrubber: Sendable {
         self.scrubbers = scrubbers
     }
 
-    /// Of a text beyond 256 KiB only the beginning is kept.
+    /// Returns the scrubbed text; beyond 256 KiB only the beginning is kept.
     package func scrubbed(_ text: String) -> String {
         var text = text
         for scrubber in scrubbers { scrubber.scrub(&text) }
         return text
     }
 
-    /// A value in parts of about the same length that one rule can take each. A short part would be found everywhere.
+    /// A value in parts of about the same length that fit into one rule each. A short part would be found everywhere.
     private static func pieces(of value: String) -> [String] {
         let bytes = value.utf8.count
         let count = (bytes + Self.pieceBytes - 1) / Self.pieceBytes

@@ -3,11 +3,11 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Takes lines from any thread and writes them to disk.
+/// Accepts lines from any thread and writes them to disk.
 ///
 /// There are two locks. The callers' lock (`waiting`) guards the lines in memory and is held only while one line is
 /// copied. The writer's lock (`output`) guards the segments and is held during writes, by the background thread or by a
-/// caller that logs an error or flushes. So a slow disk stops only these. Waiting lines are taken out under both locks,
+/// caller that logs an error or flushes. So a slow disk stops only these. Waiting lines are removed under both locks,
 /// so they are written in the order in which they came.
 ///
 /// Sealing and retention run on a second thread, which exists only while there is work. Its priority is not lowered,
@@ -82,7 +82,7 @@ final class LogWriter: Sendable {
 
     // MARK: - Callers
 
-    /// Takes a line; see `LineBuffer.append`. When the call returns, a line at level error is with the kernel or
+    /// Accepts a line; see `LineBuffer.append`. When the call returns, a line at level error is with the kernel or
     /// counted as lost.
     func append(
         time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>,
@@ -102,7 +102,8 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Writes lines behind everything taken so far. When the call returns, they are with the kernel or counted as lost.
+    /// Writes lines behind everything accepted so far. When the call returns, they are with the kernel or counted as
+    /// lost.
     /// - Returns: the number of each kind that the kernel has, and why others are missing.
     func deliver(_ buffer: LineBuffer) -> (application: UInt64, ring: UInt64, failure: LogStoreError?) {
         drain(through: .max)
@@ -120,7 +121,7 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// When the call returns, every line taken before is with the kernel or counted as lost.
+    /// When the call returns, every line accepted before is with the kernel or counted as lost.
     func flush() { drain(through: .max) }
 
     /// Closes segments whose files were removed. The file system frees their blocks only then.
@@ -131,7 +132,7 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// What was written and lost since the start, and what waits.
+    /// The figures of lines written and lost since the start, and of those that wait.
     struct Figures: Sendable {
         var written: LogLevelCounts
         var unsaved: StoreState.Dropped
@@ -154,7 +155,7 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Writes waiting lines and ends the thread. Later lines are not taken.
+    /// Writes waiting lines and ends the thread. Later lines are refused.
     /// - Parameters:
     ///   - sealing: whether to seal the segments now. Otherwise the next program that opens the store seals them.
     ///   - completion: called on the thread when all is done.

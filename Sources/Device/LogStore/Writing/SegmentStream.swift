@@ -130,7 +130,7 @@ final class ActiveSegment {
     private(set) var began: Int64?
     private let file: OpenFile<LogStoreError>
 
-    /// Call it under the store's `lock`. Otherwise others could see the text unlocked and take it for abandoned.
+    /// Call it under the store's `lock`. Otherwise others could see the text unlocked and count it as abandoned.
     init(making name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
         let path = directory.path(name, .text)
         var file = try OpenFile<LogStoreError>(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL)

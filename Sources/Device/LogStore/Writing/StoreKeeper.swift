@@ -9,7 +9,7 @@ struct StoreKeeper: Sendable {
     let directory: StoreDirectory
     let maximumBytes: Int
     let ringBytes: Int
-    /// In microseconds.
+    /// The greatest age in microseconds.
     let maximumAge: Int64
     /// Bundle id of the program whose lines go into new segments.
     var application = ""
@@ -95,7 +95,7 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// Bytes that each segment's files take on disk. Counted in file system blocks, because small segments take more
+    /// Bytes that each segment's files occupy on disk. Counted in file system blocks, because small segments take more
     /// than they hold.
     func sizes() throws(LogStoreError) -> [SegmentName: Int] { try sizes(of: directory.segments()) }
 

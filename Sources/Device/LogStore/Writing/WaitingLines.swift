@@ -6,17 +6,17 @@ import WireModel
 struct WaitingLines: Sendable {
     enum Admission: Equatable, Sendable {
         case refused
-        /// The line is in memory. The number is that of all lines taken so far.
+        /// The line is in memory. The number is that of all lines accepted so far.
         case taken(UInt64)
-        /// As `taken`, and the caller must wake the writer's thread.
+        /// Like `taken`, and the caller must wake the writer's thread.
         case takenFirst(UInt64)
     }
 
-    /// With this many bytes waiting, the writer does not wait for the flush interval.
+    /// The number of waiting bytes from which the writer does not wait for the flush interval.
     static let urgentBytes = 256 << 10
 
     var buffer = LineBuffer()
-    /// The number of lines taken since the start.
+    /// The number of lines accepted since the start.
     private(set) var taken: UInt64 = 0
     /// Lines refused since the last `take`.
     private(set) var refused = LogLevelCounts()
@@ -60,9 +60,9 @@ struct WaitingLines: Sendable {
     mutating func close() { isClosed = true }
 }
 
-/// How much memory waiting lines may take, and which level is refused first.
+/// How much memory waiting lines may use, and which level is refused first.
 ///
-/// Verbose lines are taken below one half, information below three quarters, warnings up to the whole. Errors may
+/// Verbose lines are accepted below one half, information below three quarters, warnings up to the whole. Errors may
 /// exceed it by an eighth, because their callers write them themselves and wait for the disk.
 struct WaitingLimits: Equatable, Sendable {
     let bytes: Int
