@@ -100,7 +100,7 @@ package final class LinuxConditions: ConditionsSource {
             memory: state.reader.pressure(of: "memory"), disk: state.reader.pressure(of: "io"))
     }
 
-    /// A machine without a battery has external power. A battery without a known line supply tells by whether it
+    /// A machine without a battery has external power. A battery without a known line supply shows it by whether it
     /// charges.
     static func externalPower(_ power: WirePower?) -> Bool? {
         guard let power, power.hasBatteryLevel || power.state != .unknown else { return true }
@@ -126,9 +126,9 @@ package final class LinuxConditions: ConditionsSource {
 /// last ten seconds, in hundredths of a per cent. Waiting for a processor is no stall: a machine that computes all day
 /// is healthy, and sending costs it little.
 struct StallDetector: Equatable, Sendable {
-    /// For 10 % of the time all tasks waited because memory had to be reclaimed.
+    /// The limit for memory: all tasks waited for 10 % of the time because memory had to be reclaimed.
     static let memoryFull: UInt32 = 10_00
-    /// For 50 % of the time all tasks waited for the disk.
+    /// The limit for the disk: all tasks waited for it for 50 % of the time.
     static let diskFull: UInt32 = 50_00
 
     private var isStalled = false

@@ -130,9 +130,9 @@ extension UnsafeRawBufferPointer {
     /// valid.
     var text: String { String(decoding: self, as: UTF8.self) }
 
-    /// The bytes of a name as text that no other name has: Linux takes any bytes as an interface's name. A byte that is
-    /// not UTF-8 becomes the replacement character and two hexadecimal digits. A replacement character in the name is
-    /// doubled.
+    /// The bytes of a name as text that no other name has: Linux accepts any bytes as an interface's name. A byte that
+    /// is not UTF-8 becomes the replacement character and two hexadecimal digits. A replacement character in the name
+    /// is doubled.
     var distinctText: String {
         let text = text
         let mark = "\u{FFFD}"

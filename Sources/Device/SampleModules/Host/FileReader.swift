@@ -114,7 +114,7 @@ struct OddFileTrace: Sendable {
         self.logger = logger
     }
 
-    /// Notes the result of a read; `nil` means that all is well.
+    /// Records the result of a read; `nil` means that all is well.
     mutating func note(_ path: String, _ oddity: Oddity?) {
         guard let oddity else {
             // Nearly always empty, so a healthy machine pays nothing here.

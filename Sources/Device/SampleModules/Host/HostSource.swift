@@ -31,7 +31,7 @@ package protocol HostSource: Sendable {
     /// The figures of a mounted file system. Never call it for a network file system: it may not return.
     func fileSystemFigures(at mountPoint: String) -> FileSystemFigures?
 
-    /// Host name, kernel and architecture; `nil` if the system does not tell.
+    /// Host name, kernel and architecture; `nil` if the system does not report them.
     func systemName() -> SystemName?
 
     /// The resources this process has used.
@@ -109,7 +109,7 @@ package struct ProcessFigures: Sendable, Equatable {
 }
 
 extension HostSource {
-    /// Identifies the present boot; `nil` if the kernel does not tell.
+    /// Identifies the present boot; `nil` if the kernel does not report it.
     package func bootID() -> BootID? {
         var buffer = FileBuffer(capacity: 64)
         guard read(BootIDFile.path, into: &buffer, maximumBytes: 64, keepOpen: false) == .complete else { return nil }

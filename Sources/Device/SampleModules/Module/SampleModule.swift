@@ -16,7 +16,7 @@ package protocol SampleModule: Sendable {
 }
 
 extension SampleModule {
-    /// Whether `seconds` have passed since the last time, and if so, notes `now` as the last time. A clock that went
+    /// Whether `seconds` have passed since the last time, and if so, records `now` as the last time. A clock that went
     /// back means another boot, so it is due.
     ///
     /// - Parameters:
@@ -80,7 +80,7 @@ package struct SampleModuleError: CodedError, Equatable {
     }
 
     package let code: Code
-    /// What was asked for, why it is not possible, and what to do.
+    /// The text for people: what was asked for, why it is not possible, and what to do.
     package let message: String
     package let cause: (any Error)?
 

@@ -72,7 +72,7 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
 }
 
 extension SampleModuleName: Comparable {
-    /// By bit.
+    /// Orders names by their bit.
     package static func < (left: SampleModuleName, right: SampleModuleName) -> Bool { left.bit < right.bit }
 }
 

@@ -27,7 +27,7 @@ package struct SampleSchedule<Module: Hashable & Comparable & Sendable>: Sendabl
     private var last: UInt64
     private var entries: [Module: Entry]
 
-    /// At the start all modules are due.
+    /// Creates a schedule in which all modules are due at the start.
     package init(intervals: [Module: SampleInterval], now: UInt64) {
         start = now
         last = now

@@ -3,7 +3,7 @@ package struct NetlinkMessages: Sequence, IteratorProtocol {
     /// Valid as long as the bytes it looks at.
     package struct Message {
         package let type: UInt16
-        /// What follows the header.
+        /// The bytes that follow the header.
         package let body: UnsafeRawBufferPointer
     }
 

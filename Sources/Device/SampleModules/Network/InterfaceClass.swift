@@ -18,7 +18,7 @@ package struct InterfaceClass: Equatable, Sendable {
     /// The interface is stacked on other interfaces of this machine, which count the same bytes.
     package let isStacked: Bool
 
-    /// - Returns: `unknown` if the interface does not exist or the system tells nothing about it.
+    /// - Returns: `unknown` if the interface does not exist or the system reports nothing about it.
     package static func classify(_ interface: String, host: any HostSource) -> WireNetworkClass {
         of(interface, host: host).networkClass
     }
@@ -41,7 +41,7 @@ package struct InterfaceClass: Equatable, Sendable {
     }
 }
 
-/// What `/sys/class/net` says about an interface.
+/// The facts that `/sys/class/net` gives about an interface.
 struct InterfaceFacts: Equatable, Sendable {
     /// `ARPHRD_*`; without it the class is unknown.
     var hardwareType: UInt64?
@@ -117,7 +117,7 @@ struct InterfaceFacts: Equatable, Sendable {
         "mhi_wwan_mbim", "wwan_hwsim", "ipa", "bam-dmux", "kalmia", "cx82310_eth",
     ]
 
-    /// The class, if the interface alone tells it; `nil` if it has the class of the interfaces below.
+    /// The class, if the interface alone shows it; `nil` if it has the class of the interfaces below.
     var ownClass: WireNetworkClass? {
         guard let hardwareType else { return .unknown }
         if hardwareType == Self.loopback { return .loopback }

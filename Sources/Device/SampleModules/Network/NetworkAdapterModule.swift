@@ -4,7 +4,7 @@ import WireModel
 /// The NetworkAdapter module: the machine's network adapters with their settings, its default gateways and name
 /// servers.
 ///
-/// Each sample takes two rtnetlink lists (links, addresses) and the main routing tables. Values that seldom change are
+/// Each sample reads two rtnetlink lists (links, addresses) and the main routing tables. Values that seldom change are
 /// cached by interface index. The driver is kept as long as the interface lives. Class, speed and duplex are kept until
 /// the state changes, and at most ``slowSeconds`` seconds, because the driver must be asked for them.
 package struct NetworkAdapterModule: SampleModule {

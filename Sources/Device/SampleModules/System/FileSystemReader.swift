@@ -70,8 +70,8 @@ struct MountInfo: Equatable {
         /// The part of the file system that is mounted; "/" unless it is a bind mount or subvolume.
         var root: String
         var mountPoint: String
-        /// Of the file system itself. A sandbox, such as systemd's `ProtectSystem=strict`, makes only this process's
-        /// mounts of it read-only, and other processes may write.
+        /// Whether the file system itself is read-only. A sandbox, such as systemd's `ProtectSystem=strict`, makes only
+        /// this process's mounts of it read-only, and other processes may write.
         var readOnly: Bool
         var type: String
         var source: String

@@ -127,7 +127,7 @@ enum PowerSummary {
         return ratio(batteries.map(\.charge), to: batteries.map(\.chargeFull)).map { min($0, 10_000) }
     }
 
-    /// In ten-thousandths; `nil` unless all parts are known and plausible.
+    /// The ratio in ten-thousandths; `nil` unless all parts are known and plausible.
     private static func ratio(_ parts: [UInt64?], to wholes: [UInt64?]) -> UInt32? {
         // A microwatt-hour figure over this is a thousand megawatt-hours.
         let limit: UInt64 = 1_000_000_000_000

@@ -136,14 +136,14 @@ struct CPUInfo: Equatable {
 ///
 /// `VERSION_ID` does not always name the point release. Ubuntu names it in `VERSION`, and Debian in a file of its own.
 struct OSRelease: Equatable {
-    /// In the order of the specification.
+    /// The paths in the order of the specification.
     static let paths = ["/etc/os-release", "/usr/lib/os-release"]
 
     /// Debian's own version: `12.11`; before a release `trixie/sid`.
     static let debianPath = "/etc/debian_version"
 
     var identifier: String?
-    /// With the point release, if the file names it.
+    /// The version with the point release, if the file names it.
     var version: String?
     /// Distributions that this one is made from.
     var families: [String] = []

@@ -36,7 +36,7 @@ package struct SystemModule: SampleModule {
     private var processStart: UInt64?
     private let program: (any SelfFiguresSource)?
 
-    /// - Parameter program: knows what only the program itself can tell of its cost; `nil` for none.
+    /// - Parameter program: reports what only the program itself knows of its cost; `nil` for none.
     package init(host: any HostSource, logger: Logger, program: (any SelfFiguresSource)? = nil) {
         reader = FileReader(host: host, logger: logger)
         self.program = program

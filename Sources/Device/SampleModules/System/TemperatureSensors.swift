@@ -5,7 +5,7 @@ struct TemperatureSensors: Sendable {
     static let maximumSensors = 64
     private static let hardwareMonitors = "/sys/class/hwmon"
     private static let thermalZones = "/sys/class/thermal"
-    /// In millidegrees. Drivers report values outside of this range if they have no reading.
+    /// The plausible range in millidegrees. Drivers report values outside of this range if they have no reading.
     private static let plausible: ClosedRange<Int64> = -100_000...200_000
 
     private struct Sensor: Sendable {

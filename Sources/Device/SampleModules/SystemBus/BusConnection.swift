@@ -79,7 +79,7 @@ package final class BusConnection {
         SystemClock.monotonicNanoseconds() + milliseconds * 1_000_000
     }
 
-    /// What follows ends after this time.
+    /// Limits the time for all that follows.
     func allow(milliseconds: Int64) { deadline = Self.deadline(in: milliseconds) }
 
     /// Microseconds until the deadline, at least 1.

@@ -14,7 +14,7 @@ package struct SessionUser: Equatable, Sendable {
     }
 }
 
-/// What logind tells.
+/// A report of logind.
 package enum LogindEvent: Equatable, Sendable {
     /// Signals arrive from now on.
     case connected
@@ -23,7 +23,7 @@ package enum LogindEvent: Equatable, Sendable {
     /// Who uses the machine now; `nil`: nobody.
     case user(SessionUser?)
     case locked
-    /// May be told twice for one unlock.
+    /// May be reported twice for one unlock.
     case unlocked
     /// The machine is about to sleep or to shut down. logind waits for ``LogindConnection/letGo()``, by default for up
     /// to five seconds.
@@ -46,7 +46,7 @@ package enum LogindEvent: Equatable, Sendable {
 /// | `ActiveSession` of seat0 changes | `user` |
 ///
 /// `Unlock` asks a desktop to unlock its screen. Desktops that unlock by themselves, after the person gave the
-/// password, only tell with `LockedHint`. So both count.
+/// password, only report it with `LockedHint`. So both count.
 ///
 /// The user is the one of the active session at seat0, the machine's own screen. A login screen is nobody, and neither
 /// is somebody who is logged in from elsewhere.
@@ -68,15 +68,15 @@ package final class LogindConnection: Sendable {
         queue.async { [queue, conversation] in conversation.open(address, on: queue) }
     }
 
-    /// Takes a delay inhibitor, so that logind waits for ``letGo()`` before sleep and shutdown. An event tells whether
-    /// it was given: logind gives none while one of the two is under way.
+    /// Requests a delay inhibitor, so that logind waits for ``letGo()`` before sleep and shutdown. An event says
+    /// whether it was given: logind gives none while one of the two is under way.
     package func hold() { queue.async { [conversation] in conversation.hold() } }
 
     /// Lets the machine sleep or shut down.
     package func letGo() { queue.async { [conversation] in conversation.letGo() } }
 }
 
-/// What belongs to the queue of a ``LogindConnection``.
+/// The state that belongs to the queue of a ``LogindConnection``.
 // Unchecked, because only blocks of one serial queue touch its state.
 private final class Conversation: @unchecked Sendable {
     private static let service = "org.freedesktop.login1"
@@ -188,7 +188,7 @@ private final class Conversation: @unchecked Sendable {
             else { return nil }
             return SessionUser(name: name, fullName: AccountNames.fullName(of: name))
         } catch {
-            // The session ended meanwhile. A signal tells who is next.
+            // The session ended meanwhile. A signal says who is next.
             if case .refused = error { return nil }
             throw error
         }

@@ -2,8 +2,8 @@ import Glibc
 import Logging
 import Synchronization
 
-/// What the machine's network services know about the connection. A value is `nil` if its service is missing or does
-/// not know.
+/// The knowledge of the machine's network services about the connection. A value is `nil` if its service is missing or
+/// does not know.
 package struct BusFacts: Equatable, Sendable {
     package var metered: Bool?
     package var roaming: Bool?

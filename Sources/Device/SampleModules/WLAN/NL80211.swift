@@ -45,7 +45,7 @@ struct WLANInterfaceMessage: Equatable, Sendable {
     var name: String
     /// `NL80211_IFTYPE_*`
     var type: UInt32?
-    /// At most 32 bytes, in any encoding.
+    /// The network's name, at most 32 bytes, in any encoding.
     var ssid: [UInt8]?
     /// Megahertz.
     var frequency: UInt32?

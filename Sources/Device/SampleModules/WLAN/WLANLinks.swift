@@ -7,7 +7,7 @@ struct WLANLinks {
 
     static func hasRadio(_ host: any HostSource) -> Bool { host.list(radios, maximumEntries: 1)?.isEmpty == false }
 
-    /// In the order of their indexes; `nil` if nl80211 does not answer.
+    /// The interfaces in the order of their indexes; `nil` if nl80211 does not answer.
     mutating func interfaces(_ reader: inout FileReader) -> [WLANInterfaceMessage]? {
         // Asking for a missing family makes the kernel search for a module, so ask only if there is a radio.
         guard Self.hasRadio(reader.host) else {
@@ -29,7 +29,7 @@ struct WLANLinks {
     }
 
     /// The name of the network that an interface is joined to: at most 32 bytes, in any encoding. `nil` if it is joined
-    /// to none, or if neither driver nor access point tells the name.
+    /// to none, or if neither driver nor access point gives the name.
     mutating func ssid(of interface: String, _ reader: inout FileReader) -> [UInt8]? {
         guard let link = interfaces(&reader)?.first(where: { $0.name == interface }) else { return nil }
         return link.ssid ?? network(of: link.index, &reader)?.ssid

@@ -4,7 +4,7 @@ import WireModel
 
 /// The WLAN2 module: the machine's wireless interfaces and their links.
 ///
-/// It asks nl80211. If the kernel has no such family, `/proc/net/wireless` tells less. Each sample asks for the link.
+/// It asks nl80211. If the kernel has no such family, `/proc/net/wireless` says less. Each sample asks for the link.
 /// Facts that the driver or its firmware must look up are asked for more rarely: the noise every ``surveySeconds``
 /// seconds, and the network's own description when the access point changes and every ``scanSeconds`` seconds. It never
 /// starts a scan. Retries, failures and lost beacons are deltas within one association. A machine without wireless
@@ -15,7 +15,7 @@ package struct WLANModule: SampleModule {
     static let maximumInterfaces = 16
     private static let noInterface = "this machine has no wireless interface"
 
-    /// What is kept of an interface between two samples.
+    /// The values that are kept of an interface between two samples.
     private struct Known {
         var access: [UInt8]?
         var station: WLANStationMessage?
@@ -151,7 +151,7 @@ struct WirelessFile: Equatable {
 
     struct Interface: Equatable {
         var name: String
-        /// In dBm; absent if the driver uses its own unit.
+        /// The signal in dBm; absent if the driver uses its own unit.
         var signal: Int32?
         var noise: Int32?
         /// Packets dropped after all retries.
@@ -159,7 +159,7 @@ struct WirelessFile: Equatable {
         var missedBeacons: UInt64
     }
 
-    /// In dBm. The file marks a missing figure by -256 or a positive number.
+    /// The plausible levels in dBm. The file marks a missing figure by -256 or a positive number.
     private static let levels: ClosedRange<Int64> = -200 ... -1
 
     var interfaces: [Interface] = []
