@@ -29,7 +29,7 @@ public final class AWController: Sendable {
     /// The controller of this process (ws1).
     public static func clientInstance() -> AWController { shared }
 
-    /// Is told what happens (ws1). Held weakly.
+    /// Receives what happens (ws1). Held weakly.
     public var delegate: (any AWControllerDelegate)? {
         get { engine.delegate }
         set { engine.delegate = newValue }
@@ -63,20 +63,20 @@ public final class AWController: Sendable {
 
     /// Starts the data sampler and asks the collector for the profile (ws1). Returns at once.
     ///
-    /// ``AWControllerDelegate/controllerDidFinishInitialCheck(error:)`` tells the result. If there is no profile after
-    /// 30 seconds, it has an error. Unless the data sampler could not start, it runs on: the method is called once
-    /// more, without an error, when the profile arrives. A second start does nothing while the first one lasts.
+    /// ``AWControllerDelegate/controllerDidFinishInitialCheck(error:)`` reports the result. If there is no profile
+    /// after 30 seconds, it has an error. Unless the data sampler could not start, it runs on: the method is called
+    /// once more, without an error, when the profile arrives. A second start does nothing while the first one lasts.
     public func start() { engine.start() }
 
     /// Stops the data sampler; ours. What waits to be sent stays on disk for the next start.
     ///
-    /// - Parameter completion: told when it has stopped. `nil` for none.
+    /// - Parameter completion: called when it has stopped. `nil` for none.
     public func stop(completion: SDKCompletion? = nil) { engine.stop(completion) }
 
     /// The profile of this device; `nil` before there is one (ws1).
     public func sdkProfile() -> Profile? { engine.profile }
 
-    /// What is known of the enrollment (ws1).
+    /// The known facts about the enrollment (ws1).
     public var enrollmentInfo: EnrollmentInfo {
         let information = engine.information
         return EnrollmentInfo(
@@ -86,7 +86,7 @@ public final class AWController: Sendable {
 
     /// Asks the collector now for the commands that wait for this device (ws1). They are carried out in the background.
     ///
-    /// - Parameter completion: ours; told once the collector has answered. `nil` for none.
+    /// - Parameter completion: ours; called once the collector has answered. `nil` for none.
     public func loadCommands(completion: SDKCompletion? = nil) {
         engine.call("loadCommands", { try await $0.loadCommands() }, then: completion)
     }

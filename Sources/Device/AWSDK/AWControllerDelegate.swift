@@ -1,7 +1,7 @@
 import DataSampler
 import Foundation
 
-/// Is told what happens to the SDK (ws1). Only ``controllerDidFinishInitialCheck(error:)`` is required.
+/// Receives what happens to the SDK (ws1). Only ``controllerDidFinishInitialCheck(error:)`` is required.
 ///
 /// All methods are called one after the other on one serial queue, never on the main queue; therefore it is `Sendable`,
 /// which is ours.
@@ -17,7 +17,7 @@ public protocol AWControllerDelegate: AnyObject, Sendable {
     /// The enrollment has changed, or is known for the first time since the start (ws1).
     func controllerDidReceive(enrollmentStatus: EnrollmentStatus)
 
-    /// Wait for the next ``controllerDidFinishInitialCheck(error:)`` (ws1). Told when
+    /// Wait for the next ``controllerDidFinishInitialCheck(error:)`` (ws1). Called when
     /// ``WS1SDKContainerCleaner/destroyContainerData(completion:)`` begins.
     func controllerWillStartRefresh()
 
@@ -32,13 +32,13 @@ public protocol AWControllerDelegate: AnyObject, Sendable {
     /// No reason for ``controllerDidLockDataAccess()`` is left (ws1).
     func controllerDidUnlockDataAccess()
 
-    /// Data is not sent now (ws1). Told when that has lasted ten seconds, and again for another reason.
+    /// Data is not sent now (ws1). Called when that has lasted ten seconds, and again for another reason.
     func applicationShouldStopNetworkActivity(reason: NetworkActivityStatus)
 
     /// Everything may be sent again (ws1).
     func applicationCanResumeNetworkActivity()
 
-    /// Another person uses the device (ws1). Told when logind says that another person than before has the session at
+    /// Another person uses the device (ws1). Called when logind says that another person than before has the session at
     /// the screen. Requires ``DataSampler/DataSamplerConfiguration/followsLogind``.
     func controllerDidDetectUserChange()
 
@@ -98,7 +98,7 @@ extension AWControllerDelegate {
 }
 
 /// Whether the device is enrolled (ws1). The documentation does not list the cases; these are ours, after the three
-/// that a beacon tells.
+/// that a beacon reports.
 public enum EnrollmentStatus: Equatable, Sendable {
     /// It is enrolled.
     case enrolled
@@ -106,7 +106,7 @@ public enum EnrollmentStatus: Equatable, Sendable {
     case unenrolled
     /// A wipe has begun.
     case wipePending
-    /// Nothing has told it yet.
+    /// Nothing has reported it yet.
     case unknown
 
     init(_ field: DeviceInformation.Field<DeviceInformation.Enrollment>?) {

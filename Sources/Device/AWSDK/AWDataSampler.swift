@@ -1,6 +1,6 @@
 import DataSampler
 
-/// What is sampled, and how often (ws1: a singleton with four required parameters).
+/// The singleton that decides what is sampled, and how often (ws1: a singleton with four required parameters).
 public final class AWDataSampler: Sendable {
     private let engine: SDKEngine
 
@@ -19,7 +19,7 @@ public final class AWDataSampler: Sendable {
     ///   - defaultSampleInterval: seconds between two samples of a module, 1 to 86,400.
     ///   - defaultTransmitInterval: seconds between two transmissions, 1 to 86,400.
     ///   - traceLevel: how much the data sampler logs about itself.
-    ///   - completion: told once they are in force, or why not. `nil`: a failure is logged only.
+    ///   - completion: called once they are in force, or why not. `nil`: a failure is logged only.
     /// - Throws: an error of ``AWSDKError`` if a value is out of range, this platform lacks a module, or no
     ///   configuration was set. Then nothing has changed.
     public func configure(

@@ -24,12 +24,12 @@ public final class AWDeviceDNDStatus: Sendable {
         }
     }
 
-    /// Switches do-not-disturb on or off, and tells the collector. Number 20 if the profile does not allow it.
+    /// Switches do-not-disturb on or off, and informs the collector. Number 20 if the profile does not allow it.
     ///
     /// - Parameters:
     ///   - isOn: whether to switch it on.
     ///   - completion: success once the collector has the decision. Without a network it holds here, and the collector
-    ///     is told later. `nil`: a failure is logged only.
+    ///     is informed later. `nil`: a failure is logged only.
     public func setDeviceDNDStatus(_ isOn: Bool, completion: SDKCompletion? = nil) {
         engine.call("setDeviceDNDStatus", { _ = try await $0.setDeviceDNDStatus(isOn) }, then: completion)
     }

@@ -9,7 +9,7 @@ import WireModel
 /// Logs that something failed, such as a look-up or an URL that is not supported (ws1).
 ///
 /// The line is kept in the data directory until something asks for it. When this returns, the kernel has an error; a
-/// crash of the program may take other lines of the last second. Before ``AWController/configuration`` is set there is
+/// crash of the program may lose other lines of the last second. Before ``AWController/configuration`` is set there is
 /// no directory, and a line goes to standard error. So does one whose store cannot be opened.
 public func AWLogError(_ message: @autoclosure () -> String) { SDKEngine.shared.logs.log(.error, message()) }
 
@@ -39,7 +39,7 @@ public final class AWLog: Sendable {
     /// The object of this process (ws1, 5.9).
     public static func sharedInstance() -> AWLog { shared }
 
-    /// As ``AWController/sendLogDataWithCompletion(completion:)`` (ws1, in Objective-C).
+    /// Sends as ``AWController/sendLogDataWithCompletion(completion:)`` does (ws1, in Objective-C).
     public func sendApplicationLogs(completion: @escaping @Sendable (_ success: Bool, _ error: NSError?) -> Void) {
         AWController(engine: engine).sendLogDataWithCompletion(completion: completion)
     }

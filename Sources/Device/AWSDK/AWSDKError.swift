@@ -105,7 +105,7 @@ public enum AWSDKError: Int, CaseIterable, Error, CustomNSError, Sendable {
         return NSError(domain: Self.errorDomain, code: rawValue, userInfo: information)
     }
 
-    /// What a completion tells of an error of the library.
+    /// Returns what a completion reports of an error of the library.
     static func error(for cause: any Error) -> NSError {
         if let error = cause as? DataSamplerError { return number(of: error).error(error.message, cause: error) }
         let error = cause as NSError

@@ -19,7 +19,7 @@ public final class AnalyticsHandler: Sendable {
     ///   - eventName: 1 to 256 bytes.
     ///   - eventValue: up to 65,536 bytes.
     ///   - valueType: its type.
-    ///   - completion: ours; told once the event is recorded, or why not. `nil`: a failure is logged only.
+    ///   - completion: ours; called once the event is recorded, or why not. `nil`: a failure is logged only.
     public func recordEvent(
         _ event: AnalyticsEvent, eventName: String, eventValue: String, valueType: AnalyticsEventValueType,
         completion: SDKCompletion? = nil

@@ -12,14 +12,14 @@ public struct WS1SDKContainerCleaner: Sendable {
 
     /// Erases records, logs and keys, which cannot be undone (ws1). The device stays enrolled.
     ///
-    /// If the SDK runs, it goes on: the delegate is told that a refresh begins and, when it has ended, of an initial
-    /// check. If it does not run, it runs for as long as erasing takes, and is stopped again. It has to, because it
-    /// counts what is erased, so that the collector does not take it for lost.
+    /// If the SDK runs, it goes on: the delegate is informed that a refresh begins and, when it has ended, of an
+    /// initial check. If it does not run, it runs for as long as erasing lasts, and is stopped again. It has to,
+    /// because it counts what is erased, so that the collector does not count it as lost.
     ///
     /// Requires ``AWController/configuration``.
     ///
-    /// - Parameter completion: ours; told when all is erased. After an error, a wipe that has begun goes on by itself,
-    ///   at the latest with the next start. `nil`: a failure is logged only.
+    /// - Parameter completion: ours; called when all is erased. After an error, a wipe that has begun goes on by
+    ///   itself, at the latest with the next start. `nil`: a failure is logged only.
     public func destroyContainerData(completion: SDKCompletion? = nil) { engine.destroyContainer(completion) }
 }
 

@@ -1,11 +1,11 @@
 import DataSampler
 import Foundation
 
-/// What is known of this device (ws1). The documentation lists twelve fields and gives one name, ``ssoStatus``; the
-/// other names and all types are ours.
+/// The known facts about this device (ws1). The documentation lists twelve fields and gives one name, ``ssoStatus``;
+/// the other names and all types are ours.
 ///
-/// Fields tell what was known at the last notice, profile or ``requery(completion:)``, and ask nobody. `nil` means that
-/// nothing has told it, or that it has no meaning here.
+/// Fields hold what was known at the last notice, profile or ``requery(completion:)``, and ask nobody. `nil` means that
+/// nothing has reported it, or that it has no meaning here.
 public final class DeviceInformationController: Sendable {
     private let engine: SDKEngine
 
@@ -56,8 +56,8 @@ public final class DeviceInformationController: Sendable {
         }
     }
 
-    /// As ``refreshDeviceCompromisedStatus(completion:)``, and waits for the answer (ws1, 18.5). `false` also if it is
-    /// not known, or the SDK does not run. It blocks its thread, so tasks may not call it.
+    /// Refreshes as ``refreshDeviceCompromisedStatus(completion:)`` does, and waits for the answer (ws1, 18.5). `false`
+    /// also if it is not known, or the SDK does not run. It blocks its thread, so tasks may not call it.
     @available(*, noasync, message: "it blocks its thread: use refreshDeviceCompromisedStatus(completion:)")
     public func isCurrentDeviceCompromised() -> Bool {
         engine.wait("isCurrentDeviceCompromised") { [engine] in try await engine.isCompromised($0) } ?? false
@@ -65,7 +65,7 @@ public final class DeviceInformationController: Sendable {
 
     /// Asks the collector for profile and commands, and sends a beacon (ws1: Requery). The signature is ours.
     ///
-    /// - Parameter completion: told when the fields are up to date. `nil`: a failure is logged only.
+    /// - Parameter completion: called when the fields are up to date. `nil`: a failure is logged only.
     public func requery(completion: SDKCompletion? = nil) {
         engine.call(
             "requery",
@@ -76,7 +76,7 @@ public final class DeviceInformationController: Sendable {
     }
 
     /// Asks the collector whether the configured application is assigned to this device (ws1). The types are ours. The
-    /// library only tells it; what follows is the application's to decide.
+    /// library only reports it; what follows is the application's to decide.
     ///
     /// - Parameter completion: the status; `unknown` if the collector could not be asked. Then this controller.
     public func fetchApplicationAssignmentStatus(

@@ -27,9 +27,9 @@ final class SDKEngine: Sendable {
         weak var delegate: (any AWControllerDelegate)?
         var sampler: DataSampler?
         var check: Task<Void, Never>?
-        /// The initial check has decided; it may not have told yet.
+        /// The initial check has decided; it may not have reported yet.
         var hasEndedCheck = false
-        /// The delegate was told of a check without an error.
+        /// The delegate was informed of a check without an error.
         var hasPassedCheck = false
         var hasOtherCollector = false
         var locks: Set<Lock> = []
@@ -37,13 +37,13 @@ final class SDKEngine: Sendable {
         var refreshes = 0
     }
 
-    /// What the synchronous calls answer from.
+    /// The facts that the synchronous calls answer from.
     private struct Facts {
         var turn = 0
         var information: DeviceInformation?
         var profile: Profile?
         var device: String?
-        /// As `DataSamplerStatus.Collector.obstacle`.
+        /// The obstacle, as in `DataSamplerStatus.Collector.obstacle`.
         var obstacle: String?
     }
 
@@ -57,7 +57,7 @@ final class SDKEngine: Sendable {
     private let callbacks = DispatchQueue(label: "ws1.awsdk.callbacks")
     private let jobs: AsyncStream<Job>.Continuation
 
-    /// Of calls that have not begun; more are refused.
+    /// The greatest number of calls that have not begun; more are refused.
     private static let maximumJobs = 10_000
 
     init(
@@ -256,7 +256,7 @@ final class SDKEngine: Sendable {
                 + "configuration back, or unenroll the device")
     }
 
-    /// Once a check has passed, nothing more is told: a profile may arrive while a failure is on its way.
+    /// Once a check has passed, nothing more is reported: a profile may arrive while a failure is on its way.
     private func finishCheck(_ failure: NSError?) {
         let isNews = state.withLock { state in
             defer { if failure == nil { state.hasPassedCheck = true } }
@@ -265,7 +265,7 @@ final class SDKEngine: Sendable {
         if isNews { tell { $0.controllerDidFinishInitialCheck(error: failure) } }
     }
 
-    /// Asks the data sampler what it knows, and tells the delegate what has changed.
+    /// Asks the data sampler what it knows, and informs the delegate of what has changed.
     func refresh(_ sampler: DataSampler) async {
         let turn = state.withLock { state in
             state.refreshes += 1
@@ -275,13 +275,13 @@ final class SDKEngine: Sendable {
         let profile = (try? await sampler.profile()).map { Profile($0) }
         let status = try? await sampler.status()
         state.withLock { state in
-            // What was asked later was told already.
+            // What was asked later was reported already.
             guard turn > state.facts.turn else { return }
             let former = state.facts
             state.facts = Facts(
                 turn: turn, information: information, profile: profile, device: status?.enrollment.device,
                 obstacle: status?.collector.obstacle)
-            // Under the lock: what another refresh tells comes after this, as does the end of the initial check.
+            // Under the lock: the reports of another refresh come after this, as does the end of the initial check.
             if let profile, profile != former.profile { tell { $0.controllerDidReceive(profiles: [profile]) } }
             let enrollment = EnrollmentStatus(information.enrollment)
             if enrollment != EnrollmentStatus(former.information?.enrollment) {
@@ -366,7 +366,7 @@ final class SDKEngine: Sendable {
         return answer.value.withLock { $0 }
     }
 
-    /// What a task found for the thread that waits for it.
+    /// The result that a task found for the thread that waits for it.
     private final class Answer<Value: Sendable>: Sendable {
         let value = Mutex<Value?>(nil)
     }
