@@ -29,7 +29,7 @@ package struct ControlClient: Sendable {
         return try result.get()
     }
 
-    /// As ``ask(_:)``, on the caller's thread. For programs without tasks.
+    /// Asks as ``ask(_:)`` does, on the caller's thread. For programs without tasks.
     package func askBlocking(_ request: WireControlRequest) throws(ControlError) -> WireControlAnswer? {
         guard let frame = ControlFrame.bytes(request) else {
             throw ControlError(.usage, "the request is over \(ControlFrame.maximumBytes) bytes")
@@ -154,7 +154,7 @@ extension WireControlAnswer {
 /// Why an agent could not be asked, or refused.
 package struct ControlError: CodedError {
     package let code: FailureCode
-    /// What failed, on what, and what to do.
+    /// The text for people: what failed, on what, and what to do.
     package let message: String
 
     package init(_ code: FailureCode, _ message: String) {

@@ -91,7 +91,7 @@ package struct LogUploadReport: Codable, Equatable, Sendable {
     package var gone: Int
     /// Bytes of text.
     package var bytes: UInt64
-    /// What the upload waits for, or why it failed.
+    /// The details: what the upload waits for, or why it failed.
     package var detail: String
 
     package init(

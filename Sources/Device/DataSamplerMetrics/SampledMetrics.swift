@@ -30,7 +30,7 @@ import Synchronization
 /// | `Timer`, `Recorder` | `<label>.count`, `.sum`, `.min`, `.max` since the last sample, and the requested quantiles (`.p95`) within 5 %; none if nothing was recorded |
 ///
 /// A sample has at most ``maximumMeasurements``. Labels and dimensions beyond that are not recorded, and the
-/// measurement `ws1.metrics.dropped` counts them. Making a handler takes a lock and a look-up; recording takes the
+/// measurement `ws1.metrics.dropped` counts them. Making a handler costs a lock and a look-up; recording uses the
 /// handler's own lock. So keep handlers that are used often. Safe from any thread.
 public final class SampledMetrics: MetricsFactory, CustomSampleModule {
     /// The most measurements in one sample, `ws1.metrics.dropped` included.

@@ -96,7 +96,7 @@ final class CounterSeries: CounterHandler, Series {
     }
 }
 
-/// As `CounterSeries`, for floating point numbers. Ignores NaN, and values that would make the total NaN.
+/// Like `CounterSeries`, for floating point numbers. Ignores NaN, and values that would make the total NaN.
 final class FloatingPointCounterSeries: FloatingPointCounterHandler, Series {
     private struct State {
         var total = 0.0
