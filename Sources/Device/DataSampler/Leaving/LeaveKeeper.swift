@@ -72,8 +72,8 @@ actor LeaveKeeper {
         return Self.pause(after: attempts - 1)
     }
 
-    /// Decides it: stores the decision on synced disk. From now on only the last beacon is recorded, whatever happens. The caller
-    /// reports the changed gate, so that nothing enrolls any more, and then wakes the job.
+    /// Decides it: stores the decision on synced disk. From now on only the last beacon is recorded, whatever happens.
+    /// The caller reports the changed gate, so that nothing enrolls any more, and then wakes the job.
     ///
     /// - Parameter deadline: for a wipe that ends the enrollment, on the queue's clock: then the credential is erased
     ///   although the collector was not informed. `nil`: it stays until the collector was informed.

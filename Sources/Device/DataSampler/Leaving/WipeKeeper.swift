@@ -112,7 +112,8 @@ actor WipeKeeper {
         events.wake(.unenrollment)
     }
 
-    /// Decides it: stores the decision on synced disk, then stops recording until `finish`. After an error nothing has changed.
+    /// Decides it: stores the decision on synced disk, then stops recording until `finish`. After an error nothing has
+    /// changed.
     func begin(command: Data?, reason: String, endsEnrollment: Bool = false) throws(DataSamplerError) {
         if note == nil || note?.command != command || (endsEnrollment && note?.leaveBy == nil) {
             var new = WipeNote(
