@@ -83,7 +83,7 @@ enum ReleasablePages {
 struct FootprintService: Service {
     /// The first transmit is over by then, in most cases.
     static let first = Duration.seconds(30)
-    /// One release takes about 3 ms of processor time (measured), mapping the needed pages again included.
+    /// One release costs about 3 ms of processor time (measured), mapping the needed pages again included.
     static let interval = Duration.seconds(600)
 
     func run() async throws {

@@ -3,7 +3,7 @@ import TelemetryBasics
 import WireModel
 
 extension CollectorClient {
-    /// Bounds the memory that a list takes.
+    /// Bounds the memory that a list uses.
     private static let maximumChunks = 200_000
     /// Chunk ids in one request's URL.
     package static let idsPerRequest = 400
@@ -49,7 +49,8 @@ extension CollectorClient {
         return present
     }
 
-    /// Deletes these chunks, in the two steps of the collector: it says what it would take, then takes exactly that.
+    /// Deletes these chunks, in the two steps of the collector: it says what it would delete, then deletes exactly
+    /// that.
     /// - Returns: how many chunks and lines were deleted.
     package func delete(_ ids: [String]) async throws(CollectorClientError) -> (chunks: Int, lines: UInt64) {
         var result: (chunks: Int, lines: UInt64) = (0, 0)
@@ -86,8 +87,8 @@ extension ChunkView {
     /// More of it cannot be in a chunk, however badly it is compressed.
     private static let maximumStoredBytes = LogLimits.chunkBytes + 1 << 20
 
-    /// What of it no chunk can be; `nil` for one that can. Total: what a collector says is not believed where sums are
-    /// made of it.
+    /// The fault because of which this is no chunk; `nil` for one that can be. Total: what a collector says is not
+    /// believed where sums are made of it.
     fileprivate var fault: String? {
         if !(0...LogLimits.chunkBytes).contains(rawBytes) { return "\(rawBytes) bytes of text" }
         if !(0...Self.maximumStoredBytes).contains(storedBytes) { return "\(storedBytes) bytes stored" }

@@ -90,7 +90,7 @@ package final class CollectorClient: Sendable {
     }
 
     /// Waits as long as a busy collector asks.
-    /// - Throws: the error, where waiting is of no use or takes too long.
+    /// - Throws: the error, where waiting is of no use or lasts too long.
     func pause(after error: CollectorClientError, _ patience: inout BusyPatience) async throws(CollectorClientError) {
         guard let asked = error.retryAfter, let pause = patience.pause(asked, roll: .random(in: 0...1)) else {
             throw error

@@ -4,7 +4,7 @@ import WireModel
 /// Why a collector did not do what it was asked.
 package struct CollectorClientError: CodedError {
     package let code: FailureCode
-    /// What failed, at which collector, and what to do.
+    /// The text for people: what failed, at which collector, and what to do.
     package let message: String
     package let cause: (any Error)?
     /// When the collector asks to be asked again, where it said so before it did anything.

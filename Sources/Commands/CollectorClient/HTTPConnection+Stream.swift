@@ -23,7 +23,7 @@ extension HTTPConnection {
     /// Like `send`, but hands a wanted body over piece by piece, and the body may have any length.
     ///
     /// The head must arrive within `request.timeout`. After that only silence of the network counts. The time that the
-    /// receiver takes, such as a person who reads, does not count.
+    /// receiver needs, such as a person who reads, does not count.
     /// - Parameters:
     ///   - silence: the longest silence inside the body.
     ///   - isWanted: receives status and headers. An unwanted answer is returned whole, as by `send`.

@@ -1,7 +1,8 @@
 import TelemetryBasics
 import WireModel
 
-/// Whose logs are asked for. Without anything: those of all devices that the caller may see, but for test devices.
+/// The scope of the logs that are asked for. Without anything it means those of all devices that the caller may see,
+/// but for test devices.
 package struct LogScope: Sendable, CustomStringConvertible {
     package var device: DeviceID?
     /// Bundle id.
@@ -15,13 +16,13 @@ package struct LogScope: Sendable, CustomStringConvertible {
         self.ids = ids
     }
 
-    /// For a sentence: "of device 6f0c…".
+    /// The scope for a sentence: "of device 6f0c…".
     package var description: String {
         (application.map { "of application \($0) " } ?? "") + (device.map { "of device \($0)" } ?? "of all devices")
     }
 }
 
-/// Which logs are asked for, as the collector's routes take it.
+/// Which logs are asked for, as the collector's routes accept it.
 package struct LogQuery: Sendable {
     package let scope: LogScope
     private var items: [(name: String, value: String)]

@@ -6,7 +6,7 @@ import WireModel
 
 extension CollectorClient {
     /// Streams the text of a device's log. The text was complete if this returns.
-    /// - Parameter receive: takes pieces of any size, one at a time. An error it throws ends the request and is
+    /// - Parameter receive: accepts pieces of any size, one at a time. An error it throws ends the request and is
     ///   rethrown.
     package func text(_ query: LogQuery, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
         let path = query.path("/api/v1/logs/content")
@@ -56,7 +56,7 @@ extension CollectorClient {
     }
 
     /// The same, line by line.
-    /// - Parameter take: takes each line with its newline.
+    /// - Parameter take: receives each line with its newline.
     package func lines(_ query: LogQuery, _ take: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
         var splitter = LineSplitter()
         try await text(query) { try splitter.add($0, take) }
@@ -73,7 +73,7 @@ package struct LineSplitter {
 
     package init() {}
 
-    /// - Parameter take: takes each complete line with its newline.
+    /// - Parameter take: receives each complete line with its newline.
     package mutating func add(_ text: UnsafeRawBufferPointer, _ take: (UnsafeRawBufferPointer) throws -> Void) throws {
         var rest = text
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {

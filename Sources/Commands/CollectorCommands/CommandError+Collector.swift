@@ -5,7 +5,7 @@ import Glibc
 import NIOCore
 
 extension CommandError {
-    /// What to do if a record file cannot be read.
+    /// The remedy if a record file cannot be read.
     static let damageRemedy = """
         A running collector repairs damaged files within seconds and keeps the records that it can prove: start it, then try again.
         """

@@ -125,7 +125,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
     }
 
-    /// Of `--ca`, in DER.
+    /// The certificates of `--ca`, in DER.
     private func authorities() throws -> [Data] {
         guard let ca else { return [] }
         guard address.lowercased().hasPrefix("https:") else {

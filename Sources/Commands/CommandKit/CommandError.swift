@@ -13,7 +13,7 @@ package struct CommandError: CodedError {
     }
 
     package let code: Code
-    /// What failed, where, and what to do.
+    /// The text for people: what failed, where, and what to do.
     package let message: String
     package let cause: (any Error)?
 
@@ -23,7 +23,7 @@ package struct CommandError: CodedError {
         self.cause = cause
     }
 
-    /// What a running agent or a collector that was asked failed at.
+    /// Creates the error for a failure of a running agent or a collector that was asked.
     package init<Failure: CodedError>(_ error: Failure) where Failure.Code == FailureCode {
         let code: Code =
             switch error.code {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a program does when it is the first process of a container.
+/// The duties of a program that is the first process of a container.
 ///
 /// The kernel gives the first process every process whose parent has ended: what a hook's program left in the
 /// background, or a shell of `docker exec`. Each stays as a zombie until its new parent asks how it ended. So the first
@@ -47,7 +47,7 @@ enum FirstProcess {
     }
 
     /// Asks for all that have ended.
-    /// - Returns: the exit code if the worker is among them, as a shell tells it.
+    /// - Returns: the exit code if the worker is among them, as a shell reports it.
     private static func reap(_ worker: pid_t) -> Int32? {
         while true {
             var ending: Int32 = 0

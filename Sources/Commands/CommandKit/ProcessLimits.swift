@@ -10,9 +10,9 @@ package struct ProcessLimits: Sendable {
     /// Bytes of address space. With less, the program's code, stacks and heap do not fit.
     package var addressSpace: UInt64
 
-    /// For a command that runs and ends.
+    /// The limits for a command that runs and ends.
     package static let command = ProcessLimits(descriptors: 32, addressSpace: 192 << 20)
-    /// For an agent: its queue, log, control socket with clients, and connections to the collector.
+    /// The limits for an agent: its queue, log, control socket with clients, and connections to the collector.
     package static let agent = ProcessLimits(descriptors: 64, addressSpace: 192 << 20)
 
     /// Raises the limits as far as allowed.

@@ -70,7 +70,7 @@ enum StopSignals {
     /// Call it before another thread exists, because threads inherit the signal mask.
     static func holdBack() { change(SIG_BLOCK) }
 
-    /// For commands that need no orderly stop. A signal that waits takes effect now.
+    /// Lets signals through, for commands that need no orderly stop. A signal that waits takes effect now.
     static func letThrough() { change(SIG_UNBLOCK) }
 
     private static func change(_ how: Int32) {

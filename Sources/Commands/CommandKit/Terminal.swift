@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// What our programs know of a terminal.
+/// The properties of a terminal that our programs know.
 package enum Terminal {
     /// Whether escape sequences have effect on a descriptor: colours, and lines that are written again. A dumb
     /// terminal, as in Emacs or some build servers, shows them as text.
@@ -9,14 +9,14 @@ package enum Terminal {
         obeysEscapes(isTerminal: isatty(descriptor) == 1, type: ProcessInfo.processInfo.environment["TERM"])
     }
 
-    /// - Parameter type: `TERM`; without it the terminal is taken for dumb.
+    /// - Parameter type: `TERM`; without it the terminal counts as dumb.
     static func obeysEscapes(isTerminal: Bool, type: String?) -> Bool {
         isTerminal && !(type ?? "").isEmpty && type != "dumb"
     }
 }
 
 extension StringProtocol {
-    /// The columns of a terminal that the text takes. Characters of East Asia and emoji take two, combining marks none.
+    /// The columns of a terminal that the text fills. Characters of East Asia and emoji fill two, combining marks none.
     package var columns: Int { reduce(0) { $0 + $1.columns } }
 }
 

@@ -22,7 +22,7 @@ package struct LogCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// To be called on the main thread, before there is another.
+    /// Runs the program; to be called on the main thread, before there is another.
     package static func runAndExit() -> Never {
         Program.runAndExit(Self.self, describing: CommandError.log)
     }

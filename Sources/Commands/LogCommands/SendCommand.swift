@@ -74,7 +74,7 @@ struct SendCommand: ParsableCommand {
         while uploads.contains(where: { $0.state == .underWay }) {
             let summary = SendSummary(uploads)
             progress.show(summary.sent, of: summary.chunks, "chunks")
-            // Each reason to wait is told once, even if the progress line is not shown.
+            // Each reason to wait is reported once, even if the progress line is not shown.
             if let detail = summary.waitsFor, detail != told {
                 progress.clear()
                 StandardError.warn("waiting: \(detail)")

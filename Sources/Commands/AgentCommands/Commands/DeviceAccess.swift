@@ -68,14 +68,14 @@ struct DeviceAccess {
     }
 
     /// Asks the running agent, and fails if no agent runs.
-    /// - Parameter limit: seconds that the agent may take.
+    /// - Parameter limit: seconds that the agent may need.
     func ask(_ request: WireControlRequest, within limit: Int = 30) async throws(CommandError) -> WireControlAnswer {
         let client = ControlClient(directory: configuration.directory, timeoutSeconds: limit)
         guard let answer = try await Self.ask(client, request) else { throw noAgent }
         return answer
     }
 
-    /// As `ask`, for a request that is answered once the collector has what was asked for.
+    /// Asks like `ask`, for a request that is answered once the collector has what was asked for.
     func ask(_ request: WireControlRequest, waitingSeconds: UInt32) async throws(CommandError) -> WireControlAnswer {
         // The agent answers at the end of the wait; the rest is for a busy machine.
         let answer = try await ask(request, within: Int(waitingSeconds) + 30)

@@ -245,7 +245,7 @@ struct UnenrollCommand: AsyncParsableCommand {
             request.unenroll = WireControlUnenroll()
         }
         let answer = try await access.ask(request, within: 60)
-        // The number is 1 if the collector has been told.
+        // The number is 1 if the collector has been informed.
         try Output.line(
             answer.number == 1 ? "unenrolled" : "unenrolled here; the collector is told as soon as it can be reached")
     }

@@ -179,7 +179,7 @@ struct LogBatches {
         return full
     }
 
-    /// Takes the waiting lines.
+    /// Consumes the waiting lines.
     mutating func take() -> [LogEntry] {
         defer { (entries, bytes) = ([], 0) }
         return entries

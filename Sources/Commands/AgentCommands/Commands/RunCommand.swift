@@ -183,7 +183,7 @@ enum FullDiskPause {
         }
     }
 
-    /// Throws early if the agent is told to stop.
+    /// Throws early if the agent is asked to stop.
     private static func pause(for duration: Duration) async throws {
         try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }
     }

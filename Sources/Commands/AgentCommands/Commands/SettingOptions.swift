@@ -16,7 +16,7 @@ enum RunFlags: FlagSet {
 typealias DirectoryOptions = SettingFlags<DirectoryFlags>
 typealias RunOptions = SettingFlags<RunFlags>
 
-/// What a command takes that reports in words or as JSON.
+/// The options of a command that reports in words or as JSON.
 struct ReportOptions: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false

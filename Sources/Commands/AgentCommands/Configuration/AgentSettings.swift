@@ -109,7 +109,7 @@ struct AgentSettings: ProgramSettings {
         }
     }
 
-    /// What systemd hands over in the place of a token file that does not exist.
+    /// The content that systemd hands over in the place of a token file that does not exist.
     private static let noToken = "none"
 
     /// Without an enrollment file, an enrolled device goes on with what it knows.
@@ -119,8 +119,8 @@ struct AgentSettings: ProgramSettings {
         if configuration.collectorURL.isEmpty { try layers.require(\.configuration.collectorURL) }
     }
 
-    /// Address, pins and token of the enrollment file. A token that is given beside it takes the place of the file's,
-    /// for instance when that is used up.
+    /// Address, pins and token of the enrollment file. A token that is given beside it replaces the file's, for
+    /// instance when that is used up.
     private mutating func takeEnrollmentFile(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
         guard let given = layers[\.enrollment], let enrollment else { return }
         if let other = layers[\.configuration.collectorURL] {

@@ -54,7 +54,7 @@ enum ConfigurationFile {
         }
     }
 
-    /// A value in one of the forms that settings take.
+    /// A value in one of the forms that settings accept.
     private struct Entry: Decodable {
         let value: GivenSetting.Value
 

@@ -3,10 +3,10 @@ import FoundationEssentials
 /// A key that an object of a JSON5 text has twice. `JSONDecoder` keeps one of the values and says nothing.
 struct RepeatedKey: Equatable {
     let key: String
-    /// Of the second one, from 1.
+    /// The line of the second one, from 1.
     let line: Int
 
-    /// - Parameter text: what `JSONDecoder` has taken, so that nothing is checked here beside the keys.
+    /// - Parameter text: what `JSONDecoder` has accepted, so that nothing is checked here beside the keys.
     static func first(in text: [UInt8]) -> RepeatedKey? {
         var scanner = Scanner(text: text)
         return scanner.repeatedKey()
@@ -68,7 +68,7 @@ struct RepeatedKey: Equatable {
             }
         }
 
-        /// To the end of a text in quotes, a bare name, a number or a literal.
+        /// Skips to the end of a text in quotes, a bare name, a number or a literal.
         private mutating func skipWord(from start: Int) {
             let quote = text[start]
             guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {

@@ -132,7 +132,7 @@ extension DeviceUser {
     }
 }
 
-/// What the collector says of this device.
+/// The collector's answer about this device.
 struct RefreshAnswer: Codable {
     var information: [String: String]
     /// Assigned to this device; `nil` if the organization keeps no list.

@@ -3,7 +3,7 @@ import FoundationEssentials
 import NIOCore
 import WireModel
 
-/// What comes over a connection: the one request of a command, or the lines of a program.
+/// A message over a connection: the one request of a command, or the lines of a program.
 enum ControlMessage: Sendable {
     /// `ControlRequest`, serialized.
     case request(Data)

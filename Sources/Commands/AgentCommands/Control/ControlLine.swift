@@ -74,7 +74,7 @@ struct ControlLine: Decodable {
     }
 }
 
-/// What is wrong with a line, for its program.
+/// The fault of a line, for its program.
 struct LineError: Error {
     let message: String
     init(_ message: String) { self.message = message }
@@ -110,15 +110,15 @@ private struct LineMeasurement: Decodable {
     }
 }
 
-/// What a program is told about its line.
+/// The answer to a program about its line.
 struct ControlLineAnswer: Encodable {
     /// The record is on synced disk, or the log line with the kernel.
     var ok: Bool
-    /// Of the event or sample in its stream.
+    /// The number of the event or sample in its stream.
     var number: UInt64?
-    /// Of a log line that the level in force does not let pass.
+    /// Whether the level in force filtered the log line out.
     var filtered: Bool?
-    /// What went wrong; stable.
+    /// The code of the error; stable.
     var code: String?
     var message: String?
     /// Whether the same line may be accepted later.
@@ -128,7 +128,7 @@ struct ControlLineAnswer: Encodable {
         ControlLineAnswer(ok: false, code: code, message: message, retry: retry)
     }
 
-    /// As one line.
+    /// The answer as one line.
     var data: Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

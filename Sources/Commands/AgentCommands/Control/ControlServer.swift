@@ -9,7 +9,7 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Serves the agent's control socket. It takes few connections, each for one request and one answer of a command, or
+/// Serves the agent's control socket. It accepts few connections, each for one request and one answer of a command, or
 /// for lines of a program, and closes idle ones. The socket's mode is 0600, or 0660 if there is an access group.
 ///
 /// The agent holds the queue's lock, so a socket file that it finds belongs to a killed agent and is replaced.

@@ -61,7 +61,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
         for problem in report.problems { StandardError.line("ws1agent: \(problem)") }
     }
 
-    /// What the running agent says; without one, what is on disk.
+    /// Adds what the running agent says; without one, what is on disk.
     private static func gather(into report: inout DiagnosisReport, from access: DeviceAccess) async {
         var request = WireControlRequest()
         request.status = WireControlStatus()

@@ -34,6 +34,6 @@ struct TarArchive {
         bytes += [UInt8](repeating: 0, count: (Self.blockBytes - content.count % Self.blockBytes) % Self.blockBytes)
     }
 
-    /// With the two empty blocks at its end.
+    /// The archive with the two empty blocks at its end.
     var finished: [UInt8] { bytes + [UInt8](repeating: 0, count: 2 * Self.blockBytes) }
 }

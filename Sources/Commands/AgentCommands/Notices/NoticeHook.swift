@@ -11,7 +11,7 @@ import Synchronization
 /// few harmless variables, since the others may hold the enrollment token. Descriptors of the agent are closed for it.
 /// What it writes to standard error goes where the agent's log goes.
 ///
-/// A program that takes longer than the limit is killed with its process group. At most ``maximumWaiting`` notices wait
+/// A program that runs longer than the limit is killed with its process group. At most ``maximumWaiting`` notices wait
 /// for it; then the oldest are dropped and counted. When the agent stops, the running program is killed, and what waits
 /// is left out. Safe from any thread.
 final class NoticeHook: Sendable {
@@ -19,7 +19,7 @@ final class NoticeHook: Sendable {
         /// An absolute path.
         var program: String
         var arguments: [String]
-        /// For one run.
+        /// The limit for one run.
         var limit: Duration
     }
 
@@ -48,7 +48,7 @@ final class NoticeHook: Sendable {
         counts.withLock { $0.dropped += 1 }
     }
 
-    /// Runs the program on what was taken, until its task is cancelled.
+    /// Runs the program on the notices taken from the queue, until its task is cancelled.
     func run() async {
         for await notice in notices {
             let failure = await run(on: notice)
@@ -136,7 +136,7 @@ final class NoticeHook: Sendable {
     }
 
     /// A pipe that holds the content, and then ends, whether or not the program reads it. A notice is far smaller than
-    /// the 64 KiB that a pipe takes.
+    /// the 64 KiB that a pipe holds.
     private static func file(with content: Data) throws -> Int32 {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw HookError("no pipe for the notice: \(String(cString: strerror(errno)))") }
@@ -182,7 +182,7 @@ private struct NoticeJSON: Encodable {
     }
 }
 
-/// What has become of the notices that a program was to get, since the agent's start.
+/// The outcome of the notices that a program was to get, since the agent's start.
 struct NoticeHookStatus: Codable, Equatable, Sendable {
     var program: String
     /// Runs that exited with 0.

@@ -7,9 +7,9 @@ import PostgreSQL
 
 /// Where a collector keeps its data.
 enum StoreKind: String, CaseIterable, Sendable {
-    /// In the data directory of one collector.
+    /// The data lies in the data directory of one collector.
     case directory
-    /// In ClickHouse, PostgreSQL and a bucket, which several collectors share.
+    /// The data lies in ClickHouse, PostgreSQL and a bucket, which several collectors share.
     case cluster
 }
 
@@ -99,7 +99,7 @@ struct ClusterSettings: Equatable, Sendable {
         }
     }
 
-    /// For the record store.
+    /// The configuration for the record store.
     /// - Parameter allowsPlaintext: whether plain HTTP and unverified TLS may leave this machine.
     func records(allowsPlaintext: Bool) -> ClusterRecordStore.Configuration {
         var clickHouse = ClickHouseConfiguration(

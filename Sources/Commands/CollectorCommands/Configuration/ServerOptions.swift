@@ -14,7 +14,7 @@ enum DataFlags: FlagSet {
     static let flags = Settings.declarations.filter { ["data", "config"].contains($0.name) }
 }
 
-/// What an enrollment file is made from: the data directory, and the certificate that devices see.
+/// The flags that an enrollment file is made from: the data directory, and the certificate that devices see.
 enum EnrollmentFlags: FlagSet {
     static let flags = Settings.declarations.filter { ["data", "config", "tls-certificate"].contains($0.name) }
 }

@@ -2,13 +2,13 @@ import CollectorStore
 import CommandKit
 import Logging
 
-/// What a command works on: a collector's data, in a directory or in a cluster's servers.
+/// The data of a collector that a command works on, in a directory or in a cluster's servers.
 ///
 /// Nothing is opened before it is asked for. A command closes what it was given through `withData`.
 protocol CollectorData: Sendable {
     var registry: any Registry { get }
 
-    /// For people, in messages.
+    /// The name for people, in messages.
     var name: String { get }
 
     /// - Throws: if this version of the program cannot work on it, where no other call would say so as well.

@@ -133,7 +133,7 @@ struct ServeCommand: ServiceCommand {
         -> Result<Void, any Error>
     {
         var configuration = ServiceGroupConfiguration(
-            // The last one is told to stop first, and the others work until it has ended.
+            // The last one is asked to stop first, and the others work until it has ended.
             services: others.map { .init(service: $0, successTerminationBehavior: .ignore) }
                 + [.init(service: application)],
             gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)

@@ -63,7 +63,7 @@ struct ServedCluster: ServedData {
         retention = LiveRetention(settings.retention)
     }
 
-    /// Of this collector, for people.
+    /// The name of this collector, for people.
     private static func name(_ settings: Settings) -> String {
         "\(ProcessInfo.processInfo.hostName) \(settings.listen)"
     }
@@ -148,7 +148,7 @@ private struct FollowerService: Service {
     }
 }
 
-/// Incidents of the record store, which opens before the service that notes them.
+/// Incidents of the record store, which opens before the service that records them.
 private final class IncidentNotes: Sendable {
     let notices = Mutex<NoticeService?>(nil)
 

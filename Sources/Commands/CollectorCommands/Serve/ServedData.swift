@@ -6,7 +6,7 @@ import ServiceLifecycle
 import Synchronization
 import TelemetryBasics
 
-/// What a serving collector has from where its data is: its stores, and the work beside the server.
+/// The stores of a serving collector and the work beside its server. They depend on where its data is.
 protocol ServedData: Sendable {
     var metadata: MetadataService { get }
     /// Raises the notices of what devices send.
@@ -19,14 +19,14 @@ protocol ServedData: Sendable {
     /// How many collectors serve the same devices now.
     var collectors: @Sendable () -> Int { get }
 
-    /// What runs while the collector serves.
+    /// The services that run while the collector serves.
     func services(_ watched: WatchedFiles, _ webhook: WebhookSender?) throws -> [any Service]
 
     /// After the server has ended.
     func close() async
 }
 
-/// What housekeeping watches beside the data.
+/// The files that housekeeping watches beside the data.
 struct WatchedFiles: Sendable {
     var settings: Settings
     var certificates: @Sendable () -> [WatchedCertificate]
@@ -53,7 +53,7 @@ final class LiveRetention: Sendable {
         await retention?.setLimits(limits)
     }
 
-    /// From now on `retention` gets what `setLimits` sets.
+    /// Passes what `setLimits` sets to `retention` from now on.
     func use(_ retention: RecordRetention) async {
         let limits = state.withLock { state in
             state.retention = retention
@@ -63,7 +63,7 @@ final class LiveRetention: Sendable {
     }
 }
 
-/// Works beside the server until the process is told to stop. The task is cancelled then.
+/// Works beside the server until the process is asked to stop. The task is cancelled then.
 struct BackgroundService: Service {
     let work: @Sendable () async -> Void
 
@@ -73,7 +73,7 @@ struct BackgroundService: Service {
 }
 
 extension NoticeCourier {
-    /// - Parameter webhook: `nil`: there is nobody to tell.
+    /// - Parameter webhook: `nil`: there is nobody to notify.
     init?(_ notices: NoticeService, _ webhook: WebhookSender?, logger: Logger) {
         guard let webhook else { return nil }
         self.init(service: notices, logger: logger) { await webhook.post($0) }

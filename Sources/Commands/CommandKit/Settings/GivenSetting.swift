@@ -20,7 +20,7 @@ package struct GivenSetting: Sendable {
     }
 
     package let value: Value
-    /// For example `--sample-interval`, `WS1_SAMPLE_INTERVAL` or `sampleInterval in FILE`.
+    /// The place, for example `--sample-interval`, `WS1_SAMPLE_INTERVAL` or `sampleInterval in FILE`.
     private let place: String
     /// The path of keys inside an object.
     private let inside: [String]

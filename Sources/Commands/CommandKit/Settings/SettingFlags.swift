@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The settings that a command takes as flags.
+/// The settings that a command accepts as flags.
 package protocol FlagSet {
     static var flags: [SettingDeclaration] { get }
 }

@@ -39,13 +39,13 @@ package indirect enum SettingForm: Sendable {
         }
     }
 
-    /// Whether the flag takes no value.
+    /// Whether the flag has no value.
     package var isSwitch: Bool {
         if case .flag = self { true } else { false }
     }
 }
 
-/// The numbers that a setting takes.
+/// The numbers that a setting accepts.
 package struct SettingRange: Sendable, CustomStringConvertible {
     package let least: Double
     package let greatest: Double

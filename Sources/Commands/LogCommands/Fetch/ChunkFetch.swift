@@ -123,7 +123,7 @@ final class ChunkFetch: Sendable {
         }
     }
 
-    /// The next chunk to write; `nil` if all are taken or another worker failed.
+    /// The next chunk to write; `nil` if all are assigned or another worker failed.
     private func takeNext() -> Int? {
         progress.withLock { progress in
             while progress.results[progress.next] != nil { progress.next += 1 }

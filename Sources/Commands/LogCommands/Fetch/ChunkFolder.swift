@@ -28,7 +28,7 @@ struct ChunkFolder: Sendable {
         for name in names where Paths.exists(file(name)) { throw .exists(file(name)) }
     }
 
-    /// - Throws: if an earlier fetch or any other file is here. People take the whole directory for the chunk files.
+    /// - Throws: if an earlier fetch or any other file is here. People expect only the chunk files in the directory.
     func requireEmpty() throws {
         guard !isForced else { return }
         try requireFree([Self.manifestName])

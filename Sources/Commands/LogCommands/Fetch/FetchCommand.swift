@@ -140,7 +140,7 @@ struct FetchCommand: PlacedCommand {
     /// - Throws: if the file exists.
     private func outputFile() throws(CommandError) -> String? {
         guard let given = output else { return nil }
-        // Tools take compressed text for damaged text if its name does not end in .gz.
+        // Tools treat compressed text as damaged text if its name does not end in .gz.
         let output = gzip && !given.hasSuffix(".gz") ? given + ".gz" : given
         guard force || !Paths.exists(output) else { throw .exists(output) }
         return output

@@ -65,7 +65,7 @@ struct RemoteFetchHead: Codable, Equatable, Sendable {
         var text: String
     }
 
-    /// Whose logs.
+    /// The scope of the logs.
     struct Scope: Codable, Equatable, Sendable {
         var device: String?
         var application: String?
@@ -104,7 +104,7 @@ struct RemoteFetchPosition: Codable, Equatable, Sendable {
 
 /// A chunk file as it was written.
 struct RemoteFetchChunk: Codable, Equatable, Sendable {
-    /// From 1.
+    /// The order, from 1.
     var order: Int
     var device: String
     var application: String

@@ -4,7 +4,7 @@ import WireModel
 /// `manifest.json`, which describes the chunk files in order.
 struct FetchManifest: Codable, Equatable, Sendable {
     struct Chunk: Codable, Equatable, Sendable {
-        /// From 1.
+        /// The order, from 1.
         var order: Int
         var name: String
         /// Length of the file.

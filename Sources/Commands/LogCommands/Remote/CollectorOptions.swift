@@ -6,7 +6,7 @@ import TelemetryBasics
 import WireModel
 
 extension CollectorOptions {
-    /// As ``ask(_:)``, for what only a single device can do.
+    /// Asks like ``ask(_:)``, for what only a single device can do.
     /// - Throws: `.usage` also if no device is given.
     func askDevice<Value>(_ body: (CollectorClient, DeviceID) async throws -> Value) async throws -> Value {
         try SettingLayers<LogSettings>(flags: given).require(\.device)
@@ -48,7 +48,8 @@ struct AccessToken: Sendable, CustomStringConvertible, CustomDebugStringConverti
 
     let secret: String
 
-    /// From the given file; without one from `WS1_TOKEN`, or else from the file that `WS1_TOKEN_FILE` names.
+    /// Reads the token from the given file; without one from `WS1_TOKEN`, or else from the file that `WS1_TOKEN_FILE`
+    /// names.
     init(file: String?, environment: [String: String]) throws(CommandError) {
         func given(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         if file == nil, let text = given("WS1_TOKEN") {

@@ -12,7 +12,7 @@ import WireModel
 ///
 /// The head lists what to fetch: the chunks that the collector has at the beginning, in sections that share no line.
 /// Sections are read one after the other, so memory does not grow with their number, and cut into files at line ends.
-/// After each file the journal notes its end. A resumed fetch reads at most one section again.
+/// After each file the journal records its end. A resumed fetch reads at most one section again.
 ///
 /// Not `Sendable`: one task at a time.
 final class RemoteFetch {

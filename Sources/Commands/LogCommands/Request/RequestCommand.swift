@@ -157,7 +157,7 @@ struct RequestCommand: AsyncParsableCommand {
             return CommandRequest(kind: "cancel", arguments: arguments)
         }
         let now = SystemClock.wallMicroseconds()
-        // Fails for a filter that the collector would not take when the lines are fetched.
+        // Fails for a filter that the collector would not accept when the lines are fetched.
         _ = try LogQuery(LogScope(device: device), type: "all", lines: filter.filter(now: now))
         arguments.mode = mode.rawValue
         arguments.application = filter.application.identifier

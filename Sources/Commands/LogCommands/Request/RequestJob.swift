@@ -6,7 +6,7 @@ import WireModel
 /// A request for logs of many devices: those of an organization, or those of an application. The collector works it off
 /// as a job, a few devices at a time.
 struct RequestJob {
-    /// What the collector is asked for. Without `confirm` it says how many devices are meant.
+    /// The request to the collector. Without `confirm` it says how many devices are meant.
     private struct Body: Encodable {
         var action = "command"
         var kind: String

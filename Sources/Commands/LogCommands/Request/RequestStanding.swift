@@ -5,7 +5,7 @@ import WireModel
 
 typealias RequestID = Identifier<CommandView>
 
-/// What the state of a request means to a person who waits for it.
+/// The meaning of a request's state to a person who waits for it.
 struct RequestStanding: Equatable {
     enum Meaning: Equatable {
         /// More logs may still come.

@@ -14,10 +14,10 @@ struct RequestWait {
     /// `nil`: as long as it takes.
     let limitSeconds: Int64?
     let isQuiet: Bool
-    /// When the device was expected to take the request, as known at the beginning.
+    /// When the device was expected to fetch the request, as known at the beginning.
     let expected: DeviceExpectation?
 
-    /// What a person can do after the wait has ended early.
+    /// The remedy for a person after the wait has ended early.
     private var remedy: String {
         "request \(id) goes on; wait for it with: ws1log request --id \(id) --wait, end it with --cancel \(id)"
     }
@@ -90,7 +90,7 @@ struct DeviceExpectation: Equatable {
         pauseSeconds = min(beaconSeconds.map { max($0, 60) } ?? Self.greatestPauseSeconds, Self.greatestPauseSeconds)
     }
 
-    /// `nil` if the device has taken the command already, or the collector cannot be asked about the device.
+    /// `nil` if the device has fetched the command already, or the collector cannot be asked about the device.
     static func of(_ command: CommandView, _ id: DeviceID, _ client: CollectorClient) async -> DeviceExpectation? {
         struct Device: Decodable {
             var lastSeenAt: String?

@@ -34,7 +34,7 @@ struct DeleteCommand: PlacedCommand {
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
-    /// As printed with --json.
+    /// The result as printed with --json.
     struct Result: Codable, Equatable {
         var segments: Int
         var lines: UInt64

@@ -20,7 +20,7 @@ struct ListCommand: PlacedCommand {
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
-    /// As printed with --json.
+    /// A segment as printed with --json.
     struct Segment: Codable, Equatable {
         var name: String
         var kind: String

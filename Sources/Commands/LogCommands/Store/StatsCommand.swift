@@ -35,7 +35,7 @@ struct StatsCommand: PlacedCommand {
         }
     }
 
-    /// As printed with --json.
+    /// The statistics as printed with --json.
     struct Statistics: Codable, Equatable {
         var all = Count()
         var levels: [String: Count] = [:]

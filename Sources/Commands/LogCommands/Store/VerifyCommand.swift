@@ -24,7 +24,7 @@ struct VerifyCommand: PlacedCommand {
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
-    /// As printed with --json.
+    /// The result as printed with --json.
     struct Result: Codable, Equatable {
         var isWhole: Bool
         var segments: Int

@@ -30,7 +30,7 @@ struct LevelArgument: ExpressibleByArgument {
     static var allValueStrings: [String] { LogLevel.allCases.map(\.name) }
 }
 
-/// Whose lines.
+/// The applications whose lines are meant.
 struct ApplicationOptions: ParsableArguments {
     @Option(
         name: .customLong("app"),
@@ -101,7 +101,7 @@ struct FilterOptions: ParsableArguments {
             categories: category, text: text)
     }
 
-    /// The same filter as the collector takes it.
+    /// The same filter as the collector accepts it.
     func query(_ scope: LogScope, now: Int64 = SystemClock.wallMicroseconds()) throws -> LogQuery {
         guard !ring else {
             throw CommandError(

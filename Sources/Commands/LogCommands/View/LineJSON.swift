@@ -51,7 +51,7 @@ enum LineJSON {
         return text
     }
 
-    /// In quotes. Bytes that are not UTF-8 become U+FFFD.
+    /// The text in quotes. Bytes that are not UTF-8 become U+FFFD.
     private static func string(_ bytes: some Collection<UInt8>) -> [UInt8] {
         var json = [quote]
         for byte in String(decoding: bytes, as: UTF8.self).utf8 {

@@ -34,8 +34,8 @@ struct LineStyle: Sendable {
         return isJSON ? Array("{\"device\":\"\(device)\",".utf8) + shown.dropFirst() : Array("\(device) ".utf8) + shown
     }
 
-    /// `nil` if there is nothing to escape. Bytes that are not UTF-8 become U+FFFD, because some terminals take them
-    /// for control characters.
+    /// `nil` if there is nothing to escape. Bytes that are not UTF-8 become U+FFFD, because some terminals treat them
+    /// as control characters.
     private static func escaped(_ line: UnsafeRawBufferPointer) -> [UInt8]? {
         guard
             line.contains(where: { ($0 < 0x20 && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: "\n")) || $0 >= 0x7F })
@@ -134,7 +134,7 @@ struct ViewOptions: ParsableArguments {
         inversion: .prefixedNo, help: "Show colours; by default on a terminal, unless NO_COLOR is set or TERM is dumb.")
     var color: Bool?
 
-    /// For standard output.
+    /// The style for standard output.
     func style(isJSON: Bool = false) -> LineStyle {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let noColour = ProcessInfo.processInfo.environment["NO_COLOR"].map { !$0.isEmpty } ?? false
