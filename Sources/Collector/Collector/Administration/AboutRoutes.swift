@@ -4,7 +4,7 @@ import Hummingbird
 import TelemetryBasics
 import WireModel
 
-/// What runs here, for bug reports and for who looks after it.
+/// The routes that say what runs here, for bug reports and for who looks after it.
 struct AboutRoutes: Sendable {
     let metadata: MetadataService
     let health: CollectorHealth
@@ -41,7 +41,7 @@ private struct AboutView: Encodable {
     var dataDirectory: String?
     /// When notices about silent devices begin; absent if they have begun.
     var silenceNoticesFrom: String?
-    /// What is wrong with the collector itself.
+    /// The troubles of the collector itself.
     var troubles: [Trouble]
 
     struct Trouble: Encodable {

@@ -16,11 +16,11 @@ struct CapacityEstimate: Equatable {
     }
 
     enum Full: Equatable {
-        /// There is no whole day of records yet, or the system does not tell the free space.
+        /// There is no whole day of records yet, or the system does not report the free space.
         case unknown
-        /// Retention removes records before that, or it would take more than ten years.
+        /// Retention removes records before that, or it would last more than ten years.
         case never
-        /// In whole days from now.
+        /// The time until then, in whole days from now.
         case inDays(Int)
     }
 

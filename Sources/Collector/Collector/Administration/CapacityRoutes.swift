@@ -3,7 +3,7 @@ import Hummingbird
 import TelemetryBasics
 import WireModel
 
-/// How many records come, how much room they take, and when the disk will be full. This describes the whole collector,
+/// How many records come, how much room they need, and when the disk will be full. This describes the whole collector,
 /// so only people of all organizations may read it.
 struct CapacityRoutes: Sendable {
     let store: any RecordStore
@@ -59,7 +59,7 @@ struct CapacityView: Encodable {
     /// Absent until there is a whole day of records.
     var bytesPerDay: Int64?
     var growthDays: Int
-    /// Absent if the system does not tell.
+    /// Absent if the system does not report it.
     var disk: Disk?
 
     init(_ ingest: IngestRate.Report, _ estimate: CapacityEstimate, _ disk: StoreFigures.Disk?) {

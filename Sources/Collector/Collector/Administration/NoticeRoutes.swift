@@ -96,7 +96,7 @@ struct NoticeRoutes: Sendable {
 struct NoticesView: Encodable {
     var items: [NoticeView]
     var next: String?
-    /// Of all notices that last and are not muted.
+    /// The number of all notices that last and are not muted.
     var openCount: Int
 
     private enum Key: CodingKey { case items, next, openCount }
@@ -136,7 +136,7 @@ package struct NoticeView: Encodable {
     var endedAt: String?
     /// Absent if it is not muted.
     var muted: Mute?
-    /// What to do.
+    /// The remedy.
     var remedy: String
     /// The section of Documentation/runbook.md about it, as an anchor.
     var runbook: String

@@ -82,7 +82,7 @@ struct RetentionRoutes: Sendable {
 
 private struct ReleaseView: Encodable {
     var released: Bool
-    /// What retention waited for.
+    /// The reason for which retention waited.
     var waited: String?
 }
 
@@ -93,7 +93,7 @@ extension Problem {
         retryable: true, retryAfterMs: 10_000)
 }
 
-/// What records are kept, as administrators see it over HTTP and on the collector's machine.
+/// The rules by which records are kept, as administrators see them over HTTP and on the collector's machine.
 package struct RetentionView: Encodable {
     struct Stream: Encodable {
         var stream: String
@@ -134,7 +134,7 @@ package struct RetentionView: Encodable {
     }
 }
 
-/// What a purge of records would remove, or was requested to remove.
+/// The records that a purge would remove, or was requested to remove.
 struct PurgeView: Encodable {
     struct Stream: Encodable {
         var stream: String

@@ -24,7 +24,7 @@ struct TokenRoutes: Sendable {
         router.people(.viewer).post("/api/v1/sign-in-codes", use: createSignInCode)
     }
 
-    /// For a link to the console. It needs no entry in the audit trail, because the sign-in has one.
+    /// Creates a code for a link to the console. It needs no entry in the audit trail, because the sign-in has one.
     private func createSignInCode(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let made = try await metadata.createSignInCode(for: context.person)
@@ -109,7 +109,7 @@ extension TokenPosition {
 /// address, pinned}`.
 struct TokenDocument {
     var token: NewToken
-    /// For an enrollment URL: the collector's address as devices reach it.
+    /// The collector's address as devices reach it, for an enrollment URL.
     var address: String?
     /// Whether the enrollment URL pins the collector's keys.
     var isPinned: Bool
@@ -168,7 +168,7 @@ struct TokenDocument {
         }
     }
 
-    /// What devices take as a collector's address.
+    /// Whether devices accept the text as a collector's address.
     private static func isAddress(_ text: String) -> Bool {
         guard text.utf8.count <= addressBytes,
             let parts = URLComponents(string: text, encodingInvalidCharacters: false),

@@ -4,13 +4,13 @@ import TelemetryBasics
 import WireModel
 import X509
 
-/// What people should know of a certificate.
+/// The facts about a certificate that people should know.
 package struct CertificateFacts: Encodable, Equatable, Sendable {
     var subject: String
     /// DNS names, addresses and other names that it is for.
     var names: [String]
     var issuer: String
-    /// In hexadecimal.
+    /// The serial number in hexadecimal.
     var serial: String
     var validFrom: String
     var validUntil: String

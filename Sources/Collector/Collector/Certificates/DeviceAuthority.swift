@@ -21,11 +21,11 @@ package struct DeviceAuthority: Sendable {
 
     private let issuer: Certificate
     private let key: Certificate.PrivateKey
-    /// From the issuer up to a root.
+    /// The path from the issuer up to a root.
     private let path: [Certificate]
     /// The validity of a device's certificate.
     let days: Int
-    /// For messages and notices.
+    /// The file's name for messages and notices.
     let file: String
 
     /// - Parameters:
@@ -106,10 +106,10 @@ package struct DeviceAuthority: Sendable {
     /// The earliest end in the chain above devices' certificates, in microseconds since 1970.
     package var expires: Int64 { path.map { Self.microseconds($0.notValidAfter) }.min() ?? 0 }
 
-    /// For people who look at it: from the issuer up to a root.
+    /// The facts for people who look at it: from the issuer up to a root.
     var facts: [CertificateFacts] { path.map(CertificateFacts.init) }
 
-    /// For notices.
+    /// The certificates that are watched for notices.
     package var watched: [WatchedCertificate] {
         path.map {
             WatchedCertificate(
@@ -198,14 +198,14 @@ extension DeviceAuthority {
 ///
 /// Only the key is used. The collector decides subject, names and extensions, so those in the request are ignored.
 struct SigningRequest: Sendable {
-    /// In DER. A request with the largest accepted key has about 2,500 bytes.
+    /// The most bytes of a request, in DER. A request with the largest accepted key has about 2,500 bytes.
     static let maximumBytes = 16 * 1024
     static let rsaBits = 2048...8192
 
     let key: Certificate.PublicKey
 
     /// - Parameter der: the bytes as received.
-    /// - Throws: `Problem` 400; its code tells the fault.
+    /// - Throws: `Problem` 400; its code names the fault.
     init(der: Data) throws(Problem) {
         guard der.count <= Self.maximumBytes else {
             throw .signingRequest(.csrTooLarge, "It has \(der.count) bytes; the limit is \(Self.maximumBytes).")

@@ -70,7 +70,7 @@ package enum KeyPin {
 /// The pins in an enrollment URL that this collector makes: of its own key, and of a backup key for the day when that
 /// one is lost. With one pin alone, a lost key would cut off all devices, so there are both or none.
 struct EnrollmentPins: Sendable {
-    /// Of the certificate that is served now; `nil`: this collector does not end TLS.
+    /// The pin of the certificate that is served now; `nil`: this collector does not end TLS.
     let own: @Sendable () -> Data?
     /// `nil` as long as nobody has made one.
     let backup: @Sendable () -> Data?

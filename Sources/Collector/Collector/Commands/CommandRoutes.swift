@@ -212,7 +212,7 @@ extension Problem {
     }
 }
 
-/// A command as people see it, with what the device told of itself: that follows its message and has no fixed form.
+/// A command as people see it, with what the device reported of itself: that follows its message and has no fixed form.
 struct CommandAnswer: Encodable {
     var command = CommandView()
     var deviceInformation: JSONValue?

@@ -219,7 +219,7 @@ struct ConsoleRouter {
             api: APIClient { try await call($0, as: person, context) })
     }
 
-    /// An answer with what it did as a note for the next page, or without the note that it has said.
+    /// An answer with what it did as a message for the next page, or without the message that it has said.
     private func noted(_ answer: Console.Response, _ visit: Visit, _ request: Request) -> Response {
         var response = response(answer, to: visit.visitor)
         // A page that a script loads in the background is not read by a person.
@@ -369,7 +369,7 @@ extension String {
     fileprivate init(utf8 data: Data) { self.init(decoding: data, as: UTF8.self) }
 }
 
-/// What a browser must know about every answer of the console.
+/// The headers that a browser needs in every answer of the console.
 private struct ConsoleHeaders: RouterMiddleware {
     typealias Context = CollectorRequestContext
 

@@ -9,11 +9,11 @@ import Synchronization
 final class FormRepeats: Sendable {
     private struct Entry {
         var task: Task<Console.Response, any Error>
-        /// Of the uptime, in microseconds; `nil` while it is performed.
+        /// The time of its end on the uptime clock, in microseconds; `nil` while it is performed.
         var ended: Int64?
     }
 
-    /// A double click takes a second. Whoever goes back and sends a form again later means it.
+    /// A double click lasts a second. Whoever goes back and sends a form again later means it.
     private static let microseconds: Int64 = 10_000_000
     /// The oldest give way.
     private static let maximum = 256

@@ -7,7 +7,7 @@ import ServiceLifecycle
 import Synchronization
 import WireModel
 
-/// Tells browsers when something that a page shows has changed, as server-sent events. The page then loads its live
+/// Notifies browsers when something that a page shows has changed, as server-sent events. The page then loads its live
 /// parts again, so an event has no content.
 struct LiveRoutes: Sendable {
     /// The least number of seconds between two events of a page.
@@ -47,7 +47,7 @@ struct LiveRoutes: Sendable {
 
     /// Whether a page has to load although nothing happened.
     /// - Parameters:
-    ///   - seconds: since it was last told to.
+    ///   - seconds: since it was last notified.
     ///   - streams: the number of live pages.
     static func isStale(_ topics: [LiveTopic], after seconds: Int, streams: Int) -> Bool {
         seconds >= max(refreshSeconds, streams)
@@ -83,7 +83,7 @@ struct LiveRoutes: Sendable {
 
 /// The events of one page, until its browser goes or its session has ended.
 private struct LiveEvents: AsyncSequence, Sendable {
-    /// After so many seconds of silence an event tells the page that the connection is there.
+    /// After so many seconds of silence an event shows the page that the connection is there.
     private static let idleSeconds = 10
 
     let topics: [LiveTopic]

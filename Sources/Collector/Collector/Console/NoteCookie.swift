@@ -3,13 +3,13 @@ import Crypto
 import Foundation
 import Hummingbird
 
-/// What a form has done, for the page that the browser loads next. That page says it once and removes the cookie.
+/// The result of a form, for the page that the browser loads next. That page says it once and removes the cookie.
 ///
 /// The value is an authentication code under the session's secret and the text. So nobody can write one for another's
 /// session, as a link with the text could.
 struct NoteCookie {
     private static let name = "ws1_note"
-    /// Encoded, each byte of the text may take three.
+    /// Encoded, each byte of the text may need three.
     private static let textBytes = 1000
     private static let valueBytes = 64 + 1 + 3 * textBytes
     /// A page that is not loaded within a minute says nothing.
@@ -37,7 +37,7 @@ struct NoteCookie {
     }
 
     private func code(_ text: String) -> String {
-        // A key of its own, so that no code of a note is one of a form token.
+        // A key of its own, so that no code of a message is one of a form token.
         let key = SymmetricKey(data: Data(HMAC<SHA256>.authenticationCode(for: Data("note".utf8), using: session.key)))
         return HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key).map {
             ($0 < 16 ? "0" : "") + String($0, radix: 16)

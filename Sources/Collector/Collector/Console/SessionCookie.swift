@@ -61,7 +61,7 @@ struct SessionCookie {
     // MARK: Form tokens
 
     /// A token for the forms of one page: a nonce, and its authentication code under the session's secret. Each page
-    /// has another, so that the length of compressed pages tells nothing about it (BREACH).
+    /// has another, so that the length of compressed pages reveals nothing about it (BREACH).
     func newFormToken() -> String {
         var generator = SystemRandomNumberGenerator()
         let nonce = Data((0..<Self.nonceBytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
@@ -79,7 +79,7 @@ struct SessionCookie {
     var key: SymmetricKey { SymmetricKey(data: Data(secret.utf8)) }
 }
 
-/// The console's address as a browser sees it. A proxy in front tells it in header fields. Whoever sends such fields
+/// The console's address as a browser sees it. A proxy in front reports it in header fields. Whoever sends such fields
 /// without a proxy changes only links in their own answer.
 extension Request {
     /// The prefix under which a proxy serves the console (`X-Forwarded-Prefix`), such as `/telemetry`; empty without.

@@ -47,7 +47,7 @@ struct DeviceJobDocument {
         }
     }
 
-    /// As for the action on a single device.
+    /// The role that the action on a single device requires.
     var role: PersonRole { action.role }
 
     private static func command(_ fields: inout FieldReader, now: Int64) throws(Problem) -> DeviceJobAction {

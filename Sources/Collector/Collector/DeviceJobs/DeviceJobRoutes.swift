@@ -144,7 +144,7 @@ struct DeviceJobRoutes: Sendable {
     }
 }
 
-/// What a job would do, for the person to confirm.
+/// The effect that a job would have, for the person to confirm.
 struct DeviceJobProposal: Encodable {
     /// Devices that were selected.
     var devices: Int

@@ -11,13 +11,13 @@ struct DeviceJobView: Encodable {
     /// Absent if its devices may be of several organizations.
     var organization: String?
     var action: String
-    /// What the action is given; absent fields do not belong to it.
+    /// The arguments of the action; absent fields do not belong to it.
     var kind: String?
     var arguments: CommandArguments?
     var expiresAt: String?
     var closeEnrollmentToken: Bool?
     var on: Bool?
-    /// As it was given; absent if the devices were named.
+    /// The filter as it was given; absent if the devices were named.
     var filter: JSONValue?
     /// The name of the person's token.
     var begunBy: String
@@ -58,13 +58,13 @@ struct DeviceJobView: Encodable {
     }
 }
 
-/// What became of a job for one device.
+/// The outcome of a job for one device.
 struct DeviceJobResultView: Encodable {
     var device: String
     /// Absent if the device is deleted.
     var name: String?
     var result: String
-    /// Of the problem with which the action on the single device is refused.
+    /// The code of the problem with which the action on the single device is refused.
     var code: String?
     var detail: String?
     /// The id of the command that was issued.

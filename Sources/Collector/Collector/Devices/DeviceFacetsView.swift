@@ -11,7 +11,7 @@ struct DeviceFacetsView: Encodable {
     }
 
     struct Count: Encodable {
-        /// As the parameter takes it; `null` for devices that told none.
+        /// The value as the parameter accepts it; `null` for devices that reported none.
         var value: String?
         var devices: Int
 

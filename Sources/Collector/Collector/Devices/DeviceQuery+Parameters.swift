@@ -8,7 +8,7 @@ extension DeviceQuery {
         "enrollmentToken", "test", "organization",
     ]
     static let textBytes = 256
-    /// Selects devices that told no value.
+    /// Selects devices that reported no value.
     static let none = "none"
     static let complianceWords: [(word: String, value: WireCompliance)] = [
         ("unknown", .unknown), ("compliant", .compliant), ("non-compliant", .nonCompliant),

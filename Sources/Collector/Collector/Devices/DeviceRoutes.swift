@@ -170,7 +170,7 @@ extension Problem {
     }
 }
 
-/// What the deletion of a device removed or would remove.
+/// The data that the deletion of a device removed or would remove.
 struct DeviceDeletionView: Encodable {
     var deleted: Bool
     var device: String

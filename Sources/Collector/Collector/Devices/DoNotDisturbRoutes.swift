@@ -6,7 +6,7 @@ import Logging
 import TelemetryBasics
 import WireModel
 
-/// Do-not-disturb of a device: told and set by the device itself, and by people. Viewers see it, operators set it.
+/// Do-not-disturb of a device: reported and set by the device itself, and by people. Viewers see it, operators set it.
 ///
 /// A device learns of a person's decision with the next answer to a batch or to the request for commands.
 struct DoNotDisturbRoutes: Sendable {
@@ -87,11 +87,11 @@ struct DoNotDisturbView: Encodable {
         case person
     }
 
-    /// What was decided last; off if nobody has decided.
+    /// The newest decision; off if nobody has decided.
     var on: Bool
     /// Whether the device's newest profile allows it. Otherwise the decision has no effect.
     var allowed: Bool
-    /// What the device's newest beacon tells; absent if that is nothing.
+    /// The state that the device's newest beacon reports; absent if it reports none.
     var reported: Bool?
     /// Counts the device's decisions.
     var revision: UInt64

@@ -75,7 +75,7 @@ extension Request {
     }
 }
 
-/// Collects a body of this program's own. A single buffer is taken over without a copy.
+/// Collects a body of this program's own. A single buffer is adopted without a copy.
 struct CollectingBodyWriter: ResponseBodyWriter {
     private final class Storage {
         var bytes = ByteBuffer()

@@ -20,8 +20,8 @@ struct BodyReader: Sendable {
 
     enum Encoding { case identity, gzip }
 
-    /// The bytes of a body that are read before it takes a place in the budget. With the most accepted connections this
-    /// is 8 MiB.
+    /// The bytes of a body that are read before it occupies a place in the budget. With the most accepted connections
+    /// this is 8 MiB.
     private static let unplacedBytes = 4096
 
     let batchLimit: Limit
@@ -201,7 +201,7 @@ struct BodySource {
             come += buffer.readableBytes
             beginning.append(buffer)
         }
-        // `next` takes from the end.
+        // `next` removes from the end.
         beginning.reverse()
     }
 

@@ -41,7 +41,7 @@ package struct CollectorRequestContext: RequestContext {
 
 /// Who sends a request, known by a credential.
 protocol Caller: Sendable {
-    /// The share of the budget that the request's body takes from.
+    /// The share of the budget that the request's body draws on.
     var share: IngestBudget.Share { get }
 }
 

@@ -22,7 +22,7 @@ package struct Route: Sendable {
 }
 
 /// The routes served, in the order in which they were added. Hummingbird's router knows neither who may call a route
-/// nor which methods a path takes, which a refusal with 405 must tell (RFC 9110).
+/// nor which methods a path accepts, which a refusal with 405 must list (RFC 9110).
 final class RouteTable: Sendable {
     private let added = Mutex<[Route]>([])
 
@@ -30,7 +30,7 @@ final class RouteTable: Sendable {
 
     func add(_ route: Route) { added.withLock { $0.append(route) } }
 
-    /// The methods that a path takes; none if it has no route. HEAD is answered as GET, without the body. A route
+    /// The methods that a path accepts; none if it has no route. HEAD is answered as GET, without the body. A route
     /// without parameters has its path for itself: `/devices/facets` is not the device `facets`.
     func methods(at path: String) -> [String] {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()

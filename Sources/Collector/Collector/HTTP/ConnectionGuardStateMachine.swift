@@ -131,7 +131,7 @@ struct ConnectionGuardStateMachine {
     /// Whether parts of the present answer may still be written.
     var writesAnswer: Bool { phase == .open && answersBegun > answersEnded }
 
-    /// A part of an answer is written. A long answer may take as long as its reader continues to read: each part has
+    /// A part of an answer is written. A long answer may last as long as its reader continues to read: each part has
     /// the time of a short answer.
     /// - Returns: whether it may be written.
     mutating func answerBodyWritten(now: NIODeadline) -> Bool {

@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Limits of one connection: how long a client may take, and how much it may send after a refusal.
+/// Limits of one connection: how long a client may need, and how much it may send after a refusal.
 package struct ConnectionLimits: Sendable, Equatable {
     /// Seconds from connecting, including the TLS handshake, to the end of the first request's header.
     package var firstHeadSeconds: Int64

@@ -5,7 +5,7 @@ import NIOHTTP1
 ///
 /// - A request of HTTP/1.0 without `Connection: keep-alive` gets `Connection: close`, which is what it means. Otherwise
 ///   the server would wait for another request that never comes.
-/// - An answer to HTTP/1.0 is not chunked, because such a client takes the sizes of the chunks for its content. Without
+/// - An answer to HTTP/1.0 is not chunked, because such a client reads the sizes of the chunks as its content. Without
 ///   `Content-Length` the end of the connection ends it.
 /// - `Expect: 100-continue` is answered with 100 at once, so the sender does not wait before its body. A body that must
 ///   be refused is refused while it arrives, like any other.
@@ -23,11 +23,11 @@ final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     private struct Request {
         var isHead: Bool
-        /// Of HTTP/1.0.
+        /// Whether the request is of HTTP/1.0.
         var isOld: Bool
     }
 
-    /// In order. Beyond a few, pipelined requests wait in the kernel.
+    /// The unanswered requests in order. Beyond a few, pipelined requests wait in the kernel.
     private var unanswered: [Request] = []
     /// Whether the connection ends with the present answer.
     private var isLast = false

@@ -26,11 +26,11 @@ package final class IngestBudget: Sendable {
         var all: Int { bodies + enrollments + peoples }
     }
 
-    /// For devices.
+    /// The most bodies for devices.
     package let maximumBodies: Int
     /// A device sends one request at a time. One that opens many slow ones must not lock others out.
     package let maximumBodiesPerDevice: Int
-    /// For enrollments, and the same number for people.
+    /// The most bodies for enrollments, and the same number for people.
     package let maximumOtherBodies: Int
     package let maximumBytes: Int
     private let used = Mutex(Used())
@@ -55,7 +55,7 @@ package final class IngestBudget: Sendable {
     /// The bodies and bytes in memory now.
     var load: (bodies: Int, bytes: Int) { used.withLock { ($0.all, $0.bytes) } }
 
-    /// Of all groups together.
+    /// The greatest load of all groups together.
     var maximumLoad: Int { maximumBodies + 2 * maximumOtherBodies }
 
     /// A sixteenth of the bytes is reserved for senders other than devices.

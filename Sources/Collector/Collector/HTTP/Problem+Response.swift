@@ -54,7 +54,8 @@ extension Problem {
         status: 403, code: .revoked, title: "Revoked",
         detail: "This device's enrollment was revoked by an administrator.", scope: .device)
 
-    /// For a device the same as being revoked: it stops until it is enrolled again.
+    /// The problem of a device that has left, for the device the same as being revoked: it stops until it is enrolled
+    /// again.
     static let left = Problem(
         status: 403, code: .revoked, title: "Unenrolled",
         detail: "This device has unenrolled. Enroll it again before it can send.", scope: .device)
@@ -137,7 +138,7 @@ extension Problem {
         status: 500, code: .internal, title: "Internal error", detail: "The collector failed; its log says why.",
         retryable: true, retryAfterMs: 5000)
 
-    /// For an answer that the HTTP framework made itself.
+    /// Returns the problem for an answer that the HTTP framework made itself.
     static func ofFramework(status: Int) -> Problem {
         switch status {
         case 400:

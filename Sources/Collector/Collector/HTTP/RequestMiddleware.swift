@@ -104,7 +104,7 @@ struct RefusalMiddleware: RouterMiddleware {
     }
 }
 
-/// What a request that is a route's must be, whoever sends it.
+/// The rules for a request to a route, whoever sends it.
 struct RequestCheck: RouterMiddleware {
     typealias Context = CollectorRequestContext
 

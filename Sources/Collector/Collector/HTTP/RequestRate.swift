@@ -77,8 +77,8 @@ extension RequestRate: MiddlewareProtocol, RouterMiddleware where Key == DeviceI
     }
 }
 
-/// Limits what one address can cause without a valid credential: how often it is told that a credential is wrong, and
-/// how many log lines its refused requests produce.
+/// Limits what one address can cause without a valid credential: how often it hears that a credential is wrong, and how
+/// many log lines its refused requests produce.
 ///
 /// Only failed attempts count, and only failed attempts are refused. A valid credential is always served, however many
 /// invalid ones come from the same address. So a NAT or proxy that shows one address for a whole fleet locks no honest

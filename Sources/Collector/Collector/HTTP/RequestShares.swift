@@ -51,7 +51,7 @@ package final class RequestShares: Sendable {
         case organization(Int)
     }
 
-    /// The places that are taken now.
+    /// The places that are occupied now.
     var inUse: Int { taken.withLock { $0.all } }
 
     func take(for person: Person) throws(Full) -> Place {

@@ -11,7 +11,7 @@ struct IncomingBatch {
         var detail: String
     }
 
-    /// For the store, in the order of the request.
+    /// The parts for the store, in the order of the request.
     private(set) var parts: [BatchPart] = []
     private var verdicts: [Int: Verdict] = [:]
 

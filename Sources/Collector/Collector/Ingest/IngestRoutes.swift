@@ -117,7 +117,7 @@ struct IngestRoutes: Sendable {
         }
     }
 
-    /// What the collector knows of an epoch stays for ever, so a device may not begin any number of them.
+    /// Limits the epochs that a device may begin, because what the collector knows of an epoch stays for ever.
     private func admit(_ epochs: [EpochID], of device: DeviceRow, at now: Int64) throws(Problem) {
         guard let refusal = metadata.epochRefusal(epochs, of: device, at: now) else { return }
         if refusal.isFirst {

@@ -5,12 +5,12 @@ import WireModel
 /// The newest beacon and system identity among the stored records of a batch, and the command results in it, also of
 /// parts that were stored before.
 struct NewestState {
-    /// Of several the one that the device made last: it may have sent an earlier one again behind it.
+    /// The beacon; of several the one that the device made last: it may have sent an earlier one again behind it.
     private(set) var beacon: WireBeacon?
     private(set) var beaconMade: RecordStamp?
     private(set) var isBeaconTest: Bool?
     private(set) var identity: WireSystemIdentity?
-    /// In the order of their numbers. Limited to the newest, as many as a device can have commands.
+    /// The command results in the order of their numbers. Limited to the newest, as many as a device can have commands.
     private(set) var commandResults: [WireCommandResult] = []
     /// When the newest beacon or sample was made, by the device's clock. Only for streams with no waiting records.
     private(set) var newestRecordTime: Int64?
@@ -22,8 +22,8 @@ struct NewestState {
 
     init(parts: [BatchPart], answers: [PartAnswer]) {
         for (part, answer) in zip(parts, answers) {
-            // A collector that ended between storing a result and noting it gets the part once more. A result that is
-            // known already changes nothing.
+            // A collector that ended between storing a result and recording it gets the part once more. A result that
+            // is known already changes nothing.
             if part.stream == .status, [.stored, .already].contains(answer.outcome) { takeResults(of: part) }
             guard answer.outcome == .stored else { continue }
             noteTime(of: part)

@@ -6,8 +6,8 @@ import WireModel
 ///
 /// Incidents neither begin nor end with it, and no command is issued: earlier verdicts are only read once more.
 ///
-/// What only records that retention removed could tell stays as it is: there it is the baseline. So does the profile
-/// revision, which a device tells with every batch and no record. Bounded in memory by the number of devices.
+/// What only removed records could show stays as it is: there it is the baseline. So does the profile revision, which a
+/// device reports with every batch and no record. Bounded in memory by the number of devices.
 package struct ProjectionRebuild {
     package struct Report: Equatable, Sendable {
         package var devices = 0

@@ -36,7 +36,7 @@ struct LogCountRoutes: Sendable {
 
 extension LogBuckets {
     private static let second: Int64 = 1_000_000
-    /// Seconds, of which the least is taken that makes at most `standardCount` buckets, or one more as whole steps.
+    /// Seconds, of which the least applies that makes at most `standardCount` buckets, or one more as whole steps.
     private static let steps: [Int64] = [
         1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
         1_209_600, 2_592_000, 7_776_000, 31_536_000,
@@ -106,7 +106,7 @@ struct LogHistogramView: Encodable {
     }
 }
 
-/// What logs can be filtered by, as people see it.
+/// The facets by which logs can be filtered, as people see them.
 struct LogFacetsView: Encodable {
     struct Facet: Encodable {
         /// Each facet has one of these, but for logs without an application and chunks of several types.

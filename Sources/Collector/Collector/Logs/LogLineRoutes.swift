@@ -46,7 +46,7 @@ struct LogLineRoutes: Sendable {
             throw Problem.invalidParameter("after", "is not a `newest` that this collector gave.")
         }
         let logs = try await metadata.logQuery(context, query)
-        // Who only waits takes no place.
+        // Who only waits occupies no place.
         if start.run == present.run { return try LogLinesView(ArrivedLogLines(arrival: present)).response() }
         let arrived = try await pages.read(context) { () throws(StoreError) in
             try await archive.lines(logs, arrivedSince: start, limit: limit)

@@ -5,7 +5,7 @@ import WireModel
 /// A log line, as people see it.
 struct LogLineView: Encodable {
     var id: String
-    /// By the device's clock.
+    /// The time by the device's clock.
     var time: String
     var level: String
     var category: String?

@@ -5,7 +5,7 @@ import Logging
 import WireModel
 
 /// Receives a device's logs: a fixed manifest, the chunks in any order and any number of times, and a message that
-/// these were all. Every answer tells the upload's state on disk.
+/// these were all. Every answer gives the upload's state on disk.
 struct UploadRoutes: Sendable {
     /// The manifest of the largest upload, with a reserve.
     static let manifestBytes = 512 * 1024

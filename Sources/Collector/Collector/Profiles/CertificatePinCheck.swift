@@ -3,7 +3,7 @@ import Foundation
 import WireModel
 
 extension DeviceRow {
-    /// Whose profile it runs.
+    /// The scope whose profile it runs.
     var profileScope: ProfileScope { ProfileScope(organization: organization, application: application) }
 }
 
@@ -13,7 +13,7 @@ extension DeviceRow {
 ///
 /// Behind a proxy that ends TLS, the collector does not know which key devices see, and accepts any pins.
 struct CertificatePinCheck: Sendable {
-    /// Of the certificate that is served now; `nil`: this collector does not end TLS.
+    /// The pin of the certificate that is served now; `nil`: this collector does not end TLS.
     let ownPin: @Sendable () -> Data?
 
     func check(_ profile: WireProfile) throws(ProfileError) {

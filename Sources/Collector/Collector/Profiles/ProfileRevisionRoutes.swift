@@ -164,7 +164,7 @@ struct ProfileValidationView: Encodable {
 
 /// The number of devices that apply a revision.
 struct ProfileAdoptionView: Encodable {
-    /// Of these devices; absent for the agent itself.
+    /// The application of these devices; absent for the agent itself.
     var application: String?
     /// Absent if they have not reported it.
     var revision: UInt64?

@@ -1,7 +1,7 @@
 import CollectorStore
 import WireModel
 
-/// What a change of a profile may do to devices, in words and numbers.
+/// The effects that a change of a profile may have on devices, in words and numbers.
 struct ProfileRiskView: Encodable {
     enum Effect: String, Encodable {
         case wipe

@@ -158,7 +158,7 @@ extension PersonContext {
 }
 
 extension MetadataService {
-    /// What `If-Match` and `If-None-Match` require of the newest revision; `nil` for nothing.
+    /// Returns the newest revision that `If-Match` and `If-None-Match` require; `nil` for none.
     nonisolated func expectedRevision(_ request: Request, _ scope: ProfileScope) async throws -> UInt64? {
         let headers = request.headers
         guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }

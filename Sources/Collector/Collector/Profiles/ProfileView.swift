@@ -114,7 +114,7 @@ struct ProfileDiff {
         var to: JSONValue?
     }
 
-    /// In the order of their positions.
+    /// The changes in the order of their positions.
     private(set) var changes: [Change] = []
 
     init(from: JSONValue, to: JSONValue) { compare(from, to, at: "") }

@@ -9,9 +9,9 @@ import WireModel
 /// misspelt filter that is ignored shows or deletes the wrong data. An empty value, as from an empty variable of a
 /// script, is refused too.
 struct QueryParameters {
-    /// Whose data is meant. Every route for people takes it (`Callers.person`).
+    /// The organization whose data is meant. Every route for people accepts it (`Callers.person`).
     static let organization = "organization"
-    /// As its value: all organizations.
+    /// The value that means all organizations.
     static let allOrganizations = "*"
 
     static let limits = 1...1000

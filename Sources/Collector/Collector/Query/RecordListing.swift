@@ -138,7 +138,7 @@ struct RecordPages {
 }
 
 extension Problem {
-    /// The answer would be too large or take too long.
+    /// The answer would be too large or last too long.
     static func tooMuch(_ detail: String) -> Problem {
         Problem(status: 400, code: .tooMuch, title: "Too much for one answer", detail: detail)
     }
@@ -150,7 +150,7 @@ extension HTTPField.Name {
 }
 
 extension Response {
-    /// Tells that the answer does not contain everything that devices have sent.
+    /// Says that the answer does not contain everything that devices have sent.
     func naming(missing files: [String]) -> Response {
         guard !files.isEmpty else { return self }
         var response = self

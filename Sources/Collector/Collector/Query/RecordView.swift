@@ -68,8 +68,8 @@ struct RecordView: Encodable {
 }
 
 extension WireBeacon {
-    /// What a person of this role sees of it. A push token allows its holder to reach the device's application without
-    /// the collector. A viewer, who may cause nothing, does not see it.
+    /// The beacon as a person of this role sees it. A push token allows its holder to reach the device's application
+    /// without the collector. A viewer, who may cause nothing, does not see it.
     func seen(by role: PersonRole) -> WireBeacon {
         guard role < .operator, hasPushToken else { return self }
         var beacon = self

@@ -3,7 +3,7 @@ import Logging
 import Synchronization
 import WireModel
 
-/// What is wrong with the collector itself, looked at every ten seconds and with each request for `/readyz`.
+/// The health of the collector itself, checked every ten seconds and with each request for `/readyz`.
 ///
 /// It is kept in memory and not as a notice, because a full disk refuses the notice. Every page of the console shows
 /// it. Safe from any thread.
@@ -20,10 +20,10 @@ package final class CollectorHealth: Sendable {
         package var kind: Kind
         /// When it was first seen, in microseconds since 1970.
         package var since: Int64
-        /// For the collector's administrators: it names files of this machine.
+        /// The detail for the collector's administrators: it names files of this machine.
         package var detail: String
 
-        /// For everybody.
+        /// The summary for everybody.
         package var summary: String {
             switch kind {
             case .notStoring: "The collector stores nothing. Devices keep their records and send them later."
@@ -53,7 +53,7 @@ package final class CollectorHealth: Sendable {
         self.now = now
     }
 
-    /// As of the last look, the gravest first.
+    /// The troubles as of the last check, the gravest first.
     package var troubles: [Trouble] { found.withLock { $0 } }
 
     /// Looks every ten seconds until the task is cancelled.

@@ -22,7 +22,7 @@ package struct CollectorServer: Sendable {
         package var inflatedBytes: Int
         /// The most bodies in memory, and their bytes.
         package var budget: IngestBudget
-        /// Whether only TLS is served. Answers then tell browsers so.
+        /// Whether only TLS is served. Answers then inform browsers of it.
         package var servesTLS = false
         /// The average rate of one device, in requests per second. Bursts may be twice as large.
         package var deviceRequestsPerSecond = 1000
@@ -31,7 +31,7 @@ package struct CollectorServer: Sendable {
         /// The most requests of people and scripts that are worked on at once, with a share per token.
         package var peopleRequests = 64
         package var requestsPerToken = 16
-        /// Fewer free bytes of the data directory are told on every page of the console; 0 for never.
+        /// Fewer free bytes of the data directory are shown on every page of the console; 0 for never.
         package var diskNoticeBytes: UInt64 = 0
         /// The most questions about the fleet's records at once.
         package var fleetScans: Int
@@ -56,7 +56,7 @@ package struct CollectorServer: Sendable {
     package let responder: CollectorResponder
     /// Sums up the balances of all devices, while its `run` is called.
     package let fleetBalance: FleetBalanceKeeper
-    /// What is wrong with the collector itself, while its `run` is called.
+    /// The health of the collector itself, while its `run` is called.
     package let health: CollectorHealth
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
@@ -184,7 +184,7 @@ package struct CollectorError: CodedError {
     }
 
     package let code: Code
-    /// What failed, on what, and what to do.
+    /// The text for people: what failed, on what, and what to do.
     package let message: String
     package let cause: (any Error)?
 

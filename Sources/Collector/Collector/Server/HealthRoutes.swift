@@ -1,8 +1,8 @@
 import Hummingbird
 import WireModel
 
-/// For supervisors and load balancers. They need no credential and tell only whether the collector is healthy. The
-/// reason is in the log, because it names files.
+/// The routes for supervisors and load balancers. They need no credential and say only whether the collector is
+/// healthy. The reason is in the log, because it names files.
 struct HealthRoutes: Sendable {
     let health: CollectorHealth
     /// Whether the console's files were found.

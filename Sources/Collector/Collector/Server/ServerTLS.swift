@@ -89,7 +89,7 @@ package final class ServerTLS: Service {
     /// The certificate in use, for notices.
     package var watched: WatchedCertificate? { current.leaf.withLock { $0 } }
 
-    /// For people who look at them.
+    /// The certificates for people who look at them.
     package var certificates: ServerCertificates { current.shown.withLock { $0 } }
 
     /// The pin of the key in use: SHA-256 of its subject public key info.

@@ -8,7 +8,7 @@ import WireModel
 /// The collector's own metrics, through swift-metrics. `families` contains every name. `/metrics` exports them, and
 /// `Documentation/operations.md` lists them.
 ///
-/// Safe from any thread. A series is made when it first counts, and found again by a small key. Counting takes a lock,
+/// Safe from any thread. A series is made when it first counts, and found again by a small key. Counting costs a lock,
 /// a look-up and an addition.
 package struct CollectorMetrics: Sendable {
     package static let families = [
@@ -79,7 +79,7 @@ package struct CollectorMetrics: Sendable {
     private let commitRequests: MetricSeries<StreamName, Recorder>
     let connections: Meter
     private let housekeeping: Meter
-    /// For people, who look at one moment and cannot derive a rate from counters.
+    /// The rate of ingest for people, who look at one moment and cannot derive a rate from counters.
     let ingestRate = IngestRate()
 
     private struct RequestKey: Hashable {
@@ -170,7 +170,7 @@ package struct CollectorMetrics: Sendable {
         housekeeping.set(0)
     }
 
-    /// For rare events.
+    /// Counts a rare event.
     private func count(_ label: String, _ dimensions: [(String, String)]) {
         Counter(label: label, dimensions: dimensions, factory: factory).increment()
     }

@@ -11,7 +11,7 @@ package final class IngestRate: Sendable {
     private static let minute: Int64 = 60_000_000
 
     private struct Counts {
-        /// By minutes since 1970.
+        /// The records by minutes since 1970.
         var records: [Int64: UInt64] = [:]
         var began: Int64
     }

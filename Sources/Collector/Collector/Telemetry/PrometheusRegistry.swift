@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Labels are Prometheus names without unit or `_total`: counters get `_total`, timers become histograms in `_seconds`.
 /// The same label with the same dimensions is one series, whoever asks for it. Series live as long as the registry, so
-/// keep the values of dimensions few. Safe from any thread; counting takes no lock.
+/// keep the values of dimensions few. Safe from any thread; counting acquires no lock.
 package final class PrometheusRegistry: MetricsFactory {
     private let series = Mutex<[PrometheusSeriesKey: any PrometheusSeries]>([:])
     private let families: [String: PrometheusFamily]
@@ -75,7 +75,7 @@ package final class PrometheusRegistry: MetricsFactory {
 
 /// The description of all series with one name.
 package struct PrometheusFamily: Sendable {
-    /// For durations of requests and disk writes.
+    /// The buckets for durations of requests and disk writes.
     package static let seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
     package var name: String

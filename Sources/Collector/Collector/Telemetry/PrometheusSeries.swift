@@ -3,7 +3,7 @@ import Synchronization
 
 /// One series of one name.
 protocol PrometheusSeries: AnyObject, Sendable {
-    /// As Prometheus calls it.
+    /// The type as Prometheus calls it.
     var type: String { get }
 
     func write(_ key: PrometheusSeriesKey, to text: inout PrometheusText)

@@ -66,7 +66,7 @@ struct EventSummary {
     private var remembered = 0
     /// Remembered numbers of all cells.
     private var numbers = 0
-    /// To how many digits percentiles are right; `nil`: they are numbers that there are.
+    /// The number of digits to which percentiles are right; `nil`: they are numbers that there are.
     private(set) var digits: Int?
     private let maximumNumbers: Int
 
@@ -199,7 +199,7 @@ struct EventSummaryView: Encodable {
     var to: String
     var stepSeconds: Int64?
     var by: String
-    /// To how many digits percentiles were rounded. Absent if they were not.
+    /// The number of digits to which percentiles were rounded. Absent if they were not.
     var percentileDigits: Int?
     var groups: [Group]
 

@@ -37,7 +37,7 @@ struct NumberCounts: Equatable, Sendable {
         }
     }
 
-    /// To so many significant digits.
+    /// Rounds to so many significant digits.
     static func rounded(_ number: Double, to digits: Int) -> Double {
         guard number != 0, number.isFinite else { return number }
         let scale = pow(10, Double(digits - 1) - floor(log10(abs(number))))

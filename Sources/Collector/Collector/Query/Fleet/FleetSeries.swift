@@ -72,7 +72,7 @@ struct FleetSeriesQuery: Equatable, Sendable {
     }
 }
 
-/// Collects one value of each device for each bucket, and tells their spread. Memory grows with the number of values,
+/// Collects one value of each device for each bucket, and gives their spread. Memory grows with the number of values,
 /// which is limited.
 struct FleetSeries {
     struct Key: Hashable, Sendable {
@@ -115,7 +115,7 @@ struct FleetSeries {
     let window: SeriesWindow
     private(set) var series: [Key: [[Double]]] = [:]
     private(set) var definition: MetricDefinition?
-    /// As it was asked for, or as the metric's kind has it.
+    /// The aggregate as it was asked for, or as the metric's kind has it.
     private(set) var aggregate: SeriesAggregate?
     private var values = 0
 
@@ -158,7 +158,7 @@ struct FleetSeries {
         }
     }
 
-    /// What devices are compared by if nothing else is asked for: a counter by its growth.
+    /// The aggregate by which devices are compared if nothing else is asked for: a counter by its growth.
     private static func aggregate(for kind: MetricDefinition.Kind) -> SeriesAggregate {
         switch kind {
         case .gauge, .upDownCounter: .mean
@@ -169,7 +169,7 @@ struct FleetSeries {
 
 /// A group of devices in an answer.
 enum FleetGroup: Hashable, Sendable {
-    /// Empty: what the devices have not told, or all of them.
+    /// Empty: what the devices have not reported, or all of them.
     case named(String)
     /// All groups but the largest.
     case other
@@ -257,7 +257,7 @@ struct FleetSeriesView: Encodable {
         }
     }
 
-    /// By group, the others last, then by attributes.
+    /// The order by group, the others last, then by attributes.
     private static func order(_ key: FleetSeries.Key) -> String {
         let group =
             switch key.group {

@@ -68,17 +68,17 @@ struct LatestValues: Sendable {
 /// A device's newest sample with a metric, and its values.
 struct LatestValue: Sendable {
     let record: StoredRecord
-    /// At least one.
+    /// The points, at least one.
     let points: [MetricPoint]
 
-    /// With its values in a range alone; `nil` if it has none there.
+    /// The value with its points in a range alone; `nil` if it has none there.
     func within(_ range: ValueRange) -> LatestValue? {
         if range.isAll { return self }
         let points = points.filter { range.contains($0.value) }
         return points.isEmpty ? nil : LatestValue(record: record, points: points)
     }
 
-    /// By the greatest value, greatest first, or by the least one, least first; then by device.
+    /// Orders by the greatest value, greatest first, or by the least one, least first; then by device.
     func precedes(_ other: LatestValue, isDescending: Bool) -> Bool {
         let own = extreme(isDescending)
         let others = other.extreme(isDescending)

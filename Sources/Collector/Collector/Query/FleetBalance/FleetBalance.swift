@@ -6,7 +6,7 @@ import WireModel
 /// It goes by the marks: what a mark counts as stored is stored. Beside that stands what the rows contradict: numbers
 /// that they lack (`missing`) or have twice (`doubled`).
 struct FleetBalance: Equatable, Sendable {
-    /// The most devices with a fault that are told one by one.
+    /// The most devices with a fault that are listed one by one.
     static let maximumFaults = 100
 
     /// A device of which something is lost, doubled or contradictory.
@@ -115,6 +115,6 @@ struct FleetBalance: Equatable, Sendable {
 }
 
 extension [String: UInt64] {
-    /// Reasons are few: a mark takes no others than those of one byte.
+    /// Reasons are few: a mark accepts no others than those of one byte.
     fileprivate mutating func add(_ other: [String: UInt64]) { merge(other) { $0.addingSaturating($1) } }
 }

@@ -6,20 +6,20 @@ import WireModel
 /// Sums up the balances of all devices every few minutes, in the background, and keeps the last result.
 ///
 /// A pass follows the record files, then reads the devices' marks, a page of devices at a time, and keeps sums alone.
-/// It rests after each step, so that it takes a small share of a core and of the disk however much there is to read.
-/// The first pass over the files of an earlier version may take long; until it has ended, nothing is known.
+/// It rests after each step, so that it uses a small share of a core and of the disk however much there is to read. The
+/// first pass over the files of an earlier version may last long; until it has ended, nothing is known.
 package actor FleetBalanceKeeper {
     /// A completed pass.
     struct Result: Sendable {
         /// Microseconds since 1970.
         var began: Int64
         var completed: Int64
-        /// By organization; without test devices, and of test devices alone.
+        /// The balances by organization; without test devices, and of test devices alone.
         var balances: [String: FleetBalance]
         var testBalances: [String: FleetBalance]
         /// Names of record files that could not be read.
         var unreadableFiles: [String]
-        /// Faults in record files beyond those that are told one by one. Nobody knows whose they are.
+        /// Faults in record files beyond those that are listed one by one. Nobody knows whose they are.
         var furtherFaults: Int
         var files: Int
 
@@ -88,7 +88,7 @@ package actor FleetBalanceKeeper {
     }
 
     /// Makes the balance anew.
-    /// - Parameter rest: called after each short step with the time that it took.
+    /// - Parameter rest: called after each short step with the time that it needed.
     func pass(resting rest: @Sendable (Duration) async throws -> Void = { _ in }) async throws {
         guard !isRunning else { return }
         (isRunning, isAsked, worked) = (true, false, .zero)

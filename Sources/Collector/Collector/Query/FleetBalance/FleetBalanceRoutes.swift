@@ -86,7 +86,7 @@ struct FleetBalanceView: Encodable {
         var files: Int?
         var produced: UInt64
         var stored: UInt64
-        /// By reason.
+        /// The rejected records by reason.
         var rejected: [String: UInt64]
         var dropped: [String: UInt64]
         var waiting: UInt64
@@ -181,7 +181,7 @@ extension FleetBalanceView.Balance {
 }
 
 extension FleetBalanceView.Verification {
-    /// For people of all organizations.
+    /// Creates the view for people of all organizations.
     init(_ summary: VerifySummary) {
         self.init(summary, findings: summary.findings)
         whole = summary.findingCount == 0

@@ -125,7 +125,7 @@ struct SeriesBucket: Equatable, Sendable {
         if time > last.time || count == 1 { last = (time, value) }
     }
 
-    /// Notes that a counter grew by `amount` within `microseconds`.
+    /// Records that a counter grew by `amount` within `microseconds`.
     mutating func grow(_ amount: Double, microseconds: UInt64) {
         growth.amount += amount
         growth.microseconds.addSaturating(microseconds)
@@ -156,7 +156,7 @@ struct SeriesBucket: Equatable, Sendable {
 struct SampleMoment: Equatable, Sendable {
     /// The wall clock, which decides the bucket. As wrong as the device's clock.
     var time: Int64
-    /// Together with the time since boot it tells the time between two samples, however the wall clock was set.
+    /// Together with the time since boot it gives the time between two samples, however the wall clock was set.
     var bootID: BootID?
     /// Microseconds.
     var timeSinceBoot: UInt64

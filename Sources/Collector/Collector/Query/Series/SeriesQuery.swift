@@ -135,7 +135,7 @@ struct SeriesWindow: Equatable, Sendable {
     /// Greater than 0.
     let step: Int64
 
-    /// As many as Prometheus returns in one answer.
+    /// The most buckets, as many as Prometheus returns in one answer.
     static let maximumBuckets = 11_000
 
     var buckets: Int { Self.count(from: from, to: to, step: step) }
@@ -182,8 +182,8 @@ enum SeriesAggregate: String, CaseIterable, Sendable {
     /// The latest by the device's clock.
     case last
     case count
-    /// For counters: the growth.
+    /// The growth, for counters.
     case increase
-    /// For counters: the growth per second over the time that was covered.
+    /// The growth per second over the time that was covered, for counters.
     case rate
 }
