@@ -68,7 +68,7 @@ package final class APIClient: Sendable {
         try await send("GET", path, query)
     }
 
-    /// As `get`; `nil` if what is asked for does not exist.
+    /// Gets like `get`; `nil` if what is asked for does not exist.
     func find(_ path: String, _ query: FormFields = FormFields()) async throws -> JSONValue? {
         do { return try await get(path, query) } catch let problem as APIProblem where problem.status == 404 {
             return nil
@@ -88,8 +88,8 @@ package final class APIClient: Sendable {
         ).value
     }
 
-    /// What devices are called, by id. Left out are devices that are gone and those without a name. The page does not
-    /// show these requests: they are one for each row.
+    /// The names of devices, by id. Devices that are gone and those without a name are left out. The page does not show
+    /// these requests: they are one for each row.
     func deviceNames(of devices: Set<String>) async throws -> [String: String] {
         var names: [String: String] = [:]
         for device in devices {
@@ -102,7 +102,7 @@ package final class APIClient: Sendable {
         return names.filter { !$0.value.isEmpty }
     }
 
-    /// As `send`, with the answer's entity tag.
+    /// Sends like `send`, and returns the answer with its entity tag.
     /// - Parameter isShown: whether the page shows the request as a command.
     func answer(to request: APIRequest, isShown: Bool = true) async throws -> (value: JSONValue, entityTag: String?) {
         if isShown { made.withLock { $0.append(request) } }
@@ -133,6 +133,6 @@ extension APIRequest {
         return words.joined(separator: " ")
     }
 
-    /// For a POSIX shell.
+    /// The text in quotes for a POSIX shell.
     static func quoted(_ text: String) -> String { "'\(text.replacing("'", with: #"'\''"#))'" }
 }

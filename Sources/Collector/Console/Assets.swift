@@ -3,7 +3,7 @@ import Gzip
 import JSON
 import Mustache
 
-/// What the console needs on disk: templates, and files that browsers load.
+/// The files that the console needs on disk: templates, and files that browsers load.
 package struct Assets: Sendable {
     package enum Fault: Error, CustomStringConvertible {
         case missing(String)
@@ -23,11 +23,11 @@ package struct Assets: Sendable {
     package struct File: Sendable {
         package var contentType: String
         package var bytes: Data
-        /// With gzip.
+        /// The content, compressed with gzip.
         package var compressed: Data
     }
 
-    /// By name.
+    /// The files by name.
     package let files: [String: File]
     let templates: MustacheLibrary
 

@@ -11,16 +11,16 @@ import WireModel
 ///
 /// Safe from any thread.
 package struct Console: Sendable {
-    /// What the browser gets.
+    /// The answer that the browser gets.
     package struct Response: Sendable {
         package var status = 200
         package var contentType = "text/html; charset=utf-8"
         /// Further fields.
         package var headers: [(name: String, value: String)] = []
         package var body: Data
-        /// What a form has done, for the page that the browser loads next.
+        /// The result of the last form, for the page that the browser loads next.
         package var note: String?
-        /// Whether it is a page that has said the visit's note.
+        /// Whether it is a page that has shown the visit's message.
         package var saysNote = false
         /// Writes what follows the body, for an answer that is too long for memory; `nil` if nothing does.
         package var rest: (@Sendable (_ write: (Data) async throws -> Void) async throws -> Void)?
@@ -32,7 +32,7 @@ package struct Console: Sendable {
         /// Microseconds since 1970.
         package var since: Int64
         package var summary: String
-        /// For the collector's administrators.
+        /// The detail for the collector's administrators.
         package var detail: String
 
         package init(isGrave: Bool, since: Int64, summary: String, detail: String) {
@@ -40,7 +40,7 @@ package struct Console: Sendable {
         }
     }
 
-    /// What is wrong now. It is asked for each page, so it must not wait for anything.
+    /// The troubles of now. It is called for each page, so it must not wait for anything.
     package var troubles: @Sendable () -> [Trouble] = { [] }
     /// When notices about silent devices begin, in microseconds since 1970; `nil` if they have begun.
     package var silenceNoticesFrom: @Sendable () -> Int64? = { nil }

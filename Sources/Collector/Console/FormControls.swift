@@ -1,6 +1,6 @@
 import JSON
 
-/// What a form offers to choose from.
+/// The choices that forms offer.
 enum Choice {
     /// - Parameter choices: what is sent, and what is shown.
     static func list(_ choices: [(value: String, label: String)], chosen: String?) -> JSONValue {
@@ -17,7 +17,7 @@ enum Choice {
 }
 
 extension FormFields {
-    /// For inputs that a form takes along.
+    /// The fields for inputs that a form carries along.
     var hidden: JSONValue { .array(fields.map { ["name": .text($0.name), "value": .text($0.value)] }) }
 
     /// A whole number; `nil` if nobody filled the field in.

@@ -20,7 +20,7 @@ package struct FormFields: Sendable, Equatable, ExpressibleByArrayLiteral {
 
     package init(arrayLiteral elements: (String, String)...) { self.init(elements) }
 
-    /// - Parameter encoded: as in an address or a body. What is no valid percent-encoding is taken as it is.
+    /// - Parameter encoded: as in an address or a body. What is no valid percent-encoding is kept as it is.
     package init(encoded: some StringProtocol) {
         fields = encoded.split(separator: "&").prefix(Self.maximumFields).map { part in
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -76,7 +76,7 @@ package struct FormFields: Sendable, Equatable, ExpressibleByArrayLiteral {
         return fields
     }
 
-    /// As a query, without the question mark.
+    /// The fields as a query, without the question mark.
     package var encoded: String {
         fields.map { "\($0.name.percentEncoded)=\($0.value.percentEncoded)" }.joined(separator: "&")
     }

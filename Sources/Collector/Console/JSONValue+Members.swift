@@ -44,10 +44,10 @@ extension JSONValue {
     /// The `items` of a page of the API.
     var pageItems: [JSONValue] { self["items"].items }
 
-    /// On one line.
+    /// The text on one line.
     var compactText: String { encodedText([]) }
 
-    /// For reading, with one member to a line.
+    /// The text for reading, with one member to a line.
     var prettyText: String { encodedText(.prettyPrinted) }
 
     private func encodedText(_ format: JSONEncoder.OutputFormatting) -> String {

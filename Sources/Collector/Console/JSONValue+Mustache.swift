@@ -12,7 +12,7 @@ extension JSONValue: MustacheParent, MustacheCustomRenderable, MustacheTransform
         return member.inTemplate
     }
 
-    /// As the template library has it: `nil` for null, its own kinds for lists and truth values.
+    /// The value as the template library has it: `nil` for null, its own kinds for lists and truth values.
     private var inTemplate: Any? {
         switch self {
         case .null: nil
@@ -81,8 +81,8 @@ extension JSONValue: MustacheParent, MustacheCustomRenderable, MustacheTransform
 
 /// How values are written for people.
 enum DisplayText {
-    /// With hidden characters escaped: control characters, and those that change the direction of others. A device can
-    /// send any text as its name; a page shows it as it is.
+    /// The text with hidden characters escaped: control characters, and those that change the direction of others. A
+    /// device can send any text as its name; a page shows it as it is.
     static func visible(_ text: String) -> String { text.escapingControlCharacters(keeping: "\n\r\t") }
 
     /// Decimal units, as disks are sold: 1.2 MB.
@@ -118,7 +118,7 @@ enum DisplayText {
         return String(format: "%.\(decimals)f", value)
     }
 
-    /// For programs: all digits, no separator.
+    /// The number for programs: all digits, no separator.
     static func plain(_ value: Double) -> String { Int64(exactly: value).map { "\($0)" } ?? "\(value)" }
 
     /// - Parameter value: a fraction, 0 to 1.

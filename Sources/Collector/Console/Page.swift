@@ -22,12 +22,12 @@ extension Page {
     func perform(_: String, _: Visit) async throws -> Outcome? { nil }
 }
 
-/// What a page answers with.
+/// The answer of a page.
 enum Answer: Sendable {
     case view(View)
     /// A table to download, with its column names first.
     case csv(name: String, rows: [[String]])
-    /// As `csv`, for a table that is too long for memory.
+    /// A file like `csv`, for a table that is too long for memory.
     case longCSV(name: String, CSVPages)
     /// The address of a page, without the proxy's prefix.
     case redirect(String)
@@ -47,7 +47,7 @@ struct View: Sendable {
     }
 }
 
-/// What became of a form.
+/// The outcome of a form.
 enum Outcome: Sendable {
     /// Done. The browser goes to this address, which says what was done; without an address, to the same page.
     case done(String, at: String? = nil)

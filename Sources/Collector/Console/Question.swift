@@ -5,17 +5,17 @@ import JSON
 struct Question {
     var title: String
     var text: String
-    /// What it is about.
+    /// The facts that the question is about.
     var facts: [(label: String, value: JSONValue)] = []
     /// The field `action` of the answer.
     var action: String
     /// Further fields of the answer.
     var fields = FormFields()
-    /// On the button: what will be done.
+    /// The text on the button: what will be done.
     var button: String
     /// The address of the way back, without the proxy's prefix.
     var back: String
-    /// What a person types before something is erased; `nil` if a click is enough.
+    /// The text that a person types before something is erased; `nil` if a click is enough.
     var typed: String?
 
     var view: View {

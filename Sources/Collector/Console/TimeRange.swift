@@ -71,7 +71,7 @@ extension TimeRange {
 
     var query: FormFields { [("from", Timestamp.text(from)), ("to", Timestamp.text(to))] }
 
-    /// For the template `range`.
+    /// The values for the template `range`.
     /// - Parameter fragment: the id of the element that shows the range.
     func values(at visit: Visit, fragment: String) -> JSONValue {
         let kept = visit.query.with("from").with("to").with("cursor")

@@ -8,7 +8,7 @@ enum TokenForm {
         ("31536000", "a year"),
     ]
 
-    /// What the form for a token of a person or script offers.
+    /// The choices of the form for a token of a person or script.
     static func accessChoices(_ visit: Visit) async throws -> [String: JSONValue] {
         [
             "organizations": Choice.list(
@@ -19,7 +19,7 @@ enum TokenForm {
         ]
     }
 
-    /// What the form for an enrollment token offers.
+    /// The choices of the form for an enrollment token.
     static func enrollmentChoices(_ visit: Visit) async throws -> [String: JSONValue] {
         [
             "organizations": Choice.list(

@@ -29,7 +29,7 @@ package struct Visitor: Sendable, Equatable {
 
 /// One request of a browser for a page.
 package struct Visit: Sendable {
-    /// As the collector sees it, without the prefix of a reverse proxy.
+    /// The path as the collector sees it, without the prefix of a reverse proxy.
     package var path: String
     /// The segments of the path that the page's pattern names, percent-decoded.
     package var parameters: [String: String]
@@ -41,7 +41,7 @@ package struct Visit: Sendable {
     package var formToken: String
     /// The same for a form that is sent twice; `nil` without a form.
     package var formKey: String?
-    /// What the last form has done, for the page to say once.
+    /// The result of the last form, for the page to say once.
     package var note: String?
     /// Microseconds since 1970 by the collector's clock.
     package var now: Int64

@@ -28,7 +28,7 @@ struct ChartTable {
         /// One of the names that `charts.js` knows; `nil` for the next one.
         var color: String?
 
-        /// In a file, where cells have no unit.
+        /// The head in a file, where cells have no unit.
         fileprivate var head: String { unit == "1" ? name : "\(name) (\(unit == "%" ? "1" : unit))" }
     }
 
@@ -45,10 +45,10 @@ struct ChartTable {
     /// Ways to more, with the proxy's prefix.
     var links: [(label: String, address: String)] = []
 
-    /// More lines cannot be told apart.
+    /// More lines cannot be distinguished.
     static let maximumLines = 8
 
-    /// For the template.
+    /// The values for the template.
     var values: JSONValue {
         [
             "id": .text(id), "title": .text(title), "caption": .text(caption), "style": .text(style.rawValue),
@@ -112,7 +112,7 @@ extension ChartTable {
         return (0..<count).map { .time(begin + Int64($0) * step) }
     }
 
-    /// What tells sets of attributes apart: the values that differ, in the order of their names.
+    /// Returns a name for each set of attributes: the values that differ, in the order of their keys.
     static func names(of sets: [[String: String]]) -> [String] {
         let keys = Set(sets.flatMap(\.keys)).sorted().filter { key in
             // The name of an interface says as much.

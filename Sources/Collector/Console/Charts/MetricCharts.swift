@@ -2,18 +2,18 @@ import JSON
 
 /// Charts of a device's series. Pure.
 struct MetricCharts {
-    /// What a page shows as one chart.
+    /// A group of metrics that a page shows as one chart.
     struct Group {
         var id: String
         var title: String
         var metrics: [String]
-        /// As bars on top of each other: shares of one whole.
+        /// Whether the lines are bars on top of each other: shares of one whole.
         var isStacked = false
         /// A value of an attribute whose series is left out: it is what the others leave.
         var rest: (attribute: String, value: String)?
     }
 
-    /// Of a machine.
+    /// The usual charts of a machine.
     static let usual = [
         Group(
             id: "processor", title: "Processor", metrics: ["system.cpu.utilization"], isStacked: true,
@@ -73,10 +73,10 @@ struct MetricCharts {
     private struct Line {
         let metric: String
         let unit: String
-        /// With the application, which also tells series apart.
+        /// The attributes and the application, which also distinguishes series.
         let attributes: [String: String]
         let values: [Double?]
-        /// To tell large ones from small ones.
+        /// The size, by which large series are distinguished from small ones.
         let size: Double
 
         init(_ series: JSONValue, _ aggregate: String?) {
@@ -95,7 +95,7 @@ struct MetricCharts {
         ["utilization", "charge", "health", "pressure.average"].contains { metric.hasSuffix($0) }
     }
 
-    /// What tells the columns apart.
+    /// Returns a name for each column that distinguishes it from the others.
     private static func names(of lines: [Line]) -> [String] {
         let hasSeveralMetrics = Set(lines.map(\.metric)).count > 1
         return zip(lines, ChartTable.names(of: lines.map(\.attributes))).map { line, attributes in

@@ -5,7 +5,7 @@ struct MetricPicker {
     struct Module {
         var name: String
         var metrics: [Metric]
-        /// Of a program. Its metrics are found only with the module's name.
+        /// Whether the module is a program's own. The metrics of such a module are found only with the module's name.
         var isOwn = false
     }
 
@@ -18,7 +18,7 @@ struct MetricPicker {
 
     /// A program's own modules have the metrics that occur among this many newest samples of a device.
     private static let samples = "50"
-    /// For the whole fleet, they are searched on so many of the devices that were seen last.
+    /// The number of devices, of those that were seen last, on which metrics of the whole fleet are searched.
     static let devices = 3
     private static let devicesLookedAt = "50"
 

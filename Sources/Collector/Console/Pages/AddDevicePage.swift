@@ -6,7 +6,7 @@ struct AddDevicePage: Page {
     let path = "/add-device"
     let role = Visitor.Role.administrator
 
-    /// Of a token.
+    /// The number of a token's devices that are shown.
     private static let shownDevices = 100
 
     func view(_ visit: Visit) async throws -> Answer {
@@ -60,13 +60,13 @@ struct AddDevicePage: Page {
             ])
     }
 
-    /// What to paste on a device.
+    /// The lines to paste on a device.
     private static func lines(_ token: JSONValue, address: String?) -> JSONValue {
         guard let url = token["enrollmentURL"].text else { return .null }
         let isPlain = address?.lowercased().hasPrefix("http:") ?? false
         let host = address.flatMap { URLComponents(string: $0)?.host } ?? ""
         let isLoopback = ["localhost", "[::1]", "::1"].contains(host.lowercased()) || host.hasPrefix("127.")
-        // The agent sends credentials in the clear to another machine only if it is told so.
+        // The agent sends credentials in the clear to another machine only if it is told to.
         let isExposed = isPlain && !isLoopback
         let word = APIRequest.quoted(url)
         let swift = """

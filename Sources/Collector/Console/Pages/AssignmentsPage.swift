@@ -51,7 +51,7 @@ struct AssignmentsPage: Page {
         return group.with(["text": .text(devices.joined(separator: "\n"))])
     }
 
-    /// The list as the API takes it. Rows without a name are left out.
+    /// The list as the API accepts it. Rows without a name are left out.
     private static func list(from form: FormFields) throws(APIProblem) -> JSONValue {
         let (applications, groups) = (form.all("application"), form.all("group"))
         let (names, devices) = (form.all("groupName"), form.all("groupDevices"))

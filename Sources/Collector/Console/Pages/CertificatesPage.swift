@@ -6,7 +6,7 @@ struct CertificatesPage: Page {
     let path = "/certificates"
     let role = Visitor.Role.administrator
 
-    /// As long before its end a certificate is marked, as the collector's notices do.
+    /// The number of days before its end from which a certificate is marked, as the collector's notices do.
     private static let warningDays: Int64 = 30
     private static let badDays: Int64 = 7
 

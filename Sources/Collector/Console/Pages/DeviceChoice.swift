@@ -31,7 +31,7 @@ enum DeviceChoice {
     /// The device, if there is one; `nil` for all.
     var device: JSONValue? { if case .one(let device) = self { device } else { nil } }
 
-    /// For the template `device-choice`: what the words found, each with the page's address for that device.
+    /// The values for the template `device-choice`: what the words found, each with the page's address for that device.
     func values(at visit: Visit) -> JSONValue {
         guard case .several(let devices, let total) = self else { return .null }
         let kept = visit.query.with("cursor")

@@ -1,7 +1,7 @@
 import JSON
 import TelemetryBasics
 
-/// What an administrator should know, with what to do about it.
+/// The notices that an administrator should know, with what to do about them.
 struct NoticesPage: Page {
     let path = "/notices"
 

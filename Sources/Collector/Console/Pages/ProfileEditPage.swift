@@ -74,7 +74,7 @@ struct ProfileEditPage: Page {
         var tag: String
         /// The number of that revision.
         var base: JSONValue
-        /// As it was written, if it was written as JSON.
+        /// The profile as it was written, if it was written as JSON.
         var json: String?
         var showsJSON: Bool
         /// Why what was sent is no profile.

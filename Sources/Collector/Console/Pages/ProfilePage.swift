@@ -92,7 +92,7 @@ struct ProfilePage: Page {
         return try await visit.api.get(place.profile, [("revision", revision)])
     }
 
-    /// What an earlier revision would do now.
+    /// Checks what an earlier revision would do now.
     private func check(revision: String, _ place: ProfilePlace, _ visit: Visit) async throws -> JSONValue {
         let former = try await visit.api.get(place.profile, [("revision", revision)])
         return try await visit.check(former["profile"], place)
@@ -121,13 +121,13 @@ struct ProfilePage: Page {
 struct ProfileReview {
     var title: String
     var text: String
-    /// As the API tells them.
+    /// The changes as the API lists them.
     var changes: JSONValue
     /// The answer to the profile that was tried out, with its findings and risks.
     var check: JSONValue
     /// The number of devices that the change reaches.
     var devices: JSONValue
-    /// What the button sends.
+    /// The fields that the button sends.
     var fields: FormFields
     var button: String
     /// Where the way back leads; `nil` if a second button leads there, which sends the fields too.

@@ -1,4 +1,5 @@
-/// What to do in trouble. `Tools/generate-runbook-page` makes its template from Documentation/runbook.md.
+/// The page with the runbook: what to do in trouble. `Tools/generate-runbook-page` makes its template from
+/// Documentation/runbook.md.
 struct RunbookPage: Page {
     let path = "/runbook"
 

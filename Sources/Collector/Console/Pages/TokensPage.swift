@@ -6,8 +6,8 @@ struct TokensPage: Page {
     let path = "/tokens"
     let role = Visitor.Role.administrator
 
-    /// As long before its end a token is marked. For access tokens the collector's own notice comes then, too;
-    /// enrollment tokens live for 30 days if nobody says otherwise.
+    /// The time before its end from which a token is marked. For access tokens the collector's own notice comes then,
+    /// too; enrollment tokens live for 30 days if nobody says otherwise.
     private static let warningSeconds = (access: Int64(30 * 86_400), enrollment: Int64(7 * 86_400))
 
     func view(_ visit: Visit) async throws -> Answer {

@@ -1,5 +1,5 @@
 /// A field of a profile, as the schema `Profile` of the API describes it. `Tools/generate-profile-fields` writes the
-/// list of all of them, so that the form has exactly the fields that the API takes.
+/// list of all of them, so that the form has exactly the fields that the API accepts.
 struct ProfileField: Sendable {
     indirect enum Kind: Sendable {
         case boolean
@@ -13,7 +13,7 @@ struct ProfileField: Sendable {
         case texts(emptyDecides: Bool)
         /// Objects with these fields.
         case rows([ProfileField])
-        /// Under each of the names one of the words.
+        /// A map that has one of the words under each of the names.
         case map([String], [String])
         case object([ProfileField])
     }

@@ -4,8 +4,8 @@ import JSON
 /// The form of a profile: from a profile to the values of the fields, and back.
 ///
 /// A field has its place in the profile as its name: `sampling.sampleSeconds`, `transmission.0.data`. What nobody
-/// filled in is not said by the profile. Values are sent on as they are, so that the API refuses what it does not take,
-/// by the field's name.
+/// filled in is not said by the profile. Values are sent on as they are, so that the API refuses what it does not
+/// accept, by the field's name.
 enum ProfileForm {
     /// The last field. A browser's form that arrives without it was cut off.
     static let endField = "end"
@@ -200,7 +200,7 @@ enum ProfileForm {
 }
 
 extension ProfileForm {
-    /// What a number may be; `nil` for any.
+    /// The range of a number; `nil` for any.
     private static func range(_ minimum: Double?, _ maximum: Double?) -> String? {
         switch (minimum.map(DisplayText.count), maximum.map(DisplayText.count)) {
         case (let minimum?, let maximum?): "\(minimum) to \(maximum)"

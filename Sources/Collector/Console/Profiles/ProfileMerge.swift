@@ -23,7 +23,7 @@ struct ProfileMerge {
     }
 
     /// - Parameters:
-    ///   - own: one's own changes of the revision that was edited, as the API tells them.
+    ///   - own: one's own changes of the revision that was edited, as the API lists them.
     ///   - theirs: those of the other person.
     init(own: JSONValue, theirs: JSONValue) {
         let others = theirs.items.map(Change.init)

@@ -1,7 +1,7 @@
 import JSON
 import WireModel
 
-/// Whose profile a page is about: an organization's own, or that of one of its applications.
+/// The scope of the profile that a page is about: an organization's own, or that of one of its applications.
 struct ProfilePlace {
     var organization: String
     /// `nil` for the organization's own.
@@ -24,7 +24,7 @@ struct ProfilePlace {
 
     var revisions: String { "/api/v1/profile-revisions/\(organization.percentEncoded)" }
 
-    /// What limits a request about revisions to this profile.
+    /// The parameters that limit a request about revisions to this profile.
     var query: FormFields {
         var query = FormFields()
         query.add("application", application)
@@ -45,7 +45,7 @@ struct ProfilePlace {
         return query
     }
 
-    /// For templates.
+    /// The values for templates.
     var values: [String: JSONValue] {
         [
             "organization": .text(organization), "application": JSONValue(application), "place": .text(name),
@@ -76,7 +76,7 @@ extension Visit {
             place.query.with("from", base == .null ? nil : base.renderText), body: profile)
     }
 
-    /// For the template `affected`: how many devices get a profile, and how many test devices besides.
+    /// The values for the template `affected`: how many devices get a profile, and how many test devices besides.
     func affected(_ place: ProfilePlace) async throws -> JSONValue {
         func count(_ query: FormFields) async throws -> Int64 {
             try await api.get("/api/v1/devices", query.with("limit", "1"))["total"].integer ?? 0
@@ -103,7 +103,7 @@ struct ProfileAdoption {
         }
     }
 
-    /// For the template `adoption`.
+    /// The values for the template `adoption`.
     var values: JSONValue {
         [
             "devices": JSONValue(devices), "upToDate": JSONValue(upToDate),

@@ -1,21 +1,21 @@
 import JSON
 
-/// What a change of a profile may do to devices: wipe them, block their programs, or switch their telemetry off. The
-/// review says it, and a person types the number of devices before it is saved.
+/// The risks of a profile's change for devices: it may wipe them, block their programs, or switch their telemetry off.
+/// The review shows them, and a person types the number of devices before it is saved.
 struct ProfileRisks {
-    /// As the API tells them.
+    /// The risks as the API lists them.
     private let items: [JSONValue]
 
     /// - Parameter check: the answer to a profile that was tried out.
     init(_ check: JSONValue) { items = check["risks"].items }
 
-    /// What a person types: the most devices that get one of the settings. `nil` if a click is enough.
+    /// The number that a person types: the most devices that get one of the settings. `nil` if a click is enough.
     var typed: String? {
         let devices = items.compactMap { $0["devices"].integer }.max() ?? 0
         return devices > 0 ? "\(devices)" : nil
     }
 
-    /// For the template `profile-risks`.
+    /// The values for the template `profile-risks`.
     var values: JSONValue {
         .array(
             items.map { risk in

@@ -2,7 +2,7 @@ import JSON
 
 /// Why there may be no event: what profiles say about analytics, and what a filter leaves out.
 enum EventAbsence {
-    /// The module without which a device takes no event.
+    /// The module without which a device accepts no event.
     private static let module = "analytics"
     /// The event hold, unless a profile or a device sets another.
     private static let usualHoldSeconds: Int64 = 7200
@@ -34,7 +34,7 @@ enum EventAbsence {
         return reasons
     }
 
-    /// What a profile says about events.
+    /// The text about what a profile says of events.
     static func text(_ organization: String, _ profile: JSONValue) -> String {
         let analytics = profile["analytics"]
         if analytics["enabled"].truth == false {

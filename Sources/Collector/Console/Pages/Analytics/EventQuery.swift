@@ -3,13 +3,14 @@ import JSON
 /// Which events a page of SDK Analytics is about. All of it is in the page's address.
 struct EventQuery {
     static let path = "/analytics"
-    /// The page of one event. Its name is in the query: a device may name it as it likes, and no path takes each name.
+    /// The page of one event. Its name is in the query: a device may name it as it likes, and no path accepts each
+    /// name.
     static let eventPath = "/analytics/event"
     static let types = [
         ("", "all"), ("custom", "custom"), ("launch", "launch"), ("enrollment-call", "enrollment call"),
         ("sdk-action", "SDK action"), ("unspecified", "unspecified"),
     ]
-    /// What an event's counts can be broken down by.
+    /// The groupings by which an event's counts can be broken down.
     static let groupings = [("value", "value"), ("application", "application"), ("device", "device")]
 
     private static let filters = ["device", "application", "type", "value", "test"]
@@ -64,7 +65,7 @@ struct EventQuery {
     /// This page with its range alone.
     var withoutFilters: String { address(fields.only(TimeRange.names), event) }
 
-    /// What the page shows as a file.
+    /// Returns the address of a table of the page as a file.
     func csv(_ table: String) -> String {
         address(fields.with("format", "csv").with("table", table), event)
     }
@@ -74,7 +75,7 @@ struct EventQuery {
         return base + FormFields([("event", event)]).adding(fields).address(Self.eventPath)
     }
 
-    /// What both pages' forms need.
+    /// The values that both pages' forms need.
     func values(at visit: Visit) -> [String: JSONValue] {
         return [
             "types": Choice.list(Self.types, chosen: fields.text("type")),

@@ -66,7 +66,7 @@ struct DeviceBalancePage: Page {
             })
     }
 
-    /// As in Documentation/runbook.md, "Reasons for dropped records".
+    /// The reasons as in Documentation/runbook.md, "Reasons for dropped records".
     private static let droppedBecause = [
         "byte-cap": "The queue on the device was full in bytes.",
         "row-cap": "The queue on the device was full in records.",

@@ -41,7 +41,7 @@ struct DeviceCommandsPage: Page {
         ])
     }
 
-    /// What the forms of commands offer, as it was chosen.
+    /// The choices that the forms of commands offer, as they were chosen.
     static func choices(_ form: FormFields) -> [String: JSONValue] {
         func options(_ field: String, _ values: [(name: String, label: String)]) -> JSONValue {
             .array(
@@ -82,7 +82,7 @@ struct DeviceCommandsPage: Page {
             "The command \(DisplayText.words(action)) waits for the device\(end).", at: "/devices/\(device)/commands")
     }
 
-    /// What a form says, with the names of the API. What is left empty is left out.
+    /// The arguments that a form gives, with the names of the API. Empty fields are left out.
     static func arguments(of kind: String, _ form: FormFields) throws(APIProblem) -> [String: JSONValue] {
         var arguments: [String: JSONValue] = [:]
         func takeText(_ names: String...) {

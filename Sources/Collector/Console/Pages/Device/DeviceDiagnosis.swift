@@ -1,7 +1,7 @@
 import JSON
 import TelemetryBasics
 
-/// Says in words what a device's newest beacon, its schedule and its profile tell: why it is silent, and why data waits
+/// Says in words what a device's newest beacon, its schedule and its profile show: why it is silent, and why data waits
 /// on it. Pure.
 ///
 /// It states what is known and by what. A device that vanished without a word gets the possible reasons, not a guess;
@@ -81,7 +81,7 @@ struct DeviceDiagnosis {
 
     // MARK: Held data
 
-    /// Why records wait on it; empty if none does, as far as it told.
+    /// Why records wait on it; empty if none does, as far as it reported.
     var held: [String] {
         guard beacon != .null else { return [] }
         var lines = waiting
@@ -143,8 +143,8 @@ struct DeviceDiagnosis {
 
     private var network: String? { beacon == .null ? nil : beacon["network"].text ?? "unknown" }
 
-    /// What the profile's rules of transmission have against the conditions that the device told of. The device decides
-    /// it in the same way (`TransmissionGate`); beacons lack only the names of Wi-Fi networks.
+    /// The objections of the profile's rules of transmission to the conditions that the device reported. The device
+    /// decides it in the same way (`TransmissionGate`); beacons lack only the names of Wi-Fi networks.
     private func closed(for data: String) -> String? {
         for rule in profile["transmission"].items where [nil, "", data].contains(rule["data"].text) {
             if let reason = refusal(rule) { return reason }

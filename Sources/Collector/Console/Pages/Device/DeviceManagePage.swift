@@ -1,6 +1,7 @@
 import JSON
 
-/// What people decide about a device: do-not-disturb, revocation, wipe, deletion, predecessors; and what they decided.
+/// The page where people decide about a device: do-not-disturb, revocation, wipe, deletion, predecessors. It also shows
+/// what they decided.
 struct DeviceManagePage: Page {
     let path = "/devices/{device}/manage"
 

@@ -1,12 +1,12 @@
 import JSON
 import TelemetryBasics
 
-/// One device at a glance: whether it reports and why not, what it holds back, how it is, and how it was.
+/// An overview of one device: whether it reports and why not, what it holds back, how it is, and how it was.
 struct DevicePage: Page {
     let path = "/devices/{device}"
 
     private static let buckets: Int64 = 100
-    /// In the list below the charts.
+    /// The number of entries in the list below the charts.
     private static let entries = 20
 
     func view(_ visit: Visit) async throws -> Answer {
@@ -41,7 +41,7 @@ struct DevicePage: Page {
             ].merging(try await charts(subject, range)) { $1 })
     }
 
-    /// What the device says it lost, by stream.
+    /// The losses that the device reports, by stream.
     private static func losses(_ beacon: JSONValue) -> [JSONValue] {
         beacon["queue"].items.filter { $0["dropped"].number ?? 0 > 0 || $0["rejected"].number ?? 0 > 0 }
     }

@@ -1,7 +1,7 @@
 import JSON
 import TelemetryBasics
 
-/// What the pages of one device have in common: the device, its head with name and state, and the tabs.
+/// The parts that the pages of one device share: the device, its head with name and state, and the tabs.
 struct DeviceSubject {
     let visit: Visit
     let device: JSONValue

@@ -1,7 +1,7 @@
 import Foundation
 import JSON
 
-/// The machine of a device: what its newest samples tell of disks, network and itself.
+/// The machine of a device: what its newest samples say of disks, network and itself.
 struct DeviceSystemPage: Page {
     let path = "/devices/{device}/system"
 

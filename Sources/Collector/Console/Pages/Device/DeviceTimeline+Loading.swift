@@ -82,7 +82,7 @@ extension DeviceTimeline.Entry {
     }
 }
 
-/// What happened to a device, page by page.
+/// The timeline of a device, page by page.
 struct DeviceTimelinePage: Page {
     let path = "/devices/{device}/timeline"
 

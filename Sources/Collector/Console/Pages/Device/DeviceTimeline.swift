@@ -1,7 +1,7 @@
 import JSON
 import TelemetryBasics
 
-/// What happened to a device, by time: from its beacons, events, commands and uploads of logs, the revisions of its
+/// The timeline of a device, by time: from its beacons, events, commands and uploads of logs, the revisions of its
 /// profile, and the audit trail. Pure.
 ///
 /// Each list is bounded. Where one was cut off, the timeline ends there, so that nothing is missing in between.
@@ -14,14 +14,14 @@ struct DeviceTimeline {
     }
 
     struct Entry: Equatable {
-        /// As the API writes times: these texts sort by time.
+        /// The time as the API writes it: these texts sort by time.
         var at: String
         var kind: Kind
         var title: String
         var detail: String?
         /// An address without the proxy's prefix.
         var link: String?
-        /// Of several beacons on schedule: the time of the first.
+        /// The time of the first of several beacons on schedule.
         var since: String?
         var isScheduled = false
     }
@@ -60,7 +60,7 @@ struct DeviceTimeline {
 // MARK: - Beacons
 
 extension DeviceTimeline {
-    /// Of how many microseconds an arrival is late.
+    /// The number of microseconds from which an arrival is late.
     private static let lateness: Int64 = 300_000_000
 
     /// - Parameters:
@@ -97,7 +97,7 @@ extension DeviceTimeline {
             title: titles[trigger ?? ""] ?? "Beacon", detail: joined(parts), isScheduled: trigger == "schedule")
     }
 
-    /// What differs between two beacons, and why there was none between.
+    /// The differences between two beacons, and why there was none between.
     private static func changes(from former: JSONValue, to record: JSONValue) -> [Entry] {
         let (before, beacon) = (former["beacon"], record["beacon"])
         let at = record["time"].text ?? ""

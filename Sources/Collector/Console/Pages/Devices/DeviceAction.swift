@@ -2,16 +2,16 @@ import JSON
 
 /// Something to do on many devices at once, as a job.
 struct DeviceAction: Sendable {
-    /// In forms. A command has the name of its kind.
+    /// The name in forms. A command has the name of its kind.
     var name: String
-    /// What is done, as a heading: "Send a beacon".
+    /// The action as a heading: "Send a beacon".
     var label: String
     var role = Visitor.Role.operator
     /// Whether somebody fills in more before it is asked about.
     var hasOptions = false
     /// Whether a person types the number of devices, because what is lost does not come back.
     var isTyped = false
-    /// What will happen, for the person who confirms it.
+    /// The consequence, for the person who confirms it.
     var consequence: String
     /// The `action` of a job that is no command.
     var job: String?
@@ -59,7 +59,7 @@ struct DeviceAction: Sendable {
             job: "delete"),
     ]
 
-    /// What the visitor's role may do, for a list to choose from.
+    /// The actions that the visitor's role allows, for a list to choose from.
     static func offered(to visitor: Visitor, chosen: String?) -> [JSONValue] {
         let offered = all.filter { visitor.role >= $0.role }
         return Choice.list(offered.map { ($0.name, $0.label) }, chosen: chosen).items

@@ -12,7 +12,7 @@ struct DeviceActionForm {
         case matching(FormFields)
     }
 
-    /// As many devices can be named in one job (`POST /api/v1/device-jobs`).
+    /// The most devices that can be named in one job (`POST /api/v1/device-jobs`).
     private static let maximumNamed = 10_000
     /// The fields of the forms that are not options of an action.
     private static let own = ["action", "formToken", "what", "scope", "device", "devices", "filter", "ready"]

@@ -12,7 +12,7 @@ struct DeviceColumn: Sendable {
         case identifier
     }
 
-    /// In the page's address, and at the head of CSV.
+    /// The column's name in the page's address, and at the head of CSV.
     var name: String
     var label: String
     var kind = Kind.text
@@ -20,14 +20,14 @@ struct DeviceColumn: Sendable {
     var sort: String?
     /// Whether it is shown if nobody chose columns.
     var isUsual = false
-    /// Of a device as the API gives it.
+    /// The value of a device as the API gives it.
     var value: @Sendable (JSONValue) -> JSONValue
 
     /// The name, which each row begins with.
     static let device = DeviceColumn(name: "name", label: "Name", sort: "name") { $0["name"] }
     static let id = DeviceColumn(name: "id", label: "Id", kind: .identifier, sort: "id") { $0["id"] }
 
-    /// What people choose from, in the order of the page.
+    /// The columns that people choose from, in the order of the page.
     static let all: [DeviceColumn] = [
         DeviceColumn(name: "state", label: "State", kind: .state, sort: "state", isUsual: true) { $0["state"] },
         DeviceColumn(name: "lastSeen", label: "Last seen", kind: .time, sort: "lastSeen", isUsual: true) {
@@ -79,7 +79,7 @@ struct DeviceColumn: Sendable {
     /// A longer text has a box of its own, so that no row is higher than a screen.
     private static let longBytes = 60
 
-    /// In the words of the filter `os`.
+    /// The operating system in the words of the filter `os`.
     private static func system(_ system: JSONValue) -> JSONValue {
         let name = first(system["distribution"], system["name"])
         let words = [name, system["version"]].compactMap(\.text).filter { !$0.isEmpty }

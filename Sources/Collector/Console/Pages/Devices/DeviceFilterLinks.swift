@@ -1,6 +1,6 @@
 import JSON
 
-/// The filters of the list of devices as links: chips that take a filter away, and facets whose values set one.
+/// The filters of the list of devices as links: chips that remove a filter, and facets whose values set one.
 ///
 /// A link keeps the rest of the page's address, but for the place in the list, which belongs to the former filters.
 struct DeviceFilterLinks {
@@ -18,7 +18,7 @@ struct DeviceFilterLinks {
         ]) { $1 }
     /// Filters whose values are words of the API.
     private static let words: Set = ["state", "compliance", "compromised"]
-    /// The filter's value for devices that told none.
+    /// The filter's value for devices that reported none.
     private static let none = "none"
     /// More values of a facet are shown on demand.
     private static let shownValues = 8
@@ -118,7 +118,7 @@ struct DeviceFilterLinks {
         ]
     }
 
-    /// The switch that takes test devices in or leaves them out.
+    /// The switch that includes test devices or leaves them out.
     var testSwitch: JSONValue {
         let isOn = query["test"] == "true"
         return ["isOn": .boolean(isOn), "address": address(query.with("test", isOn ? nil : "true"))]

@@ -4,10 +4,10 @@ import JSON
 struct DevicesPage: Page {
     let path = "/devices"
 
-    /// What the address may say beside the filters.
+    /// The parameters that the address may have beside the filters.
     private static let view = ["columns", "sort", "facet"]
     private static let pageDevices = 100
-    /// By name, because ids tell a person nothing.
+    /// The usual order, by name, because ids mean nothing to a person.
     private static let usualOrder = "name"
 
     func view(_ visit: Visit) async throws -> Answer {

@@ -36,7 +36,7 @@ struct DeviceList {
             }
     }
 
-    /// For the template.
+    /// The values for the template.
     /// - Parameter page: the answer of `/metrics/latest`.
     func values(_ page: JSONValue, _ query: ExploreQuery, _ visit: Visit) async throws -> JSONValue {
         let items = page.pageItems
@@ -66,7 +66,7 @@ struct DeviceList {
         ]
     }
 
-    /// For a file: a row for each value.
+    /// The rows for a file: a row for each value.
     func rows(_ page: JSONValue, _ visit: Visit) async throws -> [[String]] {
         let names = try await visit.api.deviceNames(of: Set(page.pageItems.compactMap { $0["device"].text }))
         return [["Device", "Name", "Time", "Attributes", "Value", "Unit"]]

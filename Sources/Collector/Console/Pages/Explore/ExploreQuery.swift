@@ -1,6 +1,6 @@
 import JSON
 
-/// What a person explores. All of it is in the page's address.
+/// The question that a person explores. All of it is in the page's address.
 struct ExploreQuery {
     static let path = "/explore"
 
@@ -24,7 +24,7 @@ struct ExploreQuery {
     private static let ofMetric = ["metric", "module", "application", "attribute", "test"]
     private static let names =
         ofMetric + ["device", "by", "statistic", "aggregate", "sample"] + TimeRange.names + list
-    /// What the list of devices shows.
+    /// The parameters of the list of devices.
     private static let list = ["atLeast", "atMost", "sort"]
     /// Each core by itself would be as many charts as there are cores.
     private static let core = "cpu.logical_number"
@@ -115,7 +115,7 @@ struct ExploreQuery {
         return address(changed) + (sort == nil ? "" : "#devices")
     }
 
-    /// What the page shows as a file.
+    /// Returns the address of a table of the page as a file.
     func csv(_ table: String) -> String {
         base + fields.with("format", "csv").with("table", table).address(Self.path)
     }

@@ -1,6 +1,6 @@
 import JSON
 
-/// The rate of records, the room that they take, and when the disk will be full, for the template `capacity`.
+/// The rate of records, the room that they need, and when the disk will be full, for the template `capacity`.
 enum CapacityView {
     /// The disk is marked as soon as this many days are left.
     private static let warningDays: Int64 = 30

@@ -1,7 +1,7 @@
 import JSON
 import TelemetryBasics
 
-/// What the collector knows of whether every record is there, in words: by the last balance of all devices, and by the
+/// The collector's knowledge of whether every record is there, in words: by the last balance of all devices, and by the
 /// last verification of all that is stored.
 ///
 /// What is unknown or old is never shown as good.
@@ -10,7 +10,7 @@ struct FleetSeal {
         case good, bad, unknown
     }
 
-    /// An older result says little of today. The collector makes a balance every few minutes, and takes longer for
+    /// An older result says little of today. The collector makes a balance every few minutes, and needs longer for
     /// large fleets.
     private static let staleSeconds: Int64 = 86_400
     /// People run a verification, perhaps once a week.
@@ -106,7 +106,7 @@ struct FleetSeal {
         ]
     }
 
-    /// In seconds; `nil` without a time. A time after now is as old as now.
+    /// The age in seconds; `nil` without a time. A time after now is as old as now.
     private static func age(_ value: JSONValue, _ now: Int64) -> Int64? {
         value["completedAt"].text.flatMap { Timestamp.parse($0) }.map { max(0, now - $0) / 1_000_000 }
     }

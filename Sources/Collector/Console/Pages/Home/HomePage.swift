@@ -1,17 +1,17 @@
 import JSON
 import WireModel
 
-/// The fleet at a glance. Each part asks for itself, so that one that fails does not hide the others.
+/// An overview of the fleet. Each part asks for itself, so that one that fails does not hide the others.
 struct HomePage: Page {
     let path = "/"
 
-    /// In the order in which they are shown.
+    /// The states in the order in which they are shown.
     private static let states = ["reporting", "late", "silent", "enrolled", "off", "left", "revoked"]
     /// Those of devices that are still there.
     private static let present = "enrolled,reporting,late,silent,off"
     private static let shownNotices = 8
     private static let shownVersions = 8
-    /// The adoption of profiles takes a look at the devices of each organization.
+    /// The adoption of profiles reads the devices of each organization.
     private static let shownOrganizations = 5
 
     func view(_ visit: Visit) async throws -> Answer {

@@ -1,12 +1,12 @@
 import JSON
 import TelemetryBasics
 
-/// What changed in the last 24 hours.
+/// The changes of the last 24 hours.
 struct RecentChanges {
     private static let seconds: Int64 = 86_400
-    /// As many of each kind are named.
+    /// The most changes of each kind that are named.
     private static let named = 5
-    /// As many are counted exactly.
+    /// The number up to which changes are counted exactly.
     private static let counted = 100
 
     let visit: Visit
@@ -19,7 +19,7 @@ struct RecentChanges {
 
     /// - Parameters:
     ///   - notices: the newest, with `next` if there are more.
-    ///   - organizations: whose profile revisions are told.
+    ///   - organizations: whose profile revisions are listed.
     func values(notices: JSONValue, organizations: [String]) async throws -> JSONValue {
         let devices = try await visit.api.get("/api/v1/devices", [("sort", "-enrolled"), ("limit", "\(Self.counted)")])
         var revisions: [JSONValue] = []

@@ -9,12 +9,12 @@ enum DeviceJobText {
         "captureSeconds": DisplayText.duration,
     ]
 
-    /// What is done: "Send a beacon".
+    /// The action as a title: "Send a beacon".
     static func title(_ job: JSONValue) -> String {
         DeviceAction.of(job)?.label ?? DisplayText.words(job["kind"].text ?? job["action"].text ?? "job")
     }
 
-    /// What the action was given, for people.
+    /// The arguments of the action, for people.
     static func arguments(_ job: JSONValue) -> [(label: String, value: JSONValue)] {
         var facts = job["arguments"].members.filter { $0.value != .boolean(false) }.sorted { $0.key < $1.key }.map {
             name, value in

@@ -3,10 +3,10 @@ import TelemetryBasics
 
 /// The devices that an address names with `device`, which may repeat, and the search that adds to them.
 struct ChosenDevices {
-    /// The API takes no more at once.
+    /// The API accepts no more at once.
     static let maximum = 50
 
-    /// In the order of the address; those that the visitor does not see are left out.
+    /// The devices in the order of the address; those that the visitor does not see are left out.
     let devices: [JSONValue]
 
     init(_ visit: Visit) async throws {
@@ -52,7 +52,7 @@ struct ChosenDevices {
             detail: "\(detail) Go back and search with other words, or with an id.")
     }
 
-    /// For templates: each device with its name, its next beacon, and the address of this page without it.
+    /// The values for templates: each device with its name, its next beacon, and the address of this page without it.
     func values(at visit: Visit) -> JSONValue {
         let names = Self.toldApart(
             Dictionary(devices.map { ($0["id"].text ?? "", Self.name(of: $0)) }) { first, _ in first })
@@ -71,7 +71,7 @@ struct ChosenDevices {
     }
 
     /// The names of devices by their ids. Reads at most `maximum` devices that are neither chosen nor known. Devices of
-    /// one name are told apart by the beginning of their ids.
+    /// one name are distinguished by the beginning of their ids.
     /// - Parameter known: names that the page has read already.
     func names(
         of ids: [String], known: [String: String] = [:], _ visit: Visit

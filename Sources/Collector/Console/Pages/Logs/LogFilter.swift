@@ -2,9 +2,9 @@ import JSON
 import TelemetryBasics
 
 /// Which logs a page shows. The address has the API's parameters, and `range` for a time back from now. The list of
-/// chunks and the list of lines take the same address, so each leads to the other.
+/// chunks and the list of lines accept the same address, so each leads to the other.
 struct LogFilter {
-    /// In the order of the form.
+    /// The names in the order of the form.
     static let names = [
         "device", "app", "type", "level", "category", "text", "range", "from", "to", "test", "ids",
     ]
@@ -12,9 +12,9 @@ struct LogFilter {
     static let namesOfLines = ["category", "text"]
     static let levels = ["error", "warning", "information", "verbose"]
 
-    /// As in the address.
+    /// The fields as in the address.
     let fields: FormFields
-    /// For the API.
+    /// The query for the API.
     let query: FormFields
     /// Microseconds since 1970; `nil` for no bound.
     let from: Int64?
@@ -40,7 +40,7 @@ struct LogFilter {
             .with("to", to.map { Timestamp.text($0) })
     }
 
-    /// What the API takes for whole chunks.
+    /// The fields that the API accepts for whole chunks.
     var ofChunks: FormFields { Self.namesOfLines.reduce(query) { $0.with($1) } }
 
     var asksForLines: Bool { Self.namesOfLines.contains { fields[$0] != nil } }
@@ -60,7 +60,7 @@ struct LogFilter {
         return "logs\(device)-\(time)Z.txt"
     }
 
-    /// For the form and the links on both pages.
+    /// The values for the form and the links on both pages.
     func values(at visit: Visit, _ devices: ChosenDevices) -> [String: JSONValue] {
         func time(_ time: Int64?) -> JSONValue { JSONValue(time.map { TimeRange.input($0) }) }
         let untimed = fields.with("range").with("from").with("to")

@@ -50,7 +50,7 @@ struct LogLine {
         ])
     }
 
-    /// To the microsecond, because lines are ordered by it.
+    /// The time to the microsecond, because lines are ordered by it.
     private static func time(_ text: String) -> String {
         guard text.count >= 20, text.hasSuffix("Z") else { return text }
         return "\(text.prefix(10)) \(text.dropFirst(11).dropLast())"
@@ -64,7 +64,7 @@ struct LogLine {
         }
     }
 
-    /// With spaces in values, which the line has escaped. A backslash of the value itself is doubled there.
+    /// The text with spaces in values, which the line has escaped. A backslash of the value itself is doubled there.
     private static func spaced(_ text: some StringProtocol) -> String {
         text.components(separatedBy: #"\\"#).map { $0.replacing(#"\u{20}"#, with: " ") }.joined(separator: #"\\"#)
     }

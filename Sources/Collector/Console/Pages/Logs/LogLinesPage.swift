@@ -110,7 +110,7 @@ struct LogLinesPage: Page {
         return ways
     }
 
-    /// What tells that lines have come: the logs of the devices, or of all if they are too many for one page.
+    /// The topics that say that lines have come: the logs of the devices, or of all if they are too many for one page.
     private static func topics(_ filter: LogFilter) -> String {
         let ids = ChosenDevices.ids(filter.fields)
         return ids.isEmpty || ids.count > maximumTopics ? "logs" : ids.map { "logs:\($0)" }.joined(separator: ",")

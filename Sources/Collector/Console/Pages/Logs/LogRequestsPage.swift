@@ -6,7 +6,7 @@ import TelemetryBasics
 struct LogRequestsPage: Page {
     let path = "/request-logs"
 
-    /// Of each chosen device.
+    /// The number of requests that are shown of each chosen device.
     private static let requestsShown = 10
     /// The live topics of one page.
     private static let maximumTopics = 8
@@ -46,7 +46,7 @@ struct LogRequestsPage: Page {
                 ]) { $1 }))
     }
 
-    /// What tells that requests of these devices have come on; for too many, or all, that log text has come.
+    /// The topics that say that requests of these devices have come on; for too many, or all, that log text has come.
     private static func topics(_ devices: [String]) -> String {
         devices.isEmpty || devices.count > maximumTopics
             ? "logs" : devices.map { "commands:\($0)" }.joined(separator: ",")

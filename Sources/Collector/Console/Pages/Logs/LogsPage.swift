@@ -90,7 +90,7 @@ struct LogsPage: Page {
                 "left": left > Int64(values.count) ? .integer(left - Int64(values.count)) : .null,
             ]
         }
-        /// A link that filters by the value; where the filter has it already, one that takes it out.
+        /// A link that filters by the value; where the filter has it already, one that removes it.
         func one(_ name: String, _ value: String?) -> (FormFields, Bool)? {
             guard let value else { return nil }
             let isHere = filter.fields[name] == value
