@@ -54,7 +54,7 @@ package final class ClusterRecordStore: RecordStore {
 
     /// Opens the store that `ClusterSetup` has made.
     /// - Parameters:
-    ///   - clock: tells the day and the order of receipt in tests; `nil` for PostgreSQL's clock.
+    ///   - clock: gives the day and the order of receipt in tests; `nil` for PostgreSQL's clock.
     ///   - incidents: gets incidents for administrators, with the number of records concerned. It must return at once.
     /// - Throws: `.notFound` before setup; `.unavailable` if PostgreSQL or ClickHouse does not answer, or the store is
     ///   closed; `.internalFault` if a server's settings would lose records.
@@ -118,7 +118,7 @@ package final class ClusterRecordStore: RecordStore {
         table = PartitionTable(database: database, slices: slices)
     }
 
-    /// Tells when a close is received.
+    /// Gives the time when a close is received.
     private let clock: (any StoreClock)?
 
     // MARK: What devices send
@@ -225,7 +225,7 @@ package final class ClusterRecordStore: RecordStore {
             }
             if let fault = try await slices.fault() { return .notReady(fault) }
             // Without requests no writer would find out that its trouble is over. A balancer sends none to a store that
-            // is not ready, so a write to PostgreSQL tells.
+            // is not ready, so a write to PostgreSQL shows it.
             var troubled: [SliceWriter] = []
             for writer in writers.values where await writer.trouble != nil { troubled.append(writer) }
             if !troubled.isEmpty {

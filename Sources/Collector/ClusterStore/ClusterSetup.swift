@@ -15,7 +15,7 @@ package struct ClusterSetup: Sendable {
     }
 
     /// Brings both systems up to date. May be repeated, also by several at a time.
-    /// - Parameter isDryRun: only tells.
+    /// - Parameter isDryRun: only reports.
     /// - Returns: what was done, or would be, for people. Empty if all is up to date.
     /// - Throws: `.internalFault` if PostgreSQL's settings would lose records; `.unavailable` if a server does not
     ///   answer.

@@ -12,7 +12,7 @@ struct ChainRow: Sendable {
     var floor: EncodedMark
     var floorNumber: UInt64
 
-    /// What its slices must cover.
+    /// The stretch that its slices must cover.
     var stretch: SliceTiling.Stretch {
         SliceTiling.Stretch(begin: floor, beginNumber: floorNumber, end: mark, endNumber: state.mark.number)
     }
@@ -22,12 +22,12 @@ struct ChainRow: Sendable {
 struct ClaimedChain: Sendable {
     var row: ChainRow
     var attempt: UInt64
-    /// Of the slices written under this claim.
+    /// The day of the slices written under this claim.
     var day: UTCDay
     var position: Int64
 }
 
-/// What one day has of a chain.
+/// The state of a chain on one day.
 struct ChainDay: Sendable {
     var key: ChainKey
     var day: UTCDay
@@ -38,7 +38,7 @@ struct ChainDay: Sendable {
 }
 
 extension ChainDay {
-    /// What the slices of one move add to their day.
+    /// Creates the state that the slices of one move add to their day.
     /// - Parameter slices: in the order of their keys, all of one chain and day. `nil` without one.
     init?(_ slices: [NewSlice]) {
         guard let first = slices.first, let last = slices.last else { return nil }

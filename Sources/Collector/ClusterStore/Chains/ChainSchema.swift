@@ -13,7 +13,7 @@ import PostgreSQL
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
 enum ChainSchema {
-    /// Where the migrations that were applied are noted.
+    /// Where the migrations that were applied are recorded.
     static let versionTable = "record_store_version"
 
     static let migrations = [
@@ -46,7 +46,7 @@ enum ChainSchema {
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, state SMALLINT NOT NULL, PRIMARY KEY (stream, day));
         """
 
-    /// Times are microseconds since 1970. An entry is not taken before it is `due`.
+    /// Times are microseconds since 1970. An entry is not processed before it is `due`.
     private static let second = """
         CREATE TABLE outbox (
             stream SMALLINT NOT NULL, device BYTEA NOT NULL, epoch BYTEA NOT NULL, key BIGINT NOT NULL,

@@ -3,7 +3,7 @@ import FoundationEssentials
 import PostgreSQL
 import WireModel
 
-/// What readers ask PostgreSQL first: the marks, which say what ClickHouse must have.
+/// The questions that readers ask PostgreSQL first: about the marks, which say what ClickHouse must have.
 extension ChainTable {
     /// The chains of some devices.
     /// - Parameter epochs: only those of these epochs; `nil` for all.
@@ -61,7 +61,7 @@ extension ChainTable {
         epochs.map { [$0.map(\.data)] } ?? []
     }
 
-    /// What each day has of the chains of some devices.
+    /// Reads what each day has of the chains of some devices.
     /// - Parameter epochs: only of chains of these epochs; `nil` for all.
     static func days(
         of devices: [DeviceID], epochs: [EpochID]? = nil, _ stream: StreamName, in session: PostgresSession
@@ -77,7 +77,7 @@ extension ChainTable {
         return days
     }
 
-    /// What a day has of the chains that may have a matching record on it.
+    /// Reads what a day has of the chains that may have a matching record on it.
     ///
     /// The devices of more than `SliceReader.chainsPerQuery` are not looked at: the result has chains of any.
     /// - Parameter limit: of chains.

@@ -10,7 +10,7 @@ import WireModel
 struct ChainTable: Sendable {
     let database: PostgresDatabase
     let stream: StreamName
-    /// Tells the time of a claim in tests; `nil` for PostgreSQL's clock.
+    /// Gives the time of a claim in tests; `nil` for PostgreSQL's clock.
     let clock: (any StoreClock)?
     /// The collector's id of the data directory that moves in; `nil` for a collector's own work.
     var movingIn: CollectorID?
@@ -65,11 +65,11 @@ struct ChainTable: Sendable {
     struct Move: Sendable {
         var chain: ClaimedChain
         var state: ChainState
-        /// What was written for it, in the order of the keys; all of the claim's day. Empty if only totals or closure
-        /// changed.
+        /// The slices that were written for it, in the order of the keys; all of the claim's day. Empty if only totals
+        /// or closure changed.
         var slices: [NewSlice] = []
 
-        /// Of the slices.
+        /// The day of the slices.
         var day: UTCDay? { slices.first?.day }
     }
 

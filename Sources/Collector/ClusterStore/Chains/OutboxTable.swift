@@ -58,8 +58,8 @@ struct OutboxTable: Sendable {
 
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
-    /// An entry that takes the place of an older one of the same key describes the slice that counts: a recovery has
-    /// written it again.
+    /// An entry that replaces an older one of the same key describes the slice that counts: a recovery has written it
+    /// again.
     static func add(_ entries: [OutboxEntry], _ session: PostgresSession) throws(PostgresError) {
         if entries.isEmpty { return }
         try session.execute(
@@ -103,12 +103,12 @@ struct OutboxTable: Sendable {
         return Array(entries[..<(end ?? entries.endIndex)])
     }
 
-    /// Removes these entries, but none that has taken the place of one of them.
+    /// Removes these entries, but none that has replaced one of them.
     func remove(_ entries: [OutboxEntry]) async throws(StoreError) {
         try await change(entries, "DELETE FROM outbox o USING \(Self.named)")
     }
 
-    /// Takes these entries later: after 1 s, and after twice that each further time, up to 256 s.
+    /// Postpones these entries: after 1 s, and after twice that each further time, up to 256 s.
     func delay(_ entries: [OutboxEntry]) async throws(StoreError) {
         try await change(
             entries,
@@ -141,7 +141,7 @@ struct OutboxTable: Sendable {
         ]
     }
 
-    /// What waits.
+    /// The figures of waiting entries.
     struct Figures: Sendable {
         var entries: Int
         /// Entries that have failed and are tried again later.

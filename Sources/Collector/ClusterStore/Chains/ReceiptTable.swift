@@ -6,13 +6,13 @@ import WireModel
 /// The table `receipt`: the slices that count, in the order of their receipt.
 ///
 /// A list over many devices needs to know what a replica must have of a stretch of time. Marks do not say that, because
-/// any chain may have a slice there. So the transaction that moves marks over slices also notes those slices here, by
+/// any chain may have a slice there. So the transaction that moves marks over slices also records those slices here, by
 /// their digests. A row has all slices of one position. Collectors claim a group of chains at one position, so a row
 /// has a whole group as a rule.
 ///
 /// Slices without records are not in it, because no list shows them.
 enum ReceiptTable {
-    /// Notes slices that count from now on.
+    /// Records slices that count from now on.
     static func add(_ slices: [ReceivedSlice], _ stream: StreamName, _ session: PostgresSession) throws(PostgresError) {
         if slices.isEmpty { return }
         // In one order, so that two transactions never wait for each other in a circle.

@@ -7,7 +7,7 @@ import WireModel
 extension ClusterIntake {
     // MARK: Slices
 
-    /// The last slice of a partition that is taken; 0: none is.
+    /// The last slice of a partition that is imported; 0: none is.
     package func lastTaken(of partition: Partition) async throws(StoreError) -> Int64 {
         try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
@@ -19,13 +19,13 @@ extension ClusterIntake {
         }
     }
 
-    /// Takes the next slices of a partition, whose older ones and older partitions are taken. Each slice is proved
+    /// Imports the next slices of a partition, whose older ones and older partitions are imported. Each slice is proved
     /// against the mark before it.
     /// - Parameters:
     ///   - arriving: in the order of receipt.
     ///   - written: called when ClickHouse has the slices, before the marks move; for tests.
     /// - Throws: `.unavailable` if a server does not answer or the outcome of a write is not known. The same slices may
-    ///   be taken again then. `.corrupt` if a slice does not continue its chain.
+    ///   be imported again then. `.corrupt` if a slice does not continue its chain.
     package func take(
         _ arriving: [MovingSlice], of partition: Partition, written: () throws(StoreError) -> Void = {}
     ) async throws(StoreError) {
@@ -88,7 +88,7 @@ extension ClusterIntake {
 
     // MARK: Chains
 
-    /// Gives chains whose slices are taken the state that they have in the directory: totals, and closures.
+    /// Gives chains whose slices are imported the state that they have in the directory: totals, and closures.
     /// - Parameter arriving: all chains of the stream, or a part of them, by devices.
     /// - Returns: how many were not in that state before.
     /// - Throws: `.corrupt` if a mark differs.

@@ -5,13 +5,13 @@ import Logging
 import PostgreSQL
 import WireModel
 
-/// Takes over the records of a data directory into a cluster's store that has none.
+/// Imports the records of a data directory into a cluster's store that has none.
 ///
-/// `begin` notes the directory's collector in the store's row. From then on the store is closed to collectors, and open
-/// to this intake alone, until `finish`. Records then take the same way as those of devices: a group of slices is
+/// `begin` records the directory's collector in the store's row. From then on the store is closed to collectors, and
+/// open to this intake alone, until `finish`. Records then go the same way as those of devices: a group of slices is
 /// claimed, written and moved. Three things differ. A slice keeps its day, and its place in the order of receipt. One
-/// group may have many slices of one chain. And the transaction that moves the marks also notes how far the partition
-/// is taken, so an intake that was cut short goes on behind the last mark that moved.
+/// group may have many slices of one chain. And the transaction that moves the marks also records how far the partition
+/// is imported, so an intake that was cut short goes on behind the last mark that moved.
 ///
 /// A slice's position is the beginning of its day plus its number in the partition. So moved slices keep their order
 /// among each other, and come before all that devices send later.
@@ -77,7 +77,7 @@ package struct ClusterIntake: Sendable {
         case resumed
     }
 
-    /// What an intake would find. Changes nothing.
+    /// Returns what an intake would find. Changes nothing.
     /// - Throws: `.conflict` if the store has records, or another directory is moving in.
     package func standing() async throws(StoreError) -> Standing {
         let source = source
@@ -98,7 +98,7 @@ package struct ClusterIntake: Sendable {
         return found
     }
 
-    /// Closes the store to collectors, and notes the directory. It is the first thing that a move writes.
+    /// Closes the store to collectors, and records the directory. It is the first thing that a move writes.
     package func begin() async throws(StoreError) {
         let source = source
         guard try await standing() == .new else { return }
@@ -154,8 +154,8 @@ package struct ClusterIntake: Sendable {
 
     // MARK: What retention removed
 
-    /// Takes over marks and counts of removed partitions, as floors. Partitions that were moved, and then removed from
-    /// the directory, are dropped here too.
+    /// Imports marks and counts of removed partitions, as floors. Partitions that were moved, and then removed from the
+    /// directory, are dropped here too.
     package func takeRemoved(
         _ days: [UTCDay], _ chains: [MovingChain], of stream: StreamName
     ) async throws(StoreError) {
@@ -183,7 +183,7 @@ package struct ClusterIntake: Sendable {
         }
     }
 
-    /// As in a drop, ClickHouse has the floors before PostgreSQL, for a recovery after a failover.
+    /// Imports the floors. As in a drop, ClickHouse has them before PostgreSQL, for a recovery after a failover.
     private func takeFloors(
         of chains: [MovingChain], _ last: UTCDay, _ stream: StreamName
     ) async throws(StoreError) {
@@ -239,7 +239,7 @@ package struct ClusterIntake: Sendable {
     }
 }
 
-/// Stands at a moment of the day that is taken.
+/// Stands at a moment of the day that is imported.
 private struct IntakeClock: StoreClock {
     let time: Int64
 

@@ -6,10 +6,10 @@ import WireModel
 
 /// The days of each stream: their sizes, and how a day is dropped.
 ///
-/// A drop takes five steps, each of which may be repeated, so that neither a late write nor a failover loses a record:
-/// 1. PostgreSQL notes the day as being dropped. From then on no mark moves over a slice of that day.
+/// A drop has five steps, each of which may be repeated, so that neither a late write nor a failover loses a record:
+/// 1. PostgreSQL records the day as being dropped. From then on no mark moves over a slice of that day.
 /// 2. ClickHouse gets the floors: each chain's mark at the end of the day.
-/// 3. PostgreSQL takes over the floors, some chains at a time. Slices below them do not count any more.
+/// 3. PostgreSQL stores the floors, some chains at a time. Slices below them do not count any more.
 /// 4. ClickHouse drops the partition, also that of the table for people.
 /// 5. `reclaim` drops it again if a late write has revived it. It also ends a drop that was cut short.
 struct PartitionTable: Sendable {
@@ -188,7 +188,7 @@ struct PartitionTable: Sendable {
         }
     }
 
-    /// A collector whose turn at housekeeping is over takes no further step.
+    /// A collector whose turn at housekeeping is over makes no further step.
     private static func require(_ term: Int64?, in session: PostgresSession) throws(StoreError) {
         guard let term else { return }
         let isMyTurn = try StoreError.mapping { () throws(PostgresError) in
@@ -231,7 +231,7 @@ struct PartitionTable: Sendable {
         }
     }
 
-    /// Takes over the floors of the next chains.
+    /// Stores the floors of the next chains.
     /// - Returns: the last of them; `nil` if there was none.
     func takeFloors(
         of partition: Partition, after last: ChainKey?, generation: UInt64, together count: Int

@@ -152,8 +152,8 @@ struct PeopleRows: Sendable {
         return text
     }
 
-    /// With sorted names and without spaces: equal attributes are equal texts, and ClickHouse's `visitParam` functions
-    /// can read them.
+    /// The attributes as JSON with sorted names and without spaces: equal attributes are equal texts, and ClickHouse's
+    /// `visitParam` functions can read them.
     private static func json(_ attributes: some Encodable) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -163,7 +163,7 @@ struct PeopleRows: Sendable {
 }
 
 extension WireValue {
-    /// As a number to calculate with. A truth value is 0 or 1; texts and dates have none.
+    /// The value as a number to calculate with. A truth value is 0 or 1; texts and dates have none.
     fileprivate var number: Double? {
         switch value {
         case .integer(let number): Double(number)

@@ -13,7 +13,7 @@ import WireModel
 ///
 /// Thread-safe. It uses the store's connections and ends with them.
 package final class PeopleTables: Sendable {
-    /// What is missing from the tables, and what this collector has done since it started.
+    /// The figures of what is missing from the tables, and of what this collector has done since it started.
     package struct Figures: Equatable, Sendable {
         /// The age of the oldest slice that is not in the tables, in seconds; 0 if none waits.
         package var lagSeconds = 0.0

@@ -35,7 +35,7 @@ struct BalanceReader: Sendable {
         return FleetBalances(balances)
     }
 
-    /// By marks alone.
+    /// The balances by marks alone.
     func marked(of devices: Set<DeviceID>) async throws(StoreError) -> MarkedBalances {
         var marked = MarkedBalances()
         for stream in StreamName.allCases {
@@ -67,7 +67,7 @@ struct BalanceReader: Sendable {
 }
 
 extension ChainRow {
-    /// Whether the device has told anything of the chain. A claim alone makes a row too.
+    /// Whether the device has reported anything of the chain. A claim alone makes a row too.
     var isKnown: Bool { state != ChainState() }
 
     func balance(of stream: StreamName, storedRows: UInt64) -> EpochBalance {

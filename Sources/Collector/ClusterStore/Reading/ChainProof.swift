@@ -56,7 +56,7 @@ struct ChainProof: Sendable {
         /// Up to this number.
         case broken(UInt64)
 
-        /// Of a whole chain.
+        /// The heads of a whole chain.
         var heads: [SliceHead] {
             if case .whole(let heads) = self { heads } else { [] }
         }
@@ -64,7 +64,8 @@ struct ChainProof: Sendable {
 
     /// Whether any replica has the whole chain.
     /// - Parameter chain: read again if one of its days was dropped meanwhile.
-    /// - Throws: `.unavailable` if a hole cannot be told from a replica that lags, because another does not answer.
+    /// - Throws: `.unavailable` if a hole cannot be distinguished from a replica that lags, because another does not
+    ///   answer.
     func whole(_ chain: inout ChainRow, _ stream: StreamName) async throws(StoreError) -> Wholeness {
         while true {
             let found = try await whole(chain, stream)

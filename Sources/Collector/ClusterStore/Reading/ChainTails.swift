@@ -36,7 +36,7 @@ struct ChainTails: Sendable {
     /// Whether no device has a slice left.
     var isEmpty: Bool { chains.isEmpty }
 
-    /// Takes the newest slice that is left of each device.
+    /// Removes and returns the newest slice that is left of each device.
     /// - Throws: `.unavailable` if no replica that answers has a chain's end.
     mutating func next() async throws(StoreError) -> Fronts {
         var fronts = Fronts()

@@ -13,7 +13,7 @@ struct ChainWalk: Sendable {
 
     /// Chains in a page. Each has a row in PostgreSQL for every kept day.
     static let chainsPerPage = 250
-    /// Slices that are read together. A head takes some hundred bytes, with all marks and counts.
+    /// Slices that are read together. A head needs some hundred bytes, with all marks and counts.
     private var headsTogether: UInt64 { UInt64(min(reader.slices.client.maximumAnswerBytes / 4096, 20_000)) }
 
     /// Chains as of one moment, with what each day has of them.

@@ -13,7 +13,7 @@ struct ReceiptReader: Sendable {
     let reader: SliceReader
 
     struct Stretch: Sendable {
-        /// In any order.
+        /// The slices in any order.
         var slices: [SliceSummary] = []
         /// The replica that has them all.
         var replica: ClickHouseReplica?

@@ -215,7 +215,7 @@ struct RecordListing: Sendable {
 }
 
 extension RecordQuery.Devices {
-    /// As many as are named in a query to PostgreSQL; `nil` for more.
+    /// The devices, as many as can be named in a query to PostgreSQL; `nil` for more.
     var named: [DeviceID]? {
         switch self {
         case .one(let device): [device]

@@ -68,7 +68,7 @@ struct SlicePage {
         return pass(head, bytes: UInt64(slice.records.count))
     }
 
-    /// Notes that a slice was examined.
+    /// Records that a slice was examined.
     /// - Returns: whether the page ends behind it.
     mutating func pass(_ head: SliceSummary, bytes more: UInt64 = 0) -> Bool {
         bytes += more
@@ -81,7 +81,7 @@ struct SlicePage {
         return true
     }
 
-    /// Notes that all slices up to a position were looked at.
+    /// Records that all slices up to a position were looked at.
     /// - Returns: whether the page ends there.
     mutating func passed(_ count: Int, upTo position: Int64, on day: UTCDay) -> Bool {
         seen += count

@@ -65,10 +65,10 @@ struct SliceReader: Sendable {
     /// Bytes of slices in one answer, if there is more than one slice.
     private static let bytesTogether: UInt64 = 4 << 20
 
-    /// Takes the first slices of a list whose contents fit into one answer.
+    /// Selects the first slices of a list whose contents fit into one answer.
     /// - Parameters:
     ///   - count: the most slices.
-    ///   - records: takes no more slices once those taken have so many records.
+    ///   - records: selects no more slices once those selected have so many records.
     static func takeTogether(
         _ rest: inout ArraySlice<SliceSummary>, count most: Int, records: Int = .max
     ) -> ArraySlice<SliceSummary> {
@@ -83,7 +83,7 @@ struct SliceReader: Sendable {
         return rest.prefix(count)
     }
 
-    /// Slices, from the replica that has told of them or another.
+    /// Slices, from the replica that has named them or another.
     func contents(
         of summaries: some Collection<SliceSummary>, _ content: SliceTable.Content, stream: StreamName,
         preferring replica: ClickHouseReplica?

@@ -12,7 +12,7 @@ struct ChainRecovery: Sendable {
     struct Floor: Equatable, Sendable {
         var key: ChainKey
         var day: UTCDay
-        /// Under which it was written.
+        /// The generation under which it was written.
         var generation: UInt64
         var number: UInt64
         var state: ChainColumns
@@ -20,15 +20,15 @@ struct ChainRecovery: Sendable {
 
     let key: ChainKey
     private(set) var state: ChainColumns
-    /// Of the mark.
+    /// The number of the mark.
     private(set) var number: UInt64 = 0
     private(set) var floor: EncodedMark
     private(set) var floorNumber: UInt64
-    /// In their order, without those at or below the floor.
+    /// The days in their order, without those at or below the floor.
     private(set) var days: [ChainDay] = []
     /// Slices above PostgreSQL's mark, which become part of the chain.
     private(set) var new: [SliceHead] = []
-    /// Of the last slice; 0 without one.
+    /// The position of the last slice; 0 without one.
     private(set) var position: Int64 = 0
 
     /// - Parameters:
@@ -131,7 +131,7 @@ struct ChainRecovery: Sendable {
 }
 
 extension ChainColumns {
-    /// With the closure of another state, unless it has one.
+    /// The columns with the closure of another state, unless they have one.
     fileprivate func closed(as other: ChainColumns) -> ChainColumns {
         if closedLast != nil { return self }
         var columns = self

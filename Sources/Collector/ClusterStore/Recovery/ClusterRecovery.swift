@@ -7,8 +7,8 @@ import WireModel
 
 /// Opens a cluster's store again after PostgreSQL has failed over and may have lost commits.
 ///
-/// It takes a new generation, follows each chain over the slices that ClickHouse has, moves its mark, and notes the new
-/// server. Each step may be repeated: a recovery that dies is followed by another one under a greater generation.
+/// It begins a new generation, follows each chain over the slices that ClickHouse has, moves its mark, and records the
+/// new server. Each step may be repeated: a recovery that dies is followed by another one under a greater generation.
 package struct ClusterRecovery: Sendable {
     package struct Report: Equatable, Sendable {
         /// 0: there was nothing to recover.
@@ -23,7 +23,7 @@ package struct ClusterRecovery: Sendable {
         package var floors = 0
     }
 
-    /// What else is done in the transaction that opens the store.
+    /// The additional work in the transaction that opens the store.
     package typealias Opening = @Sendable (PostgresSession) throws(StoreError) -> Void
 
     private let configuration: ClusterRecordStore.Configuration
@@ -180,8 +180,8 @@ private struct RecoveryRun: Sendable {
 
     // MARK: Generation
 
-    /// Takes a generation above all that were ever taken, and closes the store. ClickHouse notes it first, because a
-    /// second failover could lose PostgreSQL's commit.
+    /// Begins a generation above all earlier ones, and closes the store. ClickHouse records it first, because a second
+    /// failover could lose PostgreSQL's commit.
     private func takeGeneration(
         after former: StoreRow, _ facts: PostgresServerFacts, _ replicas: [ClickHouseReplica]
     ) async throws(StoreError) -> Step {
@@ -363,7 +363,7 @@ private struct RecoveryRun: Sendable {
         }
     }
 
-    /// What any of the replicas has.
+    /// The heads that any of the replicas has.
     private func heads(
         of chains: [ChainKey], _ stream: StreamName, _ replicas: [ClickHouseReplica]
     ) async throws(StoreError) -> [ChainKey: [SliceName: (head: SliceHead, replica: ClickHouseReplica)]] {

@@ -14,6 +14,6 @@ struct NewSlice: Sendable {
     var receivedAt: Int64
     /// `nil`: the slice closes the chain at `before`.
     var content: StoredSlice?
-    /// Of its records.
+    /// The bounds of its records.
     var bounds = RecordBounds.none
 }

@@ -18,10 +18,10 @@ struct SliceHead: Equatable, Sendable {
     var state: ChainColumns
     var lastNumber: UInt64
     var receivedAt: Int64
-    /// Of its records.
+    /// The bounds of its records.
     var bounds: RecordBounds
     var recordCount: UInt64
-    /// Of the packed records.
+    /// The size of the packed records in bytes.
     var byteCount: UInt64
     /// Whether the slice closes its chain. Such a slice has no records.
     var isClosing: Bool

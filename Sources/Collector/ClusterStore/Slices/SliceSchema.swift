@@ -8,7 +8,7 @@ import WireModel
 ///     baseline                                    floor of each chain of each dropped day, for recovery
 ///     generation                                  every generation ever taken, for recovery
 ///
-/// A reader never takes rows for data by themselves. PostgreSQL's marks say which slices count (`SliceTiling`).
+/// A reader never counts rows as data by themselves. PostgreSQL's marks say which slices count (`SliceTiling`).
 enum SliceSchema {
     static func table(of stream: StreamName) -> String { "slice_\(stream)" }
 

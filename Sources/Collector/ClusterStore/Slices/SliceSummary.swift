@@ -3,16 +3,16 @@ import CollectorStore
 import FoundationEssentials
 import WireModel
 
-/// What a list needs of a slice before it reads its records. It has no marks, so it takes a hundred bytes.
+/// The part of a slice that a list needs before it reads its records. It has no marks, so it needs a hundred bytes.
 struct SliceSummary: Equatable, Sendable {
     var id: SliceID
     var day: UTCDay
     var position: Int64
     var receivedAt: Int64
-    /// Of its records.
+    /// The bounds of its records.
     var bounds: RecordBounds
     var recordCount: UInt64
-    /// Of the packed records.
+    /// The size of the packed records in bytes.
     var byteCount: UInt64
 
     var place: SlicePlace { SlicePlace(day: day, position: position, chain: id.chain, key: id.key) }

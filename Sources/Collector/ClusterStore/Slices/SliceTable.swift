@@ -8,7 +8,7 @@ struct SliceTable: Sendable {
     let client: ClickHouseClient
     private let quorum: Int
     private let settings: ClickHouseInsertSettings
-    /// Whether the engine takes quorum inserts into one table from several collectors at a time.
+    /// Whether the engine accepts quorum inserts into one table from several collectors at a time.
     let takesParallelInserts: Bool
 
     init(client: ClickHouseClient, quorum: Int, engine: ClickHouseEngineVersion) {
@@ -117,11 +117,11 @@ struct SliceTable: Sendable {
         } catch { throw StoreError(.unavailable, "ClickHouse: \(error.message)") }
     }
 
-    /// How long a replica may take to tell whether it takes inserts. A question for readiness takes no longer, whatever
-    /// is frozen.
+    /// How long a replica may take to say whether it accepts inserts. A question for readiness takes no longer,
+    /// whatever is frozen.
     private static let conditionSeconds = 2
 
-    /// Why an insert cannot succeed now, as far as the replicas tell; `nil` if it can. It asks all of them at once.
+    /// Why an insert cannot succeed now, as far as the replicas say; `nil` if it can. It asks all of them at once.
     /// - Throws: if fewer than the quorum answer.
     func fault() async throws(StoreError) -> String? {
         let conditions = await withTaskGroup(of: Result<String?, StoreError>.self) { group in
@@ -136,7 +136,7 @@ struct SliceTable: Sendable {
         return answers.contains(nil) ? nil : answers.compactMap(\.self).first
     }
 
-    /// Why a replica takes no inserts; `nil` if it does.
+    /// Why a replica accepts no inserts; `nil` if it does.
     private func condition(of replica: ClickHouseReplica) async -> Result<String?, StoreError> {
         do throws(ClickHouseError) {
             var rows = try await client.query(
@@ -247,7 +247,7 @@ struct SliceTable: Sendable {
         return (heads, answering)
     }
 
-    /// What is read of slices.
+    /// The columns that are read of slices.
     enum Content {
         case whole
         /// Without gaps and rejected records. The bytes of rejected records may be far more than all others.
@@ -339,7 +339,7 @@ struct SliceID: Hashable, Sendable {
     var key: UInt64
     var version: SliceVersion
 
-    /// As a tuple in SQL.
+    /// The value as a tuple in SQL.
     fileprivate var literal: String {
         "('\(chain.device)', '\(chain.epoch)', \(key), \(version.generation), \(version.attempt))"
     }
@@ -352,7 +352,7 @@ struct MarkedSlice: Sendable {
 }
 
 extension ChainKey {
-    /// As a tuple in SQL.
+    /// The value as a tuple in SQL.
     var literal: String { "('\(device)', '\(epoch)')" }
 }
 
@@ -361,7 +361,7 @@ extension SliceHead {
 }
 
 extension Collection where Element: Comparable {
-    /// From the least to the greatest; `nil` if empty.
+    /// The bounds from the least to the greatest; `nil` if empty.
     var bounds: ClosedRange<Element>? {
         guard let least = self.min(), let greatest = self.max() else { return nil }
         return least...greatest

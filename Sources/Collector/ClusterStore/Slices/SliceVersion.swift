@@ -6,7 +6,7 @@ struct SliceVersion: Hashable, Comparable, Sendable {
     var generation: UInt64
     var attempt: UInt64
 
-    /// Of slices that a recovery writes again. Claims begin with 1.
+    /// The attempt of slices that a recovery writes again. Claims begin with 1.
     static let attemptOfRecovery: UInt64 = 0
 
     static func < (left: Self, right: Self) -> Bool {

@@ -15,7 +15,7 @@ enum Failpoint: String, CaseIterable {
     case moved
     /// Rows of the tables for people are written, and their entry is still in the outbox.
     case filled
-    /// A day is noted as being dropped; its floors are in ClickHouse; they are in PostgreSQL.
+    /// A day is recorded as being dropped; its floors are in ClickHouse; they are in PostgreSQL.
     case dropBegun = "drop-begun", floorsCopied = "floors-copied", floorsTaken = "floors-taken"
 
     private static let armed: (point: Failpoint, visits: Int)? = {

@@ -50,7 +50,7 @@ struct GroupItem: Sendable {
     }
 }
 
-/// What a group does with one item.
+/// The decision of a group about one item.
 struct GroupDecision: Sendable {
     var item: GroupItem
     /// The answer once the chain has moved; at once, if nothing changes.

@@ -4,8 +4,8 @@ import WireModel
 /// Decides which waiting requests make the next group, and when. A state machine without effects.
 ///
 /// A group goes through claim, insert and move. One group at a time is inserted. The next one may be claimed meanwhile,
-/// and the former one moved. No chain is in two groups at a time: the claim of the second would take the chain from the
-/// first, whose mark could not move any more. So a request waits while a chain of it is on its way.
+/// and the former one moved. No chain is in two groups at a time: the claim of the second would claim the chain from
+/// the first, whose mark could not move any more. So a request waits while a chain of it is on its way.
 ///
 /// An insert costs much by itself, so what waits while one runs is gathered:
 /// - The next group is claimed while another is inserted only if it is full, since it would not grow any more.
@@ -23,7 +23,7 @@ struct GroupQueue {
         fileprivate let chains: Set<ChainKey>
     }
 
-    /// What to do now.
+    /// The step that is due now.
     enum Step: Sendable {
         /// Ask again after the next change.
         case wait
@@ -35,14 +35,14 @@ struct GroupQueue {
     private enum Stage { case claiming, claimed, inserting, moving }
 
     private let limits: Limits
-    /// In the order of arrival.
+    /// The waiting jobs in the order of arrival.
     private var waiting: [WriterJob] = []
     private var waitingBytes = 0
     private var waitingParts = 0
     private var stages: [Int: Stage] = [:]
     private var busy: Set<ChainKey> = []
     private var lastNumber = 0
-    /// Of the last group.
+    /// The number of the last group's parts.
     private var lastParts = 0
 
     init(limits: Limits) { self.limits = limits }

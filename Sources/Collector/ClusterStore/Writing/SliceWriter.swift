@@ -166,14 +166,14 @@ actor SliceWriter {
         trouble = error
     }
 
-    /// A probe has shown that the servers take writes again.
+    /// A probe has shown that the servers accept writes again.
     func forgetTrouble() { trouble = nil }
 
     // MARK: One round
 
     private struct Claimed {
         var generation: UInt64 = 0
-        /// In the order of the items.
+        /// The decisions in the order of the items.
         var decisions: [GroupDecision] = []
         /// Why nothing was claimed.
         var failure: StoreError?
@@ -192,14 +192,14 @@ actor SliceWriter {
     }
 
     private struct Written {
-        /// In the order of the items.
+        /// The outcomes in the order of the items.
         var outcomes: [GroupItem.Outcome] = []
         var counts = StoreCounts()
         /// Why nothing of the round, or of one of its days, was written.
         var failure: StoreError?
     }
 
-    /// Moves the marks of the chains whose slices are written, and tells what became of each item.
+    /// Moves the marks of the chains whose slices are written, and returns what became of each item.
     /// - Parameter errors: of the chains whose slices do not count as written.
     private func move(_ claimed: Claimed, _ errors: [ChainKey: StoreError]) async -> Written {
         var errors = errors
