@@ -48,7 +48,7 @@ package struct ChunkPath: Hashable, Sendable {
         String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
     }
 
-    /// What a file's name says of it.
+    /// The parts of a file's name.
     struct FileName: Equatable {
         let upload: UploadID
         let number: Int

@@ -9,7 +9,7 @@ import WireModel
 ///
 /// - A chunk is there whole or not at all, also after a crash in the middle of `put`.
 /// - What `put` has returned from survives a loss of power. In a bucket this is the storage's promise.
-/// - Calls may block, as long as a disk or a network takes. They are made on queues of their own, never on Swift's
+/// - Calls may block, as long as a disk or a network needs. They are made on queues of their own, never on Swift's
 ///   threads, and from several at a time. Two calls of `put` for one path are never under way together.
 package protocol ChunkStore: Sendable {
     /// Whether several collectors store here, over a network. Then each attempt at a chunk gets a path of its own, and
@@ -30,7 +30,7 @@ package protocol ChunkStore: Sendable {
     /// - Returns: `nil` if there is no such chunk.
     func digest(_ path: String) throws(StoreError) -> FileDigest?
 
-    /// - Parameter path: as `ChunkPath.text`, or as `list` tells it.
+    /// - Parameter path: as `ChunkPath.text`, or as `list` returns it.
     /// - Returns: whether there is nothing any more under that path.
     @discardableResult
     func delete(_ path: String) -> Bool
@@ -45,7 +45,7 @@ package protocol ChunkStore: Sendable {
 /// One thing in a chunk store.
 package enum ChunkStoreEntry: Equatable, Sendable {
     /// - age: how long ago it was stored; `nil` where only one collector stores.
-    /// - isAttempt: whether its path belongs to one attempt alone. Then no other attempt takes its place.
+    /// - isAttempt: whether its path belongs to one attempt alone. Then no other attempt replaces it.
     case chunk(path: String, upload: UploadID, number: Int, isAttempt: Bool, age: Duration?)
     /// The remains of an unfinished `put`.
     case unfinished(path: String)
@@ -54,7 +54,7 @@ package enum ChunkStoreEntry: Equatable, Sendable {
 }
 
 extension ChunkStoreEntry {
-    /// What lies at a path of a store that knows no directories.
+    /// Creates the entry for what lies at a path of a store that knows no directories.
     package init(path: String, age: Duration?) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         // Such a store has no unfinished chunks.

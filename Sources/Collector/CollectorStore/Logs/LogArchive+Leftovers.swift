@@ -4,11 +4,11 @@ import WireModel
 
 /// Removes what no row of the registry refers to.
 extension LogArchive {
-    /// What was found beside the chunks that are kept.
+    /// The bytes that were found beside the chunks that are kept.
     package struct Leftovers: Equatable, Sendable {
-        /// What was removed.
+        /// The number of chunks that were removed.
         package internal(set) var removed = 0
-        /// What must be removed and could not be; the next time tries again.
+        /// The number of chunks that must be removed and could not be; the next time tries again.
         package internal(set) var failed = 0
         /// Whole chunks of uploads that the registry has never heard of; they are left alone.
         package internal(set) var unknown: [String] = []
@@ -80,11 +80,11 @@ extension LogArchive {
     }
 }
 
-/// What is to become of a chunk's bytes that were not kept when they were listed.
+/// The decision about a chunk's bytes that were not kept when they were listed.
 enum LeftoverFate {
     /// They are kept now.
     case kept
-    /// The chunk may come again. Without attempts it takes the place of these bytes then.
+    /// The chunk may come again. Without attempts it replaces these bytes then.
     case awaited
     /// The chunk was deleted, lost by its device, or is of an upload that has ended; or another attempt is kept.
     case over

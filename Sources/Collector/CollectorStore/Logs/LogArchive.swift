@@ -13,7 +13,7 @@ import WireModel
 package final class LogArchive: Sendable {
     package struct Configuration: Sendable {
         package var quotas = LogQuotas()
-        /// Below so many free bytes no chunk is taken: logs must not take the last room from records.
+        /// Below so many free bytes no chunk is accepted: logs must not use the last room of records.
         package var leastFreeBytes: UInt64 = 256 << 20
 
         package init() {}
@@ -28,8 +28,8 @@ package final class LogArchive: Sendable {
     private let writers: [ChunkWriter]
     /// Deletes, so that no device waits behind it.
     let remover = ChunkWriter(label: "remover")
-    /// Chunks that are being put. In a store of one collector, the same chunk in a second request would take the place
-    /// of bytes that are indexed already.
+    /// Chunks that are being put. In a store of one collector, the same chunk in a second request would replace bytes
+    /// that are indexed already.
     private let beingPut = Mutex<Set<ChunkKey>>([])
 
     private struct ChunkKey: Hashable {
@@ -79,7 +79,7 @@ package final class LogArchive: Sendable {
         metadata.logQuotas.set(configuration.quotas)
     }
 
-    /// What is kept from now on.
+    /// Sets the quotas that hold from now on.
     package func setQuotas(_ quotas: LogQuotas) { metadata.logQuotas.set(quotas) }
 
     // MARK: Bytes
@@ -153,15 +153,15 @@ package final class LogArchive: Sendable {
         try await LogLinePager(metadata: metadata, chunks: chunks).page(query, order, from: start, limit: limit)
     }
 
-    /// From where lines arrive that are not there yet.
+    /// The place from which lines arrive that were not there yet.
     package func arrival() async throws(StoreError) -> LogArrival {
         try await metadata.readers.read { connection throws(StoreError) in
             LogArrival(run: try LogRunRows.next(connection))
         }
     }
 
-    /// Lines that arrived since, in chunk after chunk. A line that had come before in another chunk comes again; its
-    /// id tells.
+    /// Lines that arrived since, in chunk after chunk. A line that had come before in another chunk comes again; its id
+    /// shows it.
     /// - Parameters:
     ///   - start: from an earlier answer.
     ///   - limit: 1 to 1,000.
@@ -193,7 +193,7 @@ package final class LogArchive: Sendable {
     }
 
     /// Counts the lines that match a query by level and time, each once.
-    /// - Parameter isExact: reads text where the index does not tell a line's bucket. Without it such lines are spread
+    /// - Parameter isExact: reads text where the index does not say a line's bucket. Without it such lines are spread
     ///   evenly over the time of their piece. A filter by words or categories reads text in any case.
     /// - Throws: `.invalid` if more may match than can be counted; `.corrupt`, `.io`.
     package func histogram(

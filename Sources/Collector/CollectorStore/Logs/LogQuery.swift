@@ -5,7 +5,7 @@ import WireModel
 package struct LogQuery: Equatable, Sendable {
     /// `nil`: all that the caller may see.
     package var organization: String?
-    /// Of these; empty: of all.
+    /// The devices whose logs are meant; empty: all of them.
     package var devices: [DeviceID]
     /// Devices whose logs are included with those of `devices`.
     package var predecessors: [DeviceID] = []
@@ -35,10 +35,10 @@ package struct LogQuery: Equatable, Sendable {
     }
 }
 
-/// How lines are told.
+/// How lines are returned.
 package struct LogForm: Equatable, Sendable {
     package var order: LogOrder
-    /// As one gzip member.
+    /// Whether the answer is one gzip member.
     package var isCompressed: Bool
     package var label: LogLabel?
 
@@ -49,7 +49,7 @@ package struct LogForm: Equatable, Sendable {
     }
 }
 
-/// What is before each line.
+/// The label before each line.
 package enum LogLabel: String, CaseIterable, Sendable {
     /// The id of its device, and a space.
     case device
@@ -57,9 +57,9 @@ package enum LogLabel: String, CaseIterable, Sendable {
     case source
 }
 
-/// In which order lines of several devices, or of several processes of one, are told.
+/// The order in which lines of several devices, or of several processes of one, are returned.
 package enum LogOrder: Sendable {
-    /// By the devices' clocks.
+    /// The order by the devices' clocks.
     case time
     /// Device by device, as they were written.
     case number
@@ -85,7 +85,7 @@ package struct ChunkRow: Equatable, Sendable {
     package var rawDigest: Data
     package var storedBytes: Int
     package var received: Int64
-    /// Of all lines; `nil` where none is of the form of Schemas/logs/FORMAT.md.
+    /// The times of all lines; `nil` where none is of the form of Schemas/logs/FORMAT.md.
     package var times: ClosedRange<Int64>?
     package var numbers: ClosedRange<UInt64>?
     /// Lines per level, most severe first.
@@ -94,7 +94,7 @@ package struct ChunkRow: Equatable, Sendable {
     package var otherLines: UInt64
 }
 
-/// How much an application's logs take of their quota.
+/// How much of its quota an application's logs use.
 package struct LogUsageRow: Equatable, Sendable {
     package var organization: String
     package var application: String
@@ -104,12 +104,12 @@ package struct LogUsageRow: Equatable, Sendable {
     package var quotaBytes: Int
 }
 
-/// What a deletion would remove.
+/// The chunks that a deletion would remove.
 package struct LogDeletion: Equatable, Sendable {
     package var chunks: Int
     package var devices: Int
     package var rawBytes: Int
     package var lines: UInt64
-    /// Of the query and of what it takes: another one once that has changed.
+    /// The digest of the query and of what it selects: another one once that has changed.
     package var confirmation: String
 }

@@ -21,7 +21,7 @@ struct LogSegment: Equatable, Sendable {
     /// Rows of `log_run`.
     private(set) var runs: [Int64] = []
 
-    /// The most runs of one answer. Each takes about 100 bytes of memory.
+    /// The most runs of one answer. Each needs about 100 bytes of memory.
     static let maximumRuns = 200_000
 
     init(key: Key, start: Int64) {
@@ -37,9 +37,9 @@ struct LogSegment: Equatable, Sendable {
 
 /// The lines of one segment in one chunk.
 struct LogRun: Sendable {
-    /// Of the chunk.
+    /// The path of the chunk.
     var path: String
-    /// Of the chunk; empty if it is not known.
+    /// The application of the chunk; empty if it is not known.
     var application: String
     var segment: UInt64
     var pieces: [LogPiece]

@@ -4,8 +4,8 @@ import WireModel
 
 /// Answers people's questions about logs.
 extension MetadataService {
-    /// Chunks that may hold lines a query matches, newest first; what only the text can tell (categories, words) is not
-    /// looked at.
+    /// Chunks that may hold lines a query matches, newest first; what only the text can show (categories, words) is not
+    /// examined.
     /// - Parameters:
     ///   - id: those below it; `nil` from the newest.
     ///   - limit: 1 to 1,000.
@@ -101,7 +101,7 @@ extension MetadataService {
         }
     }
 
-    /// How much logs take of their quotas, by organization and application.
+    /// How much of their quotas logs use, by organization and application.
     /// - Parameter organization: `nil` for all.
     package nonisolated func logUsage(organization: String?) async throws(StoreError) -> [LogUsageRow] {
         let quota = logQuotas.value.applicationBytes
@@ -152,7 +152,7 @@ extension MetadataService {
 
     // MARK: Deleting
 
-    /// What a deletion would remove: every chunk that `chunks` lists.
+    /// Returns what a deletion would remove: every chunk that `chunks` lists.
     package nonisolated func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
         try await readers.read { connection throws(StoreError) in try LogDeletion(of: query, in: connection) }
     }
@@ -257,7 +257,7 @@ extension LogDeletion {
 /// into the text.
 struct ChunkCondition {
     private var terms = ["c.fate = \(ChunkFate.stored.rawValue)"]
-    /// Of the parameters in `text`, in order.
+    /// The values of the parameters in `text`, in order.
     private(set) var values: [any RegistryBindable] = []
 
     init(_ query: LogQuery, runs: Bool = false) {

@@ -27,7 +27,7 @@ package struct LogBuckets: Equatable, Sendable {
 /// Lines by level and time.
 package struct LogHistogram: Equatable, Sendable {
     package let buckets: LogBuckets
-    /// By level, most severe first, then by bucket.
+    /// The counts by level, most severe first, then by bucket.
     package private(set) var counts: [[Int]]
     /// Buckets before it were not counted, because the lines that were found there are not all there are.
     package var firstCounted = 0

@@ -9,7 +9,7 @@ import WireModel
 /// the caller wants exact numbers. A filter by words or categories needs the text of every piece.
 ///
 /// Text is read from the newest piece backwards, up to a bound. What is older than that is estimated, or left out if
-/// only the text could tell.
+/// only the text could show it.
 actor LogHistogramCounter {
     struct Bounds: Sendable {
         /// Bytes of text that are read for an answer.

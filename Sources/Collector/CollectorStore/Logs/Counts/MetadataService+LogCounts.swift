@@ -6,9 +6,9 @@ import WireModel
 package struct LogFacet<Value: Equatable & Sendable>: Equatable, Sendable {
     package var value: Value
     package var chunks: Int
-    /// As the chunks have them: a line that came in two chunks counts twice.
+    /// The lines as the chunks have them: a line that came in two chunks counts twice.
     package var lines: UInt64
-    /// Of text.
+    /// The bytes of text.
     package var bytes: Int
 }
 
@@ -20,14 +20,14 @@ package struct LogFacets: Equatable, Sendable {
         package var name: String?
     }
 
-    /// Of what the whole query selects.
+    /// The chunks that the whole query selects.
     package var chunks: Int
     package var lines: UInt64
     package var bytes: Int
-    /// Of the earliest and the latest line; `nil` if there is none.
+    /// The times of the earliest and the latest line; `nil` if there is none.
     package var times: ClosedRange<Int64>?
 
-    // Each of these leaves the query's own condition of the same kind out, so they tell what else could be chosen.
+    // Each of these leaves the query's own condition of the same kind out, so they show what else could be chosen.
 
     /// Those with the most lines first.
     package var applications: [LogFacet<String>]

@@ -4,7 +4,7 @@ struct LogLineList {
     private let order: LogLineOrder
     private let limit: Int
     private let maximumBytes: Int
-    /// In their order.
+    /// The lines in their order.
     private(set) var lines: [LogLineRow] = []
     private var bytes = 0
     /// Lines behind the last one were left out. So none may be added there.

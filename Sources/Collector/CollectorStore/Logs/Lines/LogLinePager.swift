@@ -277,7 +277,7 @@ extension LogLineRow {
             application: run.application, type: run.type, ring: run.ring, test: run.test)
     }
 
-    /// At most so many bytes, whole characters of UTF-8.
+    /// The first bytes, at most so many, in whole characters of UTF-8.
     private static func prefix<Bytes: Collection<UInt8>>(_ bytes: Bytes, _ count: Int) -> Bytes.SubSequence {
         guard bytes.count > count else { return bytes[...] }
         var end = bytes.index(bytes.startIndex, offsetBy: count)

@@ -6,11 +6,11 @@ import WireModel
 /// Lines are in the order of these: by the device's clock, then by device, log epoch and number. So one order holds for
 /// lines of one device and of many.
 package struct LogLineID: Hashable, Comparable, Sendable {
-    /// By the device's clock, microseconds since 1970.
+    /// The time by the device's clock, microseconds since 1970.
     package var time: Int64
     package var device: DeviceID
     package var epoch: LogEpochID
-    /// As `LogNumber` makes it.
+    /// The number as `LogNumber` makes it.
     package var number: UInt64
 
     package init(time: Int64, device: DeviceID, epoch: LogEpochID, number: UInt64) {
@@ -71,7 +71,7 @@ package struct LogLineRow: Equatable, Sendable {
     package var test: Bool
 }
 
-/// In which order lines are told.
+/// The order in which lines are listed.
 package enum LogLineOrder: String, CaseIterable, Sendable {
     case newest
     case oldest
@@ -92,7 +92,7 @@ package enum LogLineOrder: String, CaseIterable, Sendable {
 
 /// Where a page of lines begins.
 package enum LogLinePosition: Equatable, Sendable {
-    /// With the lines of this time.
+    /// The list begins with the lines of this time.
     case time(Int64)
     /// After this line.
     case after(LogLineID)
@@ -124,7 +124,7 @@ package struct LogLinePage: Equatable, Sendable {
     package var lines: [LogLineRow] = []
     /// The next page; `nil` at the end. Everything before it is on this page or an earlier one.
     package var next: LogLinePosition?
-    /// From where lines arrive that were not there yet.
+    /// The place from which lines arrive that were not there yet.
     package var arrival: LogArrival
     /// Bytes of text that were read for the page.
     package var scannedBytes = 0
@@ -132,7 +132,7 @@ package struct LogLinePage: Equatable, Sendable {
 
 /// Lines that arrived.
 package struct ArrivedLogLines: Equatable, Sendable {
-    /// In the order of arrival, and of writing within a run.
+    /// The lines in the order of arrival, and of writing within a run.
     package var lines: [LogLineRow] = []
     package var arrival: LogArrival
     /// Whether there are more at once.

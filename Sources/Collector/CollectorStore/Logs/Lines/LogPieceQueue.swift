@@ -3,7 +3,7 @@
 /// A binary heap.
 struct LogPieceQueue {
     struct Entry {
-        /// As `LogLineOrder.rank` gives it.
+        /// The rank as `LogLineOrder.rank` gives it.
         var rank: Int64
         var piece: LogPiece
         /// The position of its run among those that were loaded.

@@ -112,7 +112,7 @@ extension MetadataService {
         }
     }
 
-    /// In the order of the rows. Runs that were deleted since they were found are left out.
+    /// Returns the details in the order of the rows. Runs that were deleted since they were found are left out.
     nonisolated func runDetails(_ rows: [Int64]) async throws(StoreError) -> [LogRunDetail] {
         try await readers.read { connection throws(StoreError) in
             var runs: [LogRunDetail] = []

@@ -13,7 +13,7 @@ struct ChunkScan: Sendable {
     private(set) var levels: [UInt64] = [0, 0, 0, 0]
     /// Malformed lines. They belong to the line before them.
     private(set) var otherLines = 0
-    /// Of all lines.
+    /// The numbers of all lines.
     private(set) var numbers: ClosedRange<UInt64>?
     private(set) var times: ClosedRange<Int64>?
     /// Pieces by segment, in the order of the file.

@@ -128,7 +128,7 @@ extension MetadataService {
         _ change: LogUsage.Change, _ owner: LogQuotaOwner, _ key: UsageKey, at now: Int64
     ) throws(StoreError) {
         let subject = key.subject(owner)
-        // Nobody is told of the logs of test devices. What was told of them before ends.
+        // Nobody is notified of the logs of test devices. Earlier notices of them end.
         for code in key.test ? [] : change.raised {
             try raise(code, key.organization, subject, change.present, at: now)
         }
@@ -162,7 +162,7 @@ struct LogUsage: Equatable, Sendable {
     var rawBytes: Int
     let quota: Int
 
-    /// In ten-thousandths, rounded down.
+    /// The share in ten-thousandths, rounded down.
     var share: Int { quota > 0 ? Int((Double(rawBytes) / Double(quota) * 10_000).rounded(.down)) : 10_000 }
 
     var isHigh: Bool { share >= 7500 }

@@ -85,7 +85,7 @@ extension MetadataService {
         if phase == .complete { try tellArrival(of: row, at: now) }
     }
 
-    /// Tells that requested logs are here. Nobody waits for logs that a device sends by itself.
+    /// Reports that requested logs are here. Nobody waits for logs that a device sends by itself.
     private func tellArrival(of row: Int64, at now: Int64) throws(StoreError) {
         let arrived = try connection.first(
             """
@@ -108,7 +108,7 @@ extension MetadataService {
 
 /// How long and how many uploads are remembered.
 enum UploadLimits {
-    /// What is not completed by then has expired; seven days.
+    /// The time within which an upload must be completed, or it has expired; seven days.
     static let openSeconds: Int64 = 7 * 86_400
     /// The most open uploads of one device.
     static let openPerDevice = 100
@@ -132,7 +132,7 @@ extension MetadataSnapshot {
         }
     }
 
-    /// What is to become of a chunk's bytes that are not kept.
+    /// Decides about a chunk's bytes that are not kept.
     func fate(ofLeftover path: String, _ number: Int, of upload: UploadID) throws(StoreError) -> LeftoverFate {
         try read { connection throws(StoreError) in
             try connection.first(

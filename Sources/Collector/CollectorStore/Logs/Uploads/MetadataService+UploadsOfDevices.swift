@@ -2,9 +2,9 @@ import FoundationEssentials
 import TelemetryBasics
 import WireModel
 
-/// What devices do.
+/// The calls of devices about their uploads.
 extension MetadataService {
-    /// One chunk as the manifest tells of it, and where its bytes belong.
+    /// One chunk as the manifest describes it, and where its bytes belong.
     struct ExpectedChunk: Equatable, Sendable {
         var rawBytes: Int
         var rawDigest: Data
@@ -24,7 +24,7 @@ extension MetadataService {
         case already(UploadStanding)
     }
 
-    /// Begins an upload. Repeated with the same manifest, it tells how far the upload is.
+    /// Begins an upload. Repeated with the same manifest, it reports how far the upload is.
     package func beginUpload(
         _ manifest: UploadManifest, from device: DeviceRow
     ) throws(UploadError) -> UploadStanding {
@@ -89,11 +89,11 @@ extension MetadataService {
         }
     }
 
-    /// Notes that the chunk store has a chunk, and the chunk's content. On disk when it returns.
+    /// Records that the chunk store has a chunk, and the chunk's content. On disk when it returns.
     /// - Parameters:
     ///   - path: where the bytes are.
     ///   - deadline: of this machine's time since boot, in microseconds; after it the bytes may have been removed as
-    ///     leftovers, so they are not noted. `nil`: none.
+    ///     leftovers, so they are not recorded. `nil`: none.
     /// - Returns: the upload's status, and whether the bytes at that path are those that are kept. If not, they must be
     ///   removed.
     func noteStored(
@@ -105,7 +105,7 @@ extension MetadataService {
         return try change {
             () throws(StoreError) -> Result<(standing: UploadStanding, isKept: Bool), UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
-            // Another collector may have noted it since it was admitted.
+            // Another collector may have recorded it since it was admitted.
             guard try chunk(number, of: known)?.fate == .missing else {
                 return .success((try standing(known), try self.path(of: number, of: known) == path.text))
             }

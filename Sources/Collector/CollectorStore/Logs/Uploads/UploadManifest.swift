@@ -5,7 +5,7 @@ import WireModel
 /// A device's description of an upload, checked. Fixed when the upload begins.
 package struct UploadManifest: Equatable, Sendable {
     package struct Chunk: Equatable, Sendable {
-        /// From 1, consecutive.
+        /// The number; numbers are consecutive from 1.
         package var number: Int
         /// `nil` if it contains lines of several types.
         package var type: LogType?

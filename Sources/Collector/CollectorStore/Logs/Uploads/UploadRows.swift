@@ -24,7 +24,7 @@ package enum ChunkFate: Int, Sendable {
 package struct UploadStanding: Equatable, Sendable {
     package var upload: UploadID
     package var phase: UploadPhase
-    /// By the collector's clock in microseconds since 1970, like all times here.
+    /// The end by the collector's clock in microseconds since 1970, like all times here.
     package var expires: Int64
     /// Ascending, like all lists here.
     package var missing: [Int] = []
@@ -63,7 +63,7 @@ package struct UploadRow: Equatable, Sendable {
     package var storedRawBytes: Int
 }
 
-/// Whose log text a quota limits.
+/// The owner of the log text that a quota limits.
 package enum LogQuotaOwner: Equatable, Sendable {
     /// An application of an organization.
     case application

@@ -14,7 +14,7 @@ import WireModel
 package struct StoreBackup: Sendable {
     package struct Report: Equatable, Sendable {
         package var summary: BackupManifest.Summary
-        /// Chunks whose files were missing before: `verify` tells them.
+        /// Chunks whose files were missing before: `verify` reports them.
         package var missingChunks: Int
     }
 

@@ -9,7 +9,7 @@ package final class DiskWatch: Sendable {
     private let lowBytes: UInt64
     private let reserve: DiskReserve
     private let freeBytes: @Sendable () -> UInt64?
-    /// As its notice says; `nil` until one was written or ended.
+    /// The state as its notice says; `nil` until one was written or ended.
     private let state = Mutex<DiskState?>(nil)
 
     /// - Parameters:

@@ -38,7 +38,8 @@ package final class CertificateWatch: Sendable {
 package struct WatchedCertificate: Equatable, Sendable {
     /// Its purpose and path: `tls-certificate /etc/ws1collector/certificate.pem`.
     package var name: String
-    /// In hexadecimal. Name and serial together identify the certificate, so a new one in the same file is another.
+    /// The serial number in hexadecimal. Name and serial together identify the certificate, so a new one in the same
+    /// file is another.
     package var serial: String
     /// Microseconds since 1970.
     package var expires: Int64
@@ -57,7 +58,8 @@ package struct WatchedCertificate: Equatable, Sendable {
 /// The days before the end at which a token or certificate is reported. Pure.
 enum ExpiryThreshold {
     private static let dayMicroseconds: Int64 = 86_400 * 1_000_000
-    /// In days, ascending. Each is reported once; the smallest reached threshold stands for the larger ones.
+    /// The thresholds in days, ascending. Each is reported once; the smallest reached threshold stands for the larger
+    /// ones.
     private static let thresholds: [Int64] = [7, 30]
 
     /// The smallest reached threshold in days; `nil` if none is reached.

@@ -5,10 +5,10 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// A data directory that moves to a cluster: everything in it, in an order that another store can take over.
+/// A data directory that moves to a cluster: everything in it, in an order that another store can import.
 ///
 /// It is held as a serving collector holds it, so nothing changes while it is read. It reads on a queue of its own,
-/// because that may take long.
+/// because that may last long.
 package actor MoveSource {
     package nonisolated let path: String
     package nonisolated let collectorID: CollectorID

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TelemetryBasics
 import WireModel
 
-/// `<data>/moved.json`: a cluster has taken over the data directory, and devices may have sent records to it since.
+/// `<data>/moved.json`: a cluster has imported the data directory, and devices may have sent records to it since.
 ///
 /// A collector that served the directory again would answer with marks that are out of date. So whoever opens
 /// `collector.sqlite` for writing is refused. Reading stays possible.

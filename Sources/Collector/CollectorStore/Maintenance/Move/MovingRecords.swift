@@ -7,7 +7,7 @@ package struct MovingSlice: Sendable {
     package var chain: ChainKey
     /// Its `id` is its place in the order of receipt of its partition.
     package var slice: StoredSlice
-    /// Of its records.
+    /// The bounds of its records.
     package var bounds: RecordBounds
     /// The device's totals at the end of the partition.
     package var totals: DeviceTotals

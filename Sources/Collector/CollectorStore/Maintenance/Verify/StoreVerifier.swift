@@ -1,7 +1,7 @@
 import TelemetryBasics
 
 /// Proves that a collector's data are whole and unaltered: the records through their store, then every chunk by the
-/// digest of the received bytes. It only reads and takes no lock, so it works beside a running collector.
+/// digest of the received bytes. It only reads and acquires no lock, so it works beside a running collector.
 package struct StoreVerifier: Sendable {
     private let records: any RecordStore
     private let chunks: any ChunkStore

@@ -1,6 +1,6 @@
 import WireModel
 
-/// What `verify` has looked at and found.
+/// The report of what `verify` has examined and found.
 package struct VerifyReport: Equatable, Sendable, Codable {
     package var files = 0
     package var chains = 0
@@ -9,7 +9,7 @@ package struct VerifyReport: Equatable, Sendable, Codable {
     package var recordBytes: UInt64 = 0
     package var rejected: UInt64 = 0
     package var lostAtCollector: UInt64 = 0
-    /// Of logs.
+    /// The chunks of logs.
     package var chunks = 0
     package var chunkBytes: UInt64 = 0
     package var findings: [Finding] = []
@@ -29,7 +29,7 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         if findings.count < Self.limit { findings.append(finding) } else { furtherFindings += 1 }
     }
 
-    /// Notes what was found in a partition.
+    /// Records what was found in a partition.
     package mutating func add(
         _ code: Finding.Code, _ partition: Partition, _ message: String, chain: ChainKey? = nil, first: UInt64? = nil,
         last: UInt64? = nil
@@ -63,7 +63,7 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         /// The numbers concerned, if any.
         package var first: UInt64?
         package var last: UInt64?
-        /// What it means.
+        /// The text: what it means.
         package var message: String
 
         package init(

@@ -17,7 +17,7 @@ package struct VerifySummary: Equatable, Sendable, Codable {
     package var recordBytes: UInt64
     package var rejected: UInt64
     package var lostAtCollector: UInt64
-    /// Of logs.
+    /// The chunks of logs.
     package var chunks: Int
     package var chunkBytes: UInt64
     /// All findings; 0 if nothing was found wrong.
@@ -39,7 +39,7 @@ package struct VerifySummary: Equatable, Sendable, Codable {
         findings = Array(report.findings.prefix(Self.maximumFindings))
     }
 
-    /// Takes the place of the former result.
+    /// Replaces the former result.
     package func keep(in registry: any Registry) throws(StoreError) {
         let bytes: Data
         do { bytes = try JSONEncoder.stable(.prettyPrinted).encode(self) } catch {
