@@ -108,7 +108,7 @@ package struct DataDirectory: Sendable {
         return (Paths.size(of: "\(file)-wal") ?? 0) > 0 || (Paths.size(of: file) ?? 0) <= 4096
     }
 
-    /// `nil` if the system does not tell.
+    /// `nil` if the system does not report it.
     var disk: StoreFigures.Disk? {
         var figures = statvfs()
         guard statvfs(path, &figures) == 0 else { return nil }
@@ -148,7 +148,7 @@ package struct DataDirectory: Sendable {
         }
     }
 
-    /// Takes a lock file for as long as the value lives, or until it is released.
+    /// Holds a lock file for as long as the value lives, or until it is released.
     /// - Throws: `.inUse` where another collector has it.
     static func lock(_ path: String) throws(StoreError) -> FileLock {
         guard let lock = try FileLock(path, failure: StoreError.self) else {

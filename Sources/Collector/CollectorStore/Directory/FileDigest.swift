@@ -8,7 +8,7 @@ package struct FileDigest: Equatable, Sendable {
     package var bytes: Int64
     package var sha256: Data
 
-    /// Of a file that is in memory.
+    /// Creates the digest of a file that is in memory.
     package init(of content: Data) {
         self.init(bytes: Int64(content.count), sha256: Data(SHA256.hash(data: content)))
     }

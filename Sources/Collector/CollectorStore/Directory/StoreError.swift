@@ -29,7 +29,7 @@ package struct StoreError: CodedError, FileFailure, Equatable {
     }
 
     package var code: Code
-    /// What failed, on which file, with which numbers, and what to do.
+    /// The text for people: what failed, on which file, with which numbers, and what to do.
     package var message: String
     /// SQLite's error, if SQLite refused.
     package var cause: SQLiteError?

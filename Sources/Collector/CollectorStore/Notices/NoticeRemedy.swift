@@ -17,7 +17,7 @@ extension NoticeRow.Code {
         }
     }
 
-    /// What to do, in a sentence or two.
+    /// The remedy, in a sentence or two.
     package var remedy: String {
         switch self {
         case .logQuotaHigh: "Delete logs that nobody needs, or raise the quota."

@@ -119,7 +119,7 @@ package struct NoticeFilter: Equatable, Sendable {
 package struct NoticeNews: Equatable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case raised
-        /// What it reports has ended.
+        /// The cause of the notice has ended.
         case ended
     }
 

@@ -18,8 +18,8 @@ package struct NoticeService: Sendable {
     // MARK: Raising and ending
 
     /// - Parameter organization: whose it is; empty: the collector's own, for its administrators alone.
-    /// - Returns: whether it was written, like `end`, `settle` and `follow`. Who raises a notice only once notes it as
-    ///   told after that alone, and otherwise tries again.
+    /// - Returns: whether it was written, like `end`, `settle` and `follow`. Who raises a notice only once records it
+    ///   as reported after that alone, and otherwise tries again.
     @discardableResult
     package func raise(
         _ code: NoticeRow.Code, organization: String = "", subject: String, detail: String
@@ -69,8 +69,8 @@ package struct NoticeService: Sendable {
         incidents.note(incident, count: count)
     }
 
-    /// Writes the incidents that were noted, each for the organization of its device; a conflict is in the audit trail,
-    /// too.
+    /// Writes the incidents that were recorded, each for the organization of its device; a conflict is in the audit
+    /// trail, too.
     package func flush() async {
         let (counts, leftOut) = incidents.take()
         if leftOut > 0 {

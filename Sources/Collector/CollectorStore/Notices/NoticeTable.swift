@@ -4,7 +4,7 @@ import WireModel
 struct NoticeTable {
     let connection: any RegistrySession
 
-    /// Of one organization. The oldest that have ended are removed first.
+    /// The most notices of one organization. The oldest that have ended are removed first.
     private static let kept = 1000
     /// How long the end of a notice that may alternate has to last.
     static let alternationMicroseconds: Int64 = 3600 * 1_000_000
@@ -58,7 +58,7 @@ struct NoticeTable {
             """, Int64(clamping: total), organization, code.rawValue, subject)
     }
 
-    /// Raises a notice whose subject is of one event alone: it is told once, however often this is called.
+    /// Raises a notice whose subject is of one event alone: it is reported once, however often this is called.
     func raiseOnce(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, at now: Int64
     ) throws(StoreError) {
@@ -67,7 +67,7 @@ struct NoticeTable {
         try raise(code, organization: organization, subject: subject, detail: detail, at: now)
     }
 
-    /// What a notice tells of is over. If its beginning was not handed on because it is muted, neither is its end.
+    /// Ends a notice whose cause is over. If its beginning was not handed on because it is muted, neither is its end.
     func end(_ code: NoticeRow.Code, organization: String, subject: String, at now: Int64) throws(StoreError) {
         try connection.run(
             """
@@ -95,7 +95,7 @@ struct NoticeTable {
         }
     }
 
-    /// What is told of silent devices, by organization.
+    /// Returns what was reported of silent devices, by organization.
     func toldOfSilence(at now: Int64) throws(StoreError) -> [String: SilencePlan.Told] {
         var told: [String: SilencePlan.Told] = [:]
         try connection.each(
