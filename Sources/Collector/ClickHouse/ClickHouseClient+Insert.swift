@@ -1,7 +1,7 @@
 import Gzip
 import NIOCore
 
-/// What is known about an insert.
+/// The outcome of an insert, as far as it is known.
 package enum InsertOutcome: Sendable {
     /// All rows are stored, on as many replicas as the settings ask for.
     case stored
@@ -16,7 +16,7 @@ extension ClickHouseClient {
     ///
     /// The request is sent once. Another replica is tried only if no connection could be made: then nothing was sent.
     ///
-    /// The body is gzip, because a server takes a plain body that is cut between two rows for complete. The rows are
+    /// The body is gzip, because a server accepts a plain body that is cut between two rows as complete. The rows are
     /// one block. `stored` and `notStored` are certain if these hold, which the caller sees to:
     ///
     /// - The table is of the MergeTree family and has no materialized views.

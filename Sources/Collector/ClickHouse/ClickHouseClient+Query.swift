@@ -21,7 +21,7 @@ extension ClickHouseClient {
         try checkRunning()
         let text = if let parameters { try ClickHouseSQL.filled(sql, parameters) } else { sql }
         let seconds = timeoutSeconds ?? configuration.queryTimeoutSeconds
-        // A server that is only slow shall say so itself before it is taken for dead.
+        // A server that is only slow shall say so itself before it counts as dead.
         let own = ["readonly": "2", "max_execution_time": "\(max(seconds - 1, 1))"]
         let request = ClickHouseExchange.Request(
             parameters: requestParameters(own.merging(settings) { $1 }), body: ByteBuffer(string: text),
@@ -67,7 +67,7 @@ extension ClickHouseClient {
     }
 
     /// The parameters of every request. `wait_end_of_query` makes a server hold an answer back until it is whole, so
-    /// that the status tells of every error.
+    /// that the status reports every error.
     func requestParameters(_ settings: [String: String], query: String? = nil) -> [(name: String, value: String)] {
         let fixed = [
             ("database", configuration.database), ("default_format", "RowBinary"), ("wait_end_of_query", "1"),
@@ -102,7 +102,7 @@ extension ClickHouseClient {
         failed(index, failure.error)
     }
 
-    /// Returns the answer if it tells of success.
+    /// Returns the answer if it reports success.
     private func check(_ answer: ClickHouseExchange.Answer, of index: Int) throws(ClickHouseExchange.Failure)
         -> ClickHouseExchange.Answer
     {
@@ -135,7 +135,7 @@ extension ClickHouseClient {
 }
 
 extension ClickHouseExchange.Answer {
-    /// What the server complains of; `nil`: nothing.
+    /// The server's exception; `nil`: none.
     var exception: ServerException? { ServerException(status: status, headers: headers, body: body) }
 
     /// Every answer of ClickHouse has such headers. Another server at its address could say 200 to anything.

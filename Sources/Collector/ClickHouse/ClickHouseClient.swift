@@ -130,7 +130,7 @@ package final class ClickHouseClient: Sendable {
         replica.map { [$0.index] } ?? state.withLock { $0.inserts.order(now: now()) }
     }
 
-    /// - Parameter insert: it was an insert, and the replica takes them.
+    /// - Parameter insert: it was an insert, and the replica accepts them.
     func answered(_ index: Int, insert: Bool = false) {
         state.withLock { state in
             state.reads.answered(index)
@@ -151,7 +151,7 @@ package final class ClickHouseClient: Sendable {
             metadata: ["replica": "\(replicas[index])", "error": "\(error)"])
     }
 
-    /// The replica answered that it takes no inserts.
+    /// The replica answered that it accepts no inserts.
     func refusesInserts(_ index: Int, _ error: ClickHouseError) {
         let now = now()
         let isNews = state.withLock { $0.inserts.failed(index, now: now) }

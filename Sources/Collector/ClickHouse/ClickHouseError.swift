@@ -9,7 +9,7 @@ package struct ClickHouseError: CodedError {
         case unavailable
         /// The server refuses this request: it would refuse it again.
         case refused
-        /// The table takes no inserts on this replica at present, usually because it has lost ZooKeeper.
+        /// The table accepts no inserts on this replica at present, usually because it has lost ZooKeeper.
         case readOnly = "read-only"
         /// Something answered, but not as ClickHouse does; or rows ended in the middle of a value.
         case protocolViolation = "protocol-violation"
@@ -22,7 +22,7 @@ package struct ClickHouseError: CodedError {
     }
 
     package let code: Code
-    /// What failed, on which replica, and what to do.
+    /// The text for people: what failed, on which replica, and what to do.
     package let message: String
     /// The number of ClickHouse's exception, such as 60 for an unknown table; `nil` if no server said one.
     package let serverCode: Int?

@@ -32,7 +32,7 @@ struct ClickHouseExchange: Sendable {
         var isNothingSent = false
         /// The connection ended. A server ends those that it did not use for a while, also just as a request is sent.
         var isClosedConnection = false
-        /// What the server said, if it did answer.
+        /// The server's exception, if it did answer.
         var exception: ServerException?
     }
 

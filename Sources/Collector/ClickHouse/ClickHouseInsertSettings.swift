@@ -4,7 +4,7 @@
 /// one part. The settings here switch off what an engine could put between the insert and that part. Engines refuse
 /// settings that they do not know, so the version decides.
 package struct ClickHouseInsertSettings: Sendable, Hashable {
-    /// For the `settings` of an insert.
+    /// The values for the `settings` of an insert.
     package let values: [String: String]
 
     /// - Parameters:

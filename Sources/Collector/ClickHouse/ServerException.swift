@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// An exception that a ClickHouse server tells of: its number and its text.
+/// An exception that a ClickHouse server reports: its number and its text.
 ///
 /// The numbers are those of ClickHouse's `ErrorCodes.cpp`. They are the same in all versions.
 struct ServerException: Sendable, Equatable {
@@ -16,7 +16,7 @@ struct ServerException: Sendable, Equatable {
         self.text = text
     }
 
-    /// Reads the exception of an answer; `nil` if it tells of none.
+    /// Reads the exception of an answer; `nil` if it reports none.
     ///
     /// Current engines name the number in a header, also where the status is 200. All begin the body with `Code: N`,
     /// which is only read if the status is an error's, because rows may begin with the same bytes.
@@ -33,7 +33,7 @@ struct ServerException: Sendable, Equatable {
         return Int(text.dropFirst("Code: ".count).prefix { $0.isNumber })
     }
 
-    /// What the caller can do about it.
+    /// The error code, which says what the caller can do about it.
     var errorCode: ClickHouseError.Code {
         switch code {
         case Self.tableIsReadOnly: .readOnly
@@ -67,7 +67,7 @@ struct ServerException: Sendable, Equatable {
         }
     }
 
-    /// Whether another replica may answer the same query. The others would refuse it as well, or take as long.
+    /// Whether another replica may answer the same query. The others would refuse it as well, or need as long.
     var mayDifferOnAnotherReplica: Bool {
         code != Self.timeoutExceeded
             && (errorCode != .refused || Self.ofOneReplica.contains(code))

@@ -10,9 +10,9 @@ import WireModel
 ///
 /// ## The story
 ///
-/// 1. The directory is taken as a collector takes it, so none serves it meanwhile. `verify` reads all of it. Anything
+/// 1. The directory is locked as a collector locks it, so none serves it meanwhile. `verify` reads all of it. Anything
 ///    found ends the move before it has written anything.
-/// 2. PostgreSQL notes whose directory is moving in. From then on the cluster's record store is closed to collectors.
+/// 2. PostgreSQL records whose directory is moving in. From then on the cluster's record store is closed to collectors.
 /// 3. The registry is copied in one transaction (`RegistryCopy`).
 /// 4. Records, stream by stream (`ClusterIntake`): what retention removed becomes floors. Then come the record files,
 ///    oldest first, each slice once, in the order of receipt and in large groups. Last, each chain gets its totals and
@@ -24,20 +24,20 @@ import WireModel
 ///
 /// ## Its promises
 ///
-/// - *Only one of the two takes records.* The cluster is closed until the marker is on synced disk. A directory whose
+/// - *Only one of the two accepts records.* The cluster is closed until the marker is on synced disk. A directory whose
 ///   move has not ended may be served again.
 /// - *No record twice, none lost.* The marks in PostgreSQL are the progress. A slice counts if its mark has moved, in
-///   one transaction with the note how far its file is taken. A group with unknown outcome is taken again, under a new
-///   claim.
+///   one transaction with the record of how far its file is imported. A group with unknown outcome is imported again,
+///   under a new claim.
 /// - *A move that was cut short goes on.* Only that of the same collector does. What changed in the directory meanwhile
-///   is taken too: new slices, the registry as it is now, days that retention has removed.
+///   is imported too: new slices, the registry as it is now, days that retention has removed.
 ///
 /// ## Argued against
 ///
-/// - *Killed between marker and opening*: the directory is marked, and the cluster still has the note. The next run
+/// - *Killed between marker and opening*: the directory is marked, and the cluster still has the entry. The next run
 ///   sees both, and opens the cluster.
-/// - *The marker of another cluster*: this cluster has no note of the directory, so the move is refused.
-/// - *A collector starts on the cluster meanwhile*: each claim and each move of a mark asks for the note. A registry
+/// - *The marker of another cluster*: this cluster has no entry of the directory, so the move is refused.
+/// - *A collector starts on the cluster meanwhile*: each claim and each move of a mark checks the entry. A registry
 ///   with the ids of another collector ends the move.
 /// - *ClickHouse has slices of an earlier cluster*: they could outrank the moved ones. So its tables must be empty.
 /// - *The directory was served and damaged between two runs*: records that were moved may be lost there. The marks then
@@ -91,7 +91,7 @@ package struct ClusterMove: Sendable {
 
     // MARK: Dry run
 
-    /// What would be moved, without looking at the cluster. Reads the directory beside a running collector.
+    /// Returns what would be moved, without looking at the cluster. Reads the directory beside a running collector.
     package static func plan(of source: MoveSource) async throws(StoreError) -> MoveReport {
         var report = MoveReport()
         for item in try await source.partitions() {
@@ -112,7 +112,7 @@ package struct ClusterMove: Sendable {
 
     // MARK: Run
 
-    /// - Parameter tell: gets news for people; called from any thread.
+    /// - Parameter tell: receives news for people; called from any thread.
     /// - Throws: `.corrupt` with the first finding if the directory, or at the end the cluster, is not whole;
     ///   `.conflict` if the cluster is not empty, or the directory has moved elsewhere; `.unavailable` if a server does
     ///   not answer. The same move may be run again then.
@@ -139,7 +139,7 @@ package struct ClusterMove: Sendable {
             return MoveReport()
         }
         var report = try await verifySource(teller)
-        // Before the move is noted, because the note closes the cluster to its collectors.
+        // Before the move is recorded, because the entry closes the cluster to its collectors.
         try await RegistryCopy(to: registry).requireEmpty(otherThan: source.collectorID)
         try await intake.begin()
         teller.step(standing == .new ? "the move has begun" : "an earlier move of this directory goes on")

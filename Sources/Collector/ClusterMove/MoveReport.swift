@@ -1,7 +1,7 @@
 import ClusterRegistry
 import CollectorStore
 
-/// What a move has done, or would do.
+/// The work that a move has done, or would do.
 package struct MoveReport: Equatable, Sendable {
     package var registryRows = 0
     /// Record files, and their bytes on disk.
@@ -16,11 +16,11 @@ package struct MoveReport: Equatable, Sendable {
     package init() {}
 }
 
-/// What a move tells people while it runs.
+/// The news that a move reports to people while it runs.
 package enum MoveNews: Equatable, Sendable {
     /// A step has ended, or something was found.
     case step(String)
-    /// How far a long step is; told every few seconds.
+    /// How far a long step is; reported every few seconds.
     case progress(String)
 }
 

@@ -1,7 +1,7 @@
 import CollectorStore
 import Synchronization
 
-/// Tells people of steps at once, and of progress every few seconds.
+/// Reports steps to people at once, and progress every few seconds.
 final class MoveTeller: Sendable {
     private let tell: @Sendable (MoveNews) -> Void
     private let last = Mutex(ContinuousClock.now)
@@ -10,7 +10,7 @@ final class MoveTeller: Sendable {
 
     init(_ tell: @escaping @Sendable (MoveNews) -> Void) { self.tell = tell }
 
-    /// Tells every few seconds that something lasts.
+    /// Reports every few seconds that something lasts.
     func during<Value: Sendable>(
         _ text: String, _ body: () async throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {

@@ -11,11 +11,11 @@ import WireModel
 ///          1042     ..   profile   acme
 /// ```
 ///
-/// A transaction takes the next numbers from `meta` and adds its rows while it holds the registry's lock. So numbers
+/// A transaction reserves the next numbers from `meta` and adds its rows while it holds the registry's lock. So numbers
 /// ascend in the order of commits and have no gaps. A reader that knows everything up to 1040 finds 1041 and all later
 /// ones. Where it does not, older rows were removed in the meantime, and anything may have changed.
 struct ChangeTable {
-    /// Notifications only tell that there is something to read.
+    /// Notifications only say that there is something to read.
     static let channel = "registry_change"
 
     let session: any RegistrySession
@@ -48,7 +48,7 @@ struct ChangeTable {
         try session.run("SELECT pg_notify(?, '')", Self.channel)
     }
 
-    /// What was committed after a change.
+    /// Returns what was committed after a change.
     /// - Parameters:
     ///   - last: the newest change that is known; `nil` for none.
     ///   - incarnation: of the registry's service.

@@ -37,10 +37,10 @@ package final class CollectorPresence: Sendable {
         self.logger = logger
     }
 
-    /// As of the last exchange with the registry; this collector is counted. At least 1.
+    /// The count as of the last exchange with the registry; this collector is counted. At least 1.
     package var count: Int { known.withLock { $0 } }
 
-    /// Tells the others of this collector until the task is cancelled, and then that it has ended.
+    /// Informs the others of this collector until the task is cancelled, and then that it has ended.
     package func run() async {
         while !Task.isCancelled {
             do throws(PostgresError) {

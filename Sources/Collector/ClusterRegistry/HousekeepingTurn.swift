@@ -10,13 +10,13 @@ import TelemetryBasics
 ///                7      collector-a   12:00:40     renewed every 10 s while collector-a works
 /// ```
 ///
-/// A collector takes the turn when the present one has run out: it raises `term` and puts its own name there. It renews
-/// the turn every ``interval``, and stops the work if it cannot for ``duration`` by its own clock. One that dies or
-/// freezes is replaced within ``duration`` and ``interval``. One that wakes up later still has its old term, and no
+/// A collector acquires the turn when the present one has run out: it raises `term` and puts its own name there. It
+/// renews the turn every ``interval``, and stops the work if it cannot for ``duration`` by its own clock. One that dies
+/// or freezes is replaced within ``duration`` and ``interval``. One that wakes up later still has its old term, and no
 /// transaction with it is committed (`HousekeepingTerm`).
 ///
-/// What is to be removed or told depends on the time. So a collector whose clock differs from PostgreSQL's by more than
-/// ``toleranceSeconds`` takes no turn, and gives back the one that it has.
+/// What is to be removed or reported depends on the time. So a collector whose clock differs from PostgreSQL's by more
+/// than ``toleranceSeconds`` acquires no turn, and gives back the one that it has.
 ///
 /// Like a follower it has a connection and a queue of its own.
 package actor HousekeepingTurn {
@@ -34,7 +34,7 @@ package actor HousekeepingTurn {
     private let interval: Duration
     private let clock: any StoreClock
     private let logger: Logger
-    /// When it was logged last that no turn can be taken; `nil` while one can.
+    /// When it was logged last that no turn can be acquired; `nil` while one can.
     private var complaint: ContinuousClock.Instant?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.housekeeping")
 

@@ -5,8 +5,8 @@ import PostgreSQL
 
 /// The registry of a cluster, in PostgreSQL.
 ///
-/// Its sessions take their connections from the database's pool, one for each transaction. Safe to use from any number
-/// of tasks.
+/// Its sessions borrow their connections from the database's pool, one for each transaction. Safe to use from any
+/// number of tasks.
 package struct PostgresRegistry: Registry {
     package let database: PostgresDatabase
     let name: String
@@ -56,7 +56,7 @@ package struct PostgresRegistry: Registry {
     package func makeLease() -> RegistryLease { RegistryLease(clock: leaseClock) }
 
     /// Makes the tables, or brings them up to date.
-    /// - Parameter isDryRun: only tells.
+    /// - Parameter isDryRun: only reports.
     /// - Returns: what was done, or would be, for people. Empty if all is up to date.
     /// - Throws: `.unavailable`, also if the tables are of a newer program.
     @discardableResult

@@ -2,8 +2,8 @@ import CollectorStore
 import FoundationEssentials
 import PostgreSQL
 
-/// The columns of the present row of a result. The first column of another type than expected is noted; the session
-/// throws it when the row has been taken.
+/// The columns of the present row of a result. The first column of another type than expected is recorded; the session
+/// throws it when the row has been read.
 final class PostgresRegistryColumns: RegistryColumns {
     var row: PostgresRow?
     private(set) var failure: PostgresError?

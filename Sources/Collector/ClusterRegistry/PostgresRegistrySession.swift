@@ -4,9 +4,9 @@ import PostgreSQL
 
 /// A session with the registry in PostgreSQL.
 ///
-/// A transaction of changes first takes the registry's advisory lock, so changes are serial in the whole cluster, as
-/// they are in SQLite. It then sees everything that was committed before. Reading takes no lock and sees one snapshot.
-/// The rows of a result are in memory before the first is taken.
+/// A transaction of changes first acquires the registry's advisory lock, so changes are serial in the whole cluster, as
+/// they are in SQLite. It then sees everything that was committed before. Reading acquires no lock and sees one
+/// snapshot. The rows of a result are in memory before the first is returned.
 ///
 /// A text's U+0000, which PostgreSQL refuses, is stored as U+FFFD.
 package final class PostgresRegistrySession: RegistrySession {
@@ -14,7 +14,7 @@ package final class PostgresRegistrySession: RegistrySession {
     private let isWriting: Bool
     /// Inside of a transaction.
     private var present: PostgresSession?
-    /// Texts as PostgreSQL takes them.
+    /// Texts as PostgreSQL accepts them.
     private var translated: [String: String] = [:]
 
     package let name: String
@@ -23,8 +23,8 @@ package final class PostgresRegistrySession: RegistrySession {
     /// The newest: `cluster init` brings the tables up to date.
     package let version = Int.max
 
-    /// Takes the lock of all changes. With READ COMMITTED each later statement sees what was committed before the lock
-    /// was granted. At another level, which a database may have by default, it would see the time before the wait.
+    /// Acquires the lock of all changes. With READ COMMITTED each later statement sees what was committed before the
+    /// lock was granted. At another level, which a database may have by default, it would see the time before the wait.
     static let takeLock = """
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(changeLock))
         """
@@ -37,7 +37,7 @@ package final class PostgresRegistrySession: RegistrySession {
         self.isWriting = isWriting
     }
 
-    /// A session inside of a transaction that somebody else has begun and ends. It takes the lock of all changes.
+    /// A session inside of a transaction that somebody else has begun and ends. It acquires the lock of all changes.
     init(within present: PostgresSession, of database: PostgresDatabase, name: String) throws(StoreError) {
         self.database = database
         self.name = name
@@ -86,7 +86,7 @@ package final class PostgresRegistrySession: RegistrySession {
         }
     }
 
-    /// Holds the turn's row, so that no other collector takes the turn before this transaction has ended.
+    /// Holds the turn's row, so that no other collector acquires the turn before this transaction has ended.
     private func requireTurn() throws(StoreError) {
         guard let term = HousekeepingTerm.current else { return }
         guard try hasRow("SELECT 1 FROM housekeeping WHERE term = ? FOR SHARE", term) else {
@@ -140,7 +140,7 @@ package final class PostgresRegistrySession: RegistrySession {
         return text
     }
 
-    /// A text as PostgreSQL takes it.
+    /// A text as PostgreSQL accepts it.
     static func storable(_ text: String) -> String {
         text.contains("\0") ? text.replacing("\0", with: "\u{FFFD}") : text
     }

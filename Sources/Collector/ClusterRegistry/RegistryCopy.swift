@@ -10,7 +10,7 @@ import WireModel
 /// unless it is one of the exceptions named here.
 package struct RegistryCopy: Sendable {
     package struct Report: Equatable, Sendable {
-        /// By the table's name.
+        /// The number of rows by the table's name.
         package var rows: [String: Int] = [:]
         package var total: Int { rows.values.reduce(0, +) }
     }
@@ -19,7 +19,7 @@ package struct RegistryCopy: Sendable {
 
     package init(to registry: PostgresRegistry) { database = registry.database }
 
-    /// Tables of SQLite alone. The record store takes over the baseline.
+    /// Tables of SQLite alone. The record store imports the baseline.
     static let onlySQLite: Set = ["baseline"]
     /// Tables of PostgreSQL alone. They are for collectors that run, and none does.
     static let onlyPostgreSQL: Set = ["change", "collector", "housekeeping"]

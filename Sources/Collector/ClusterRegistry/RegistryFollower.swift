@@ -4,7 +4,8 @@ import Logging
 import PostgreSQL
 import TelemetryBasics
 
-/// Tells one metadata service what the other collectors of its registry have changed, and so keeps its lease valid.
+/// Informs one metadata service of what the other collectors of its registry have changed, and so keeps its lease
+/// valid.
 ///
 /// It reads the table `change` every second, and at once after a notification. Notifications may get lost: they only
 /// make a change known earlier. It has a connection of its own and a queue of its own, so neither a busy pool nor the
@@ -22,7 +23,7 @@ package actor RegistryFollower {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Below the lease, so that a read may take some time.
+    /// Below the lease, so that a read may need some time.
     package static let interval: Duration = .seconds(1)
     /// A server that does not answer for this time is asked on a new connection.
     private static let statementTimeoutSeconds = 5

@@ -14,7 +14,7 @@ import PostgreSQL
 ///   `collector` (`CollectorPresence`). So is `command_open`: collectors load the open commands more often than at
 ///   their start.
 package enum RegistrySchema {
-    /// The advisory lock that all programs take to migrate this schema.
+    /// The advisory lock that all programs acquire to migrate this schema.
     static let migrationLock: Int64 = 0x5753_3152_0000_0001
 
     package static let migrations = [

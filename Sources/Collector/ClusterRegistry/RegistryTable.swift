@@ -9,7 +9,7 @@ struct RegistryTable: Sendable {
         case text
         case bytes = "bytea"
 
-        /// Of an array parameter.
+        /// The type of an array parameter.
         var arrayType: String { self == .integer ? "int8[]" : "\(rawValue)[]" }
     }
 
@@ -22,7 +22,7 @@ struct RegistryTable: Sendable {
 
     let name: String
     let columns: [Column]
-    /// Of the primary key in SQLite.
+    /// The columns of the primary key in SQLite.
     let key: [String]
     /// Whether SQLite remembers the greatest number that it ever gave.
     let hasSequence: Bool
@@ -159,7 +159,7 @@ struct RegistryRows {
 
     private var columns: [Values]
     private(set) var count = 0
-    /// Of texts and blobs.
+    /// The bytes of texts and blobs.
     private(set) var bytes = 0
 
     init(_ columns: [RegistryTable.Column]) {

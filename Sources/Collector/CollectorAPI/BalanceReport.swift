@@ -11,9 +11,9 @@ package struct BalanceReport: Codable, Equatable, Sendable {
         package var stream = ""
         package var produced: UInt64 = 0
         package var stored: UInt64 = 0
-        /// By reason.
+        /// The rejected records by reason.
         package var rejected: [String: UInt64] = [:]
-        /// By reason.
+        /// The dropped records by reason.
         package var dropped: [String: UInt64] = [:]
         package var lostAtCollector: UInt64 = 0
         package var waiting: UInt64 = 0

@@ -14,13 +14,13 @@ package struct CommandView: Codable, Equatable, Sendable {
     package var progress = 0.0
     package var detail: String?
     package var updatedAt: String?
-    /// For a request for logs: the uploads so far.
+    /// The uploads so far, for a request for logs.
     package var uploads: [UploadView]?
 
     package init() {}
 }
 
-/// What a command is asked for with. Each kind has some of these.
+/// The arguments of a command. Each kind has some of these.
 package struct CommandArguments: Codable, Equatable, Sendable {
     package var mode: String?
     /// Bundle id; absent for all programs. Of `change-log-level` too.
@@ -34,11 +34,11 @@ package struct CommandArguments: Codable, Equatable, Sendable {
     package var categories: [String]?
     package var text: String?
     package var includeVerboseRing: Bool?
-    /// Of `change-log-level`.
+    /// The duration of `change-log-level`.
     package var durationSeconds: Int?
-    /// Of `cancel`: the command that is to end.
+    /// The command that a `cancel` is to end.
     package var command: String?
-    /// Of `wipe` and `enterprise-wipe`.
+    /// The reason of `wipe` and `enterprise-wipe`.
     package var reason: String?
 
     package init() {}

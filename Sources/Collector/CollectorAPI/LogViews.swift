@@ -25,7 +25,7 @@ package struct ChunkView: Codable, Equatable, Sendable {
     package var levels = Levels()
     /// Malformed lines.
     package var otherLines: UInt64?
-    /// Of its text, as the device said and the collector checked.
+    /// The digest of its text, as the device said and the collector checked.
     package var sha256: String?
 
     package struct Levels: Codable, Equatable, Sendable {
@@ -63,7 +63,7 @@ package struct UploadView: Codable, Equatable, Sendable {
     package init() {}
 }
 
-/// What a deletion of chunks took, or would take.
+/// The chunks that a deletion removed, or would remove.
 package struct LogDeletionView: Codable, Equatable, Sendable {
     package var deleted = false
     package var chunks = 0

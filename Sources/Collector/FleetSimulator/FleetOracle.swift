@@ -21,7 +21,7 @@ struct FleetOracle {
         var description: String { "\(path) was answered with \(status.map { "status \($0)" } ?? "nothing")" }
     }
 
-    /// What tells a record in a list, whatever else is listed of it.
+    /// The fields that identify a record in a list, whatever else is listed of it.
     private struct Listed: Decodable {
         var epoch: String
         var number: UInt64
@@ -118,8 +118,8 @@ struct FleetOracle {
     }
 }
 
-/// What one device knows it made, and what the collector reported as stored. This is the oracle's memory; a rollback of
-/// the device's disk does not affect it.
+/// The records that one device knows it made, and those that the collector reported as stored. This is the oracle's
+/// memory; a rollback of the device's disk does not affect it.
 struct FleetLedger: Sendable {
     struct Place: Hashable, Sendable {
         let epoch: EpochID

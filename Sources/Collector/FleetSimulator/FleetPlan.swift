@@ -17,7 +17,7 @@ package struct FleetPlan: Equatable, Sendable {
     package var beaconInterval = 60
     /// Average number of events per device and minute.
     package var eventsPerMinute = 3.0
-    /// In the middle third of the time no device reaches the collector; after that all reach it at once.
+    /// Whether no device reaches the collector in the middle third of the time; after that all reach it at once.
     package var hasOutage = true
     /// The most requests in flight.
     package var concurrency = 256

@@ -1,4 +1,4 @@
-/// What a run did, and what the oracle found.
+/// The work of a run, and what the oracle found.
 package struct FleetReport: Encodable, Equatable, Sendable {
     package struct Oracle: Encodable, Equatable, Sendable {
         package var devices = 0
@@ -45,7 +45,7 @@ package struct FleetReport: Encodable, Equatable, Sendable {
     package var produced = 0
     package var acknowledged = 0
     package var counts = FleetCounts()
-    /// Of batches answered with 200; `nil` if there was none.
+    /// The latency of batches answered with 200; `nil` if there was none.
     package var latencyMillisecondsP50: Double?
     package var latencyMillisecondsP99: Double?
     package var elapsedSeconds = 0.0

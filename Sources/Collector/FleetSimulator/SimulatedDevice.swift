@@ -48,7 +48,7 @@ struct SimulatedDevice: Sendable {
         }
     }
 
-    /// Probability per second that an image of the disk is taken.
+    /// Probability per second that an image of the disk is made.
     private static let imageProbability = 0.05
 
     private static var emptyStreams: [StreamName: SimulatedStream] {

@@ -39,7 +39,7 @@ struct SimulatedStream: Sendable {
 
     var totals: StreamTotals { StreamTotals(produced: last, waiting: UInt64(held.count)) }
 
-    /// What the close request reports of the stream.
+    /// The report of the stream in the close request.
     var closing: WireCloseStream {
         var stream = WireCloseStream()
         stream.stream = name.wire

@@ -13,12 +13,13 @@ package struct JSONParser {
         /// The longest run of combining characters; `nil` for no limit.
         package var combiningCharacters: Int?
 
-        /// For request bodies of people and scripts. The largest profile has about 5,000 values and 4 levels.
+        /// The limits for request bodies of people and scripts. The largest profile has about 5,000 values and 4
+        /// levels.
         ///
-        /// Comparing and hashing strings takes a time that grows with the square of a run of combining characters.
+        /// Comparing and hashing strings needs a time that grows with the square of a run of combining characters.
         /// Unicode's Stream-Safe Text Format (UAX #15) allows 30, more than any language uses.
         package static let request = Limits(depth: 16, values: 16_384, nameBytes: 256, combiningCharacters: 30)
-        /// For JSON that protobuf's writer in this program produced.
+        /// The limits for JSON that protobuf's writer in this program produced.
         package static let own = Limits(depth: 128, values: .max, nameBytes: .max, combiningCharacters: nil)
     }
 
@@ -134,7 +135,7 @@ package struct JSONParser {
                 throw fault(.nameTooLong(limit: limits.nameBytes), at: start)
             }
             try take(UInt8(ascii: ":"))
-            // It is impossible to tell which of the two is meant.
+            // Nobody can know which of the two is meant.
             guard fields.updateValue(try value(), forKey: name) == nil else {
                 throw fault(.repeatedName(name), at: start)
             }
@@ -282,7 +283,7 @@ package struct JSONParser {
 
     private var byte: UInt8? { place < bytes.count ? bytes[place] : nil }
 
-    /// At least one.
+    /// Skips digits, at least one.
     private mutating func digits() throws(Fault) {
         let start = place
         while let byte, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { place += 1 }

@@ -32,8 +32,8 @@ package enum JSONValue: Equatable, Sendable, Encodable {
 extension JSONValue {
     /// Parses the body of a request, or JSON that this program wrote.
     ///
-    /// `JSONDecoder` cannot tell the type of the next value, so a type for any JSON must try one after the other. Each
-    /// wrong guess throws an error at every level of nesting, and then a kilobyte takes seconds.
+    /// `JSONDecoder` does not know the type of the next value, so a type for any JSON must try one after the other.
+    /// Each wrong guess throws an error at every level of nesting, and then a kilobyte costs seconds.
     /// - Throws: `JSONParser.Fault` if it is no JSON or exceeds a limit.
     package init(parsing bytes: Data, limits: JSONParser.Limits) throws(JSONParser.Fault) {
         let outcome: Result<JSONValue, JSONParser.Fault> = bytes.withUnsafeBytes { bytes in

@@ -266,7 +266,7 @@ extension MetricCatalog {
         }
     }
 
-    /// What the program that samples costs itself.
+    /// The entries for the cost of the program that samples.
     static let systemProcess: [CatalogEntry<WireSystemSample>] = [
         CatalogEntry(
             "self.cpu_time_microseconds", "process.cpu.time", "s", .cumulativeCounter,

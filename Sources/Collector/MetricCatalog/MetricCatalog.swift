@@ -74,7 +74,7 @@ package struct CatalogedMetric: Sendable, Hashable {
 
 /// A sample message whose numeric fields the catalog knows.
 package protocol CatalogedSample: Message {
-    /// What each field is.
+    /// The meaning of each field.
     static var metricCatalog: [CatalogEntry<Self>] { get }
     /// Numeric fields, enumerations and truth values that are attributes of their neighbours' metrics, by their path.
     static var attributeFields: [String: String] { get }
@@ -118,7 +118,7 @@ extension WireGPSSample: CatalogedSample {
 }
 
 extension MetricCatalog {
-    /// What the application's own use is: all numbers count since the sample before.
+    /// The entries for the application's own use: all numbers count since the sample before.
     package static let analytics: [CatalogEntry<WireAnalyticsSample>] = [
         CatalogEntry("launches", "ws1.app.launches", "{launch}", .deltaCounter, "Launches of the application") {
             Double($0.launches)

@@ -1,4 +1,4 @@
-/// What one metric is called and what its values mean.
+/// The name of one metric and the meaning of its values.
 ///
 /// Names, units and attributes are those of the OpenTelemetry system, process and hardware conventions where they have
 /// one (`system.*`, `process.*`, `hw.*`, and the names its host metrics receiver made common for load); others begin
@@ -83,7 +83,7 @@ package struct CatalogEntry<Message: Sendable>: Sendable {
         _ attributes: [String: String] = [:], value: @escaping @Sendable (Message) -> Double?
     ) { self.init(field, MetricDefinition(name, unit, kind, description), attributes, value: value) }
 
-    /// A field of each element of a list, with the attributes that tell the elements apart.
+    /// A field of each element of a list, with the attributes that distinguish the elements.
     init<Element>(
         _ field: String, _ metric: MetricDefinition, each elements: @escaping @Sendable (Message) -> [Element],
         attributes: @escaping @Sendable (Element) -> [String: String], value: @escaping @Sendable (Element) -> Double?

@@ -17,7 +17,7 @@ package struct MetricSelection: Sendable {
 
     /// - Parameters:
     ///   - names: names of built-in samples' metrics, and any others: those are looked for in custom samples.
-    ///   - withCustom: whether custom samples are read for built-in names too: a program may have taken one for its own
+    ///   - withCustom: whether custom samples are read for built-in names too: a program may have used one for its own
     ///     measurement.
     package init(_ names: Set<String>, withCustom: Bool = false) {
         self.names = names

@@ -105,7 +105,7 @@ package final class ObjectStorage: Sendable {
             return ObjectContent(bytes: response.body, size: content.size)
         case 416:
             guard let size = content?.size else {
-                // Some servers do not tell the size there.
+                // Some servers do not report the size there.
                 guard let summary = try await head(key) else { return nil }
                 guard summary.size <= range.lowerBound else { throw corrupt("denies a range that it has") }
                 return ObjectContent(bytes: Data(), size: summary.size)
@@ -116,7 +116,7 @@ package final class ObjectStorage: Sendable {
         }
     }
 
-    /// - Returns: `nil` if there is no such object, or no such bucket: the storage does not tell them apart here.
+    /// - Returns: `nil` if there is no such object, or no such bucket: the storage does not distinguish them here.
     package func head(_ key: String) async throws(ObjectStorageError) -> ObjectSummary? {
         var call = ObjectRequests.Call(.head, key: try checked(key), subject: "asking for an object")
         // A length without a body.

@@ -12,7 +12,7 @@ package struct ObjectStorageConfiguration: Sendable {
     }
 
     package let endpoint: EndpointURL
-    /// As in the signature, such as `us-east-1`. Servers without regions mostly accept that one.
+    /// The region as in the signature, such as `us-east-1`. Servers without regions mostly accept that one.
     package let region: String
     package let bucket: String
     /// Before every key, with a slash between; empty for none. Collectors with one registry have one prefix.

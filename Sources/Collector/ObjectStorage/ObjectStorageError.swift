@@ -19,7 +19,8 @@ package struct ObjectStorageError: CodedError {
     }
 
     package let code: Code
-    /// What failed, where, and what to do. Never a secret, and nothing that the storage says in its own words.
+    /// The text for people: what failed, where, and what to do. Never a secret, and nothing that the storage says in
+    /// its own words.
     package let message: String
     package let cause: (any Error)?
 

@@ -17,7 +17,7 @@ package struct PostgresConfiguration: Sendable, CustomStringConvertible, CustomD
     package var allowsPlaintext = false
     /// Connections of the pool; those of locks and listeners come in addition.
     package var maximumConnections: Int
-    /// For one host: TCP, TLS and authentication together. A slow name server is not limited by it.
+    /// The timeout for one host: TCP, TLS and authentication together. A slow name server is not limited by it.
     package var connectTimeoutSeconds: Int
     /// The server ends a statement after this time. The client waits ``answerMarginSeconds`` longer.
     package var statementTimeoutSeconds: Int
@@ -28,11 +28,11 @@ package struct PostgresConfiguration: Sendable, CustomStringConvertible, CustomD
     /// The server ends a transaction whose client has been silent for this time, so that a frozen collector does not
     /// keep its locks.
     package var idleInTransactionTimeoutSeconds: Int
-    /// How much longer than the server's timeout the client waits for an answer, before it takes the server for frozen.
+    /// How much longer than the server's timeout the client waits for an answer, before it counts the server as frozen.
     package var answerMarginSeconds: Int
     /// Shown in `pg_stat_activity`.
     package var applicationName: String
-    /// The client library, as dlopen(3) takes it.
+    /// The client library, as dlopen(3) accepts it.
     package var library: String
 
     package init(

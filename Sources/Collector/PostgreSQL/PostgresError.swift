@@ -1,6 +1,6 @@
 import TelemetryBasics
 
-/// What PostgreSQL, its client library or the connection refused.
+/// A refusal by PostgreSQL, its client library or the connection.
 ///
 /// A message has the server's main sentence and names of constraints. It never has the server's details, values of
 /// parameters or the password, because values are personal data.
@@ -46,7 +46,7 @@ extension PostgresError {
 
     static let shutDown = PostgresError(.shutDown, "The client of PostgreSQL was shut down.")
 
-    /// The same failure, told of a COMMIT.
+    /// The same failure, reported for a COMMIT.
     func asUnknownOutcome() -> PostgresError {
         PostgresError(
             .outcomeUnknown, "COMMIT was sent, and its result is not known: \(message)", sqlState: sqlState,

@@ -1,6 +1,6 @@
 import CLibPQ
 
-/// What a body runs its statements with.
+/// The session with which a body runs its statements.
 ///
 /// Not `Sendable`, and valid only inside the body that got it; later calls throw `.statement`. After an error of a
 /// statement PostgreSQL refuses the other statements of the transaction, so a body lets the error pass.
@@ -97,7 +97,7 @@ package final class PostgresSession {
         try connection.exchange(readOnly: transaction == .readOnly, send)
     }
 
-    /// Runs a call, and notes what decides later whether the transaction may be committed.
+    /// Runs a call, and records what decides later whether the transaction may be committed.
     private func noting<Value>(_ call: () throws(PostgresError) -> Value) throws(PostgresError) -> Value {
         guard !isOver else { throw PostgresError(.statement, "A session of PostgreSQL was used outside of its body.") }
         let value: Value

@@ -22,7 +22,7 @@ package enum MessageView {
         case message(String)
     }
 
-    /// By the message's name, then by the field's JSON name.
+    /// The fields by the message's name, then by the field's JSON name.
     package static let fields: [String: [String: Field]] = [
         "Beacon": [
             "trigger": .enumeration("BEACON_TRIGGER_"), "enrollment": .enumeration("ENROLLMENT_STATE_"),

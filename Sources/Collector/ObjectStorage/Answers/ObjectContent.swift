@@ -5,13 +5,13 @@ import WireModel
 package struct ObjectContent: Equatable, Sendable {
     /// The whole object, or what there is of the range that was asked for.
     package let bytes: Data
-    /// Of the whole object, in bytes.
+    /// The size of the whole object, in bytes.
     package let size: Int
 }
 
-/// What the storage says of an object.
+/// The storage's summary of an object.
 package struct ObjectSummary: Equatable, Sendable {
-    /// In bytes.
+    /// The size in bytes.
     package let size: Int
     /// SHA-256 as the writer stored it beside the object, in hexadecimal; `nil` if it did not.
     package let digest: String?

@@ -6,7 +6,7 @@ package struct ObjectPage: Equatable, Sendable {
     package struct Entry: Equatable, Sendable {
         /// Below the configured prefix.
         package let key: String
-        /// In bytes.
+        /// The size in bytes.
         package let size: Int
         /// When it was stored, in microseconds since 1970 by the storage's clock.
         package let modified: Int64

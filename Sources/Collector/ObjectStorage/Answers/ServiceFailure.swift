@@ -7,7 +7,7 @@ struct ServiceFailure: Sendable {
     let status: Int
     /// S3's word, such as `NoSuchKey`; `nil` if the answer has none, as those to HEAD.
     let code: String?
-    /// The region that the bucket is in, where the answer tells.
+    /// The region that the bucket is in, where the answer names it.
     private let region: String?
     /// The Date header.
     private let date: String?
@@ -31,7 +31,7 @@ struct ServiceFailure: Sendable {
         date = response.headers["date"]
     }
 
-    /// The object does not exist, and the bucket does. An answer to HEAD does not tell them apart.
+    /// The object does not exist, and the bucket does. An answer to HEAD does not distinguish them.
     var isMissingObject: Bool { status == 404 && (code == nil || code == "NoSuchKey") }
 
     var isTransient: Bool {

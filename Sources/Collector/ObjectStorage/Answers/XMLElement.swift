@@ -1,11 +1,11 @@
 /// An element of a small XML document: its name, its text and the elements in it.
 ///
-/// The storage's answers are lists and errors with elements and text only. So this reader takes nothing else: no
+/// The storage's answers are lists and errors with elements and text only. So this reader accepts nothing else: no
 /// document type, hence no entities that could grow or read files; no comments, no processing instructions, no CDATA.
 /// Attributes are skipped. Size, depth and the number of elements are limited.
 struct XMLElement: Equatable, Sendable {
     let name: String
-    /// Of this element alone, in one piece.
+    /// The text of this element alone, in one piece.
     fileprivate(set) var text = ""
     fileprivate(set) var children: [XMLElement] = []
 
@@ -23,10 +23,10 @@ extension XMLElement {
         var elements = 50_000
     }
 
-    /// Why the bytes are no document that is taken.
+    /// Why the bytes are no document that is accepted.
     struct Fault: Error, Equatable {
         let reason: String
-        /// In bytes.
+        /// The offset in bytes.
         let offset: Int
     }
 
@@ -65,7 +65,7 @@ private struct Parser {
         return root
     }
 
-    /// At `<`.
+    /// Reads an element at `<`.
     private mutating func element(depth: Int) throws(XMLElement.Fault) -> XMLElement {
         elements += 1
         guard depth <= limits.depth else { throw fault("its elements are nested too deeply") }
@@ -117,7 +117,7 @@ private struct Parser {
         throw fault("a tag has no end")
     }
 
-    /// At `&`: one of the five entities of XML, or a character's number.
+    /// Reads a reference at `&`: one of the five entities of XML, or a character's number.
     private mutating func reference() throws(XMLElement.Fault) -> [UInt8] {
         let start = position + 1
         // The longest is `&#x10FFFF;`.

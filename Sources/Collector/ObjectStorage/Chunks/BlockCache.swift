@@ -39,7 +39,7 @@ final class BlockCache: Sendable {
         }
     }
 
-    /// A chunk of log text has about 1 MB as gzip, and its readers take some 10 KB at a time.
+    /// A chunk of log text has about 1 MB as gzip, and its readers ask for some 10 KB at a time.
     static let blockBytes = 256 << 10
 
     private let maximumBytes: Int

@@ -117,7 +117,7 @@ package struct BucketChunkStore: ChunkStore {
 }
 
 extension StoreError {
-    /// None of them is the client's fault, and none is told as such: people and devices get 503.
+    /// None of them is the client's fault, and none is reported as such: people and devices get 503.
     init(_ error: ObjectStorageError) {
         let code: Code =
             switch error.code {

@@ -4,7 +4,7 @@ import FoundationEssentials
 package struct ObjectStorageCredentials: Equatable, Sendable {
     package let accessKeyID: String
     let secretAccessKey: String
-    /// Of temporary credentials; `nil` for lasting ones.
+    /// The session token of temporary credentials; `nil` for lasting ones.
     let sessionToken: String?
 
     /// - Throws: `.configuration` if a part is empty or has characters that no header can carry.

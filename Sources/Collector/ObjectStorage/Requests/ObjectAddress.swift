@@ -3,9 +3,9 @@ import HTTPConnection
 
 /// Where objects of a bucket are: the server's address, and paths at it.
 struct ObjectAddress: Sendable {
-    /// For connections: with the bucket in the host's name if addressing is virtual-hosted.
+    /// The server for connections: with the bucket in the host's name if addressing is virtual-hosted.
     let server: EndpointURL
-    /// As in the Host header: without the scheme's own port.
+    /// The host as in the Host header: without the scheme's own port.
     let host: String
     private let bucketPath: String
     private let keyPrefix: String

@@ -14,7 +14,7 @@ final class ObjectRequests: Sendable {
         var method: TransportRequest.Method
         /// `nil` for the bucket itself.
         var key: String?
-        /// For messages.
+        /// The subject for messages.
         var subject: String
         var query: [(name: String, value: String)] = []
         var headers: [(name: String, value: String)] = []
@@ -80,7 +80,7 @@ final class ObjectRequests: Sendable {
         if isFirst { await connection.shutdown() }
     }
 
-    /// - Returns: an answer of success, or 416 where the call takes it; `nil` if the object does not exist.
+    /// - Returns: an answer of success, or 416 where the call accepts it; `nil` if the object does not exist.
     func send(_ call: Call) async throws(ObjectStorageError) -> TransportResponse? {
         let begun = ContinuousClock.now
         var attempts = 0
@@ -114,7 +114,7 @@ final class ObjectRequests: Sendable {
             let pause = plan.pause(
                 after: attempts, elapsed: ContinuousClock.now - begun, roll: .random(in: 0...1))
             guard let pause else {
-                // That an attempt was cut short tells less than why the one before it failed.
+                // That an attempt was cut short says less than why the one before it failed.
                 let reason = isCutShort ? earlier ?? failure : failure
                 throw reason.after(attempts, ContinuousClock.now - begun)
             }

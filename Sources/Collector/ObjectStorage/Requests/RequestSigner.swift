@@ -23,7 +23,7 @@ struct RequestSigner: Sendable {
         var path: String
         /// Not encoded.
         var query: [(name: String, value: String)] = []
-        /// With `host`.
+        /// The headers, with `host`.
         var headers: [(name: String, value: String)]
         /// SHA-256 of the body in hexadecimal.
         var payloadDigest: String

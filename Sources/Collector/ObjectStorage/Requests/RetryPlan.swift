@@ -4,7 +4,7 @@ struct RetryPlan: Equatable, Sendable {
     /// Before the second attempt.
     var firstPause: Duration
     var longestPause: Duration = .seconds(2)
-    /// Of the call with all its attempts.
+    /// The timeout of the call with all its attempts.
     var totalTimeout: Duration
 
     /// - Parameters:

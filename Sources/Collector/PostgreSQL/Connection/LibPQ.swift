@@ -12,7 +12,7 @@ struct LibPQ: @unchecked Sendable {  // The functions are written once, before a
 
     private static let opened = Mutex<[String: LibPQ]>([:])
 
-    /// - Parameter name: path or name, as dlopen(3) takes it.
+    /// - Parameter name: path or name, as dlopen(3) accepts it.
     /// - Throws: `.configuration` if the library is missing or lacks a function.
     static func open(_ name: String) throws(PostgresError) -> LibPQ {
         if let known = opened.withLock({ $0[name] }) { return known }
@@ -58,8 +58,8 @@ struct LibPQ: @unchecked Sendable {  // The functions are written once, before a
         return Self.values(options)
     }
 
-    /// What libpq takes for a setting that the connection string does not have: from the environment (`PGHOST`), a
-    /// service file or its own defaults.
+    /// The values that libpq uses for settings that the connection string does not have: from the environment
+    /// (`PGHOST`), a service file or its own defaults.
     func defaults() -> [String: String] {
         guard let options = call.conndefaults() else { return [:] }
         defer { call.conninfoFree(options) }

@@ -45,7 +45,7 @@ final class PollEvent: Sendable {
     }
 }
 
-/// Times as poll(2) takes them.
+/// Times as poll(2) accepts them.
 enum Deadline {
     /// Rounded up, so that a wait does not end just before its deadline; 0 if it has passed.
     static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {

@@ -113,7 +113,7 @@ final class PostgresConnection: @unchecked Sendable {  // The pool, a lock or a 
         while true {
             while library.call.isBusy(handle) != 0 {
                 guard waitForSocket(POLLIN, until: deadline) else { throw timedOut() }
-                // After a loss the next result tells the reason.
+                // After a loss the next result gives the reason.
                 if library.call.consumeInput(handle) == 0 { break }
             }
             guard let pointer = library.call.getResult(handle) else { break }
@@ -143,7 +143,7 @@ final class PostgresConnection: @unchecked Sendable {  // The pool, a lock or a 
     private func flush(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) {
         while true {
             let left = library.call.flush(handle)
-            // A failed write is told by the results, with the server's last words if it sent any.
+            // A failed write is reported by the results, with the server's last words if it sent any.
             if left <= 0 { return }
             // The server may answer before it has read all, and stop reading until its answer is read.
             guard waitForSocket(POLLIN | POLLOUT, until: deadline) else { throw timedOut() }
@@ -171,7 +171,7 @@ final class PostgresConnection: @unchecked Sendable {  // The pool, a lock or a 
             let text = library.call.resultErrorMessage(result.pointer).map { String(cString: $0) } ?? ""
             return PostgresError(.unavailable, "PostgreSQL: \(firstLine(text))")
         }
-        // A session that the server ends takes no more requests, whatever the reason.
+        // A session that the server ends accepts no more requests, whatever the reason.
         if let severity = library.field(.severity, of: result.pointer), severity != "ERROR" { isBroken = true }
         let constraint = library.field(.constraint, of: result.pointer)
         return PostgresError(

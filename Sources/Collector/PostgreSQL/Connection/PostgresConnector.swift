@@ -9,7 +9,7 @@ struct PostgresConnector: Sendable {
     let configuration: PostgresConfiguration
     let logger: Logger
     let check: @Sendable (PostgresSession) throws(PostgresError) -> Void
-    /// What the connection string says.
+    /// The settings of the connection string.
     private let settings: [String: String]
 
     /// - Throws: `.configuration` for the string, a limit or the library.
@@ -30,7 +30,7 @@ struct PostgresConnector: Sendable {
 
     /// Opens a connection to the first host that lets it in and whose server passes the check.
     ///
-    /// Blocks for at most the connect timeout per host, name lookup aside, and then as long as the check takes.
+    /// Blocks for at most the connect timeout per host, name lookup aside, and then as long as the check lasts.
     /// - Throws: the error of the last host.
     func connect() throws(PostgresError) -> PostgresConnection {
         var failure = PostgresError(.configuration, "The connection string of PostgreSQL names no host.")
@@ -165,7 +165,7 @@ extension PostgresError {
         let message = lines.filter { line in
             !["LOCATION:", "DETAIL:", "HINT:"].contains { line.hasPrefix($0) }
         }.joined(separator: " ")
-        // Several addresses of one host fail one after the other; the last one tells most.
+        // Several addresses of one host fail one after the other; the last one says most.
         let state = message.matches(of: #/:  ([0-9A-Z]{5}): /#).last.map { String($0.1) }
         let code: Code
         if let state {
@@ -180,7 +180,7 @@ extension PostgresError {
     }
 }
 
-/// A list of C strings with a null at its end, as libpq takes keywords and values.
+/// A list of C strings with a null at its end, as libpq accepts keywords and values.
 private final class CStrings {
     private let storage: UnsafeMutableBufferPointer<UnsafePointer<CChar>?>
 

@@ -1,7 +1,7 @@
 import CLibPQ
 import Logging
 
-/// What the server says beside its answers: notices and warnings of one connection.
+/// The messages of the server beside its answers: notices and warnings of one connection.
 ///
 /// Not `Sendable`: libpq calls the receiver on the thread that reads from the connection.
 final class PostgresNotices {
@@ -19,7 +19,7 @@ final class PostgresNotices {
         self.logger = logger
     }
 
-    /// Takes the connection's notices from now on. The connection must be closed before this object goes.
+    /// Receives the connection's notices from now on. The connection must be closed before this object goes.
     func attach(to connection: OpaquePointer) {
         let argument = Unmanaged.passUnretained(self).toOpaque()
         _ = library.call.setNoticeReceiver(

@@ -38,7 +38,7 @@ struct StatementCache {
 
     mutating func remove(_ key: Key) { entries[key] = nil }
 
-    /// Takes the least recently used statement out if the cache is full.
+    /// Removes the least recently used statement if the cache is full.
     /// - Returns: its name, so that the server can forget it too.
     mutating func evict() -> String? {
         guard entries.count >= maximumCount, let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse })

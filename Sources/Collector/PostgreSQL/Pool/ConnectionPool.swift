@@ -62,7 +62,7 @@ final class ConnectionPool: Sendable {
         return try answer.wait().get()
     }
 
-    /// Takes a slot back. The slot has an idle connection or none.
+    /// Accepts a slot that is given back. The slot has an idle connection or none.
     func release(_ slot: PostgresSlot) {
         let (next, closers) = state.withLock { state -> (Waiter?, [CheckedContinuation<Void, Never>]) in
             if !state.isShutDown, !state.waiters.isEmpty { return (state.waiters.removeFirst(), []) }

@@ -2,10 +2,10 @@ import Dispatch
 import Glibc
 import Logging
 
-/// What a listener tells.
+/// A report of a listener.
 package enum PostgresNotification: Sendable, Equatable {
     /// A connection listens now: the first one, or a new one after a loss. Also sent if notifications had to be dropped
-    /// because nobody took them. The consumer looks anew at whatever the channels tell of.
+    /// because nobody consumed them. The consumer reads anew whatever the channels report.
     case reconnected
     case notification(channel: String, payload: String)
 }
@@ -48,7 +48,7 @@ struct PostgresListener: Sendable {
     let event: PollEvent
     let continuation: AsyncStream<PostgresNotification>.Continuation
 
-    /// Notifications that wait for the consumer. What comes beyond is dropped, and told as `.reconnected` later.
+    /// Notifications that wait for the consumer. What comes beyond is dropped, and reported as `.reconnected` later.
     static let bufferedCount = 1024
     private static let probeInterval: Duration = .seconds(5)
     private static let shortestPause: Duration = .milliseconds(100)
@@ -75,7 +75,7 @@ struct PostgresListener: Sendable {
 
     /// Returns when the listener is to end.
     private func take(from connection: PostgresConnection) throws(PostgresError) {
-        // The consumer must look anew, and has not been told yet.
+        // The consumer must look anew, and has not been informed yet.
         var mustTell = true
         while true {
             if mustTell { mustTell = !yield(.reconnected) }

@@ -64,7 +64,7 @@ final class PostgresSlot: @unchecked Sendable {  // The pool gives it to one use
         _ = try? connection.command("ROLLBACK")
     }
 
-    /// What was read is from one snapshot, whatever becomes of the transaction's end.
+    /// Ends a transaction of reading, whose results are from one snapshot, whatever becomes of its end.
     private func finishReading(_ connection: PostgresConnection) {
         _ = try? connection.command("COMMIT")
     }

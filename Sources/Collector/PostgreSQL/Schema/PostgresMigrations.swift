@@ -4,7 +4,7 @@ import Logging
 package struct PostgresMigration: Sendable {
     /// Counted from 1, without gaps.
     package let number: Int
-    /// What it is for, in a few words.
+    /// The purpose, in a few words.
     package let name: String
     let apply: @Sendable (PostgresSession) throws(PostgresError) -> Void
 
@@ -24,9 +24,9 @@ package struct PostgresMigration: Sendable {
 
 /// Brings a database's schema up to date.
 ///
-/// A table has one row for each applied migration. Each migration runs in a transaction of its own,
-/// which also takes an advisory lock and writes that row. So several programs may migrate at once, and a migration that
-/// fails leaves nothing. The session's timeouts hold, too; a long migration needs a database with longer ones.
+/// A table has one row for each applied migration. Each migration runs in a transaction of its own, which also acquires
+/// an advisory lock and writes that row. So several programs may migrate at once, and a migration that fails leaves
+/// nothing. The session's timeouts hold, too; a long migration needs a database with longer ones.
 package struct PostgresMigrations: Sendable {
     private let migrations: [PostgresMigration]
     private let table: String
@@ -38,7 +38,7 @@ package struct PostgresMigrations: Sendable {
 
     /// - Parameters:
     ///   - migrations: in ascending order, numbered from 1.
-    ///   - table: where applied migrations are noted. Each list of migrations in a database has its own.
+    ///   - table: where applied migrations are recorded. Each list of migrations in a database has its own.
     ///   - lockKey: the same for all programs that apply these migrations.
     package init(_ migrations: [PostgresMigration], table: String, lockKey: Int64, logger: Logger) {
         precondition(migrations.map(\.number) == Array(1..<migrations.count + 1), "migrations are numbered from 1")
@@ -84,7 +84,7 @@ package struct PostgresMigrations: Sendable {
         }
     }
 
-    /// One transaction: takes the lock, reads the version, applies the next migration.
+    /// One transaction: acquires the lock, reads the version, applies the next migration.
     private func step(_ session: PostgresSession) throws(PostgresError) -> PostgresMigration? {
         try session.execute("SELECT pg_advisory_xact_lock($1)", lockKey)
         if try session.query("SELECT to_regclass($1) IS NULL", table)[0].bool(0) {

@@ -1,4 +1,4 @@
-/// What a collector must know of the server behind a connection before it trusts it with records.
+/// The facts that a collector must know of the server behind a connection before it trusts it with records.
 package struct PostgresServerFacts: Sendable, Equatable {
     /// Major version times 10,000 plus minor version: `150014`.
     package var version: Int
@@ -8,7 +8,7 @@ package struct PostgresServerFacts: Sendable, Equatable {
     package var timeline: Int64
     package var isInRecovery: Bool
     package var fsync: String
-    /// In this session.
+    /// The setting in this session.
     package var synchronousCommit: String
     package var fullPageWrites: String
     package var synchronousStandbyNames: String
@@ -47,7 +47,7 @@ package enum PostgresServerFault: String, Sendable, CaseIterable, CustomStringCo
     case synchronousCommitTooWeak
     case standbyNotSynchronous
 
-    /// What is wrong and how to mend it.
+    /// The text: what is wrong and how to mend it.
     package var description: String {
         switch self {
         case .fsyncOff: "fsync is off: a power cut destroys the database. Set fsync = on."

@@ -1,4 +1,4 @@
-/// What an array can consist of. `[Int64]` is an `int8[]`, `[UInt8]` is a `bytea`, `[[UInt8]]` a `bytea[]`.
+/// A type that an array can consist of. `[Int64]` is an `int8[]`, `[UInt8]` is a `bytea`, `[[UInt8]]` a `bytea[]`.
 package protocol PostgresArrayElement {
     static var postgresTypeOfArray: PostgresType { get }
 

@@ -3,8 +3,8 @@ import Foundation
 /// A value that can be a parameter of a statement. It travels in PostgreSQL's binary format with its type, so that SQL
 /// needs no cast: `$1` of an `Int` is an `int8`, of a `String` a `text`.
 ///
-/// A column of a smaller integer type takes an `int8` by an assignment cast. Other types, such as `jsonb`, need a cast
-/// in SQL: `$1::jsonb`.
+/// A column of a smaller integer type accepts an `int8` by an assignment cast. Other types, such as `jsonb`, need a
+/// cast in SQL: `$1::jsonb`.
 package protocol PostgresEncodable {
     static var postgresType: PostgresType { get }
 
@@ -53,7 +53,7 @@ extension Int32: PostgresScalar {
     }
 }
 
-/// As `int8`. PostgreSQL has no unsigned integers, so a number above `Int64.max` is an error.
+/// A number that is sent as `int8`. PostgreSQL has no unsigned integers, so a number above `Int64.max` is an error.
 extension UInt64: PostgresScalar {
     package static var postgresType: PostgresType { .int8 }
     package static var postgresArrayType: PostgresType { .int8Array }
@@ -86,7 +86,7 @@ extension Double: PostgresScalar {
     }
 }
 
-/// As `text`. PostgreSQL refuses a string with U+0000.
+/// A text that is sent as `text`. PostgreSQL refuses a string with U+0000.
 extension String: PostgresScalar {
     package static var postgresType: PostgresType { .text }
     package static var postgresArrayType: PostgresType { .textArray }

@@ -1,4 +1,4 @@
-/// The parameters of one call in the form that libpq takes.
+/// The parameters of one call in the form that libpq accepts.
 struct PostgresParameters {
     private(set) var types: [UInt32] = []
     /// One byte comes first, so that the address of an empty value is never null, which would be NULL.

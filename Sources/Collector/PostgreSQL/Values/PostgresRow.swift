@@ -8,7 +8,7 @@ package struct PostgresRow: Sendable {
     let result: PostgresResult
     let row: Int
 
-    /// Of int2, int4 and int8.
+    /// The value of an int2, int4 or int8.
     package func int64(_ column: Int) throws(PostgresError) -> Int64 {
         try required(try optionalInt64(column), column)
     }
@@ -53,7 +53,7 @@ package struct PostgresRow: Sendable {
         return bytes[0] != 0
     }
 
-    /// Of float8 and float4.
+    /// The value of a float8 or float4.
     package func double(_ column: Int) throws(PostgresError) -> Double {
         try required(try optionalDouble(column), column)
     }
@@ -68,7 +68,7 @@ package struct PostgresRow: Sendable {
         }
     }
 
-    /// Of text, varchar, char, name and json.
+    /// The value of a text, varchar, char, name or json.
     package func string(_ column: Int) throws(PostgresError) -> String {
         try required(try optionalString(column), column)
     }
@@ -81,7 +81,7 @@ package struct PostgresRow: Sendable {
         }
     }
 
-    /// Of bytea.
+    /// The value of a bytea.
     package func data(_ column: Int) throws(PostgresError) -> Data {
         try required(try optionalData(column), column)
     }
