@@ -68,7 +68,7 @@ package struct GzipError: Error, Equatable, CustomStringConvertible {
     }
 
     package var code: Code
-    /// What was wrong, with the numbers, and what to do.
+    /// The text for people: what was wrong, with the numbers, and what to do.
     package var message: String
 
     package init(code: Code, message: String) {

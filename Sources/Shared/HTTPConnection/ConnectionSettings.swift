@@ -6,7 +6,7 @@ import NIOSSL
 import TelemetryBasics
 import WireModel
 
-/// What is known about a collector and the way to it.
+/// The known facts about a collector and the way to it.
 package struct ConnectionSettings: Sendable {
     package var collector: EndpointURL
     /// PEM file of further trusted certificate authorities; `nil` for none.
@@ -35,7 +35,7 @@ package struct ConnectionSettings: Sendable {
         self.proxy = proxy
     }
 
-    /// Takes the proxy that the environment names for this collector, unless one is set.
+    /// Uses the proxy that the environment names for this collector, unless one is set.
     /// - Throws: `invalidProxyURL` if the variable holds no address of an HTTP proxy.
     package mutating func takeProxy(from environment: ProxyEnvironment) throws(ConnectionSettingsError) {
         if proxy == nil { proxy = try environment.proxy(for: collector) }
@@ -63,7 +63,7 @@ package struct ConnectionSettings: Sendable {
             },
             decompression: .disabled)
         configuration.httpVersion = .http1Only
-        // Who sends decides on retries, by what failed; here a failure is told at once.
+        // Who sends decides on retries, by what failed; here a failure is reported at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         return configuration
     }

@@ -13,7 +13,7 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
     package let port: Int
     /// Empty, or with a leading and without a trailing slash.
     package let prefix: String
-    /// What a proxy of the environment asks for; messages never show it.
+    /// The credentials that a proxy of the environment asks for; messages never show them.
     let credentials: Credentials?
 
     struct Credentials: Equatable, Sendable {
@@ -96,7 +96,7 @@ package struct ConnectionSettingsError: CodedError {
     package enum Code: String, Sendable {
         case invalidCollectorURL = "invalid-collector-url"
         case invalidProxyURL = "invalid-proxy-url"
-        /// Of a server that the collector itself asks.
+        /// A wrong address of a server that the collector itself asks.
         case invalidServerURL = "invalid-server-url"
         case certificateAuthorities = "certificate-authorities"
         /// Plain HTTP to another machine without permission.

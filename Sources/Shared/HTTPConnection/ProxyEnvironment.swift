@@ -61,7 +61,7 @@ package struct ProxyEnvironment: Sendable {
         }
     }
 
-    /// Takes a port off. An IPv6 address has its port only behind brackets.
+    /// Removes a port. An IPv6 address has its port only behind brackets.
     private static func split(_ entry: Substring) -> (name: Substring, port: Int?) {
         if entry.hasPrefix("["), let end = entry.lastIndex(of: "]") {
             let rest = entry[entry.index(after: end)...]
@@ -76,7 +76,7 @@ package struct ProxyEnvironment: Sendable {
     }
 
     private enum Host: Equatable {
-        /// In lower case, without a trailing dot.
+        /// A name in lower case, without a trailing dot.
         case name(String)
         /// 4 or 16 bytes.
         case address([UInt8])

@@ -7,9 +7,9 @@ extension Connection {
         case passive
         /// Moves all, and waits for writers.
         case full
-        /// As `full`; the next writer starts at the WAL's beginning.
+        /// Like `full`, and the next writer starts at the WAL's beginning.
         case restart
-        /// As `restart`, and the WAL is truncated.
+        /// Like `restart`, and the WAL is truncated.
         case truncate
     }
 

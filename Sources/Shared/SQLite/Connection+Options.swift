@@ -35,8 +35,8 @@ extension Connection {
         package var synchronous: Synchronous
         /// Not set on a read-only connection, which reads any kind of file.
         package var journalMode: JournalMode
-        /// For one process with one connection. Avoids the shared-memory file and its locks. The lock is taken at
-        /// opening.
+        /// Whether one process with one connection holds the file. This avoids the shared-memory file and its locks.
+        /// The lock is acquired at opening.
         package var exclusiveLocking: Bool
         /// Bytes; a power of two from 512 to 65,536. Applies only to a file that is new or empty.
         package var pageSize = 4096

@@ -208,7 +208,7 @@ extension Connection {
     package enum TransactionKind: String, Sendable {
         /// Locks at first use. Upgrading from reading to writing may fail with `.busy`; then run it again.
         case deferred = "BEGIN DEFERRED"
-        /// Takes the writer's lock at once. The busy timeout applies here and nowhere later.
+        /// Acquires the writer's lock at once. The busy timeout applies here and nowhere later.
         case immediate = "BEGIN IMMEDIATE"
         case exclusive = "BEGIN EXCLUSIVE"
     }
@@ -253,7 +253,7 @@ extension Connection {
         try transaction(kind, mapping: { $0 }, body)
     }
 
-    /// As above, for a body with errors of its own.
+    /// Runs a transaction like the function above, for a body with errors of its own.
     /// - Parameter mapping: turns an error of BEGIN or COMMIT into the caller's error.
     package func transaction<T, E: Error>(
         _ kind: TransactionKind = .immediate, mapping: (SQLiteError) -> E, _ body: () throws(E) -> T

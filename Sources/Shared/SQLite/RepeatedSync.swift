@@ -4,8 +4,8 @@ import Synchronization
 
 /// SQLite's own file layer, except that a sync which a signal interrupts is repeated.
 ///
-/// SQLite repeats interrupted reads, writes and opens, but takes an interrupted sync for a broken disk and rolls the
-/// transaction back. The error's `errno` is lost on the way, so nobody above could tell.
+/// SQLite repeats interrupted reads, writes and opens, but treats an interrupted sync as a broken disk and rolls the
+/// transaction back. The error's `errno` is lost on the way, so nobody above could know.
 enum RepeatedSync {
     /// The name under which SQLite knows the layer; `nil` if SQLite refused it, and its default layer is used.
     static let name: String? = register()
@@ -36,7 +36,7 @@ enum RepeatedSync {
         }
     }
 
-    /// By the address of the original methods. SQLite has a handful of these tables, and they stay for good.
+    /// The tables by the address of the original methods. SQLite has a handful of these tables, and they stay for good.
     private static let tables = Mutex<[UInt: UInt]>([:])
 
     private static func methods(_ original: UnsafePointer<sqlite3_io_methods>) -> UnsafePointer<sqlite3_io_methods>? {

@@ -2,7 +2,7 @@ import CSQLite
 import Glibc
 import TelemetryBasics
 
-/// What SQLite refused, on which file, and what to do.
+/// A refusal by SQLite: on which file, and what to do.
 ///
 /// Programs decide by `code`; `extendedResultCode` is SQLite's own number for the log. Messages contain prepared SQL
 /// and the path, never a bound value, because values are personal data.
@@ -40,9 +40,9 @@ package struct SQLiteError: Error, Equatable, CustomStringConvertible {
     package var code: Code
     /// SQLite's extended result code; 0 if SQLite was not called.
     package var extendedResultCode: Int32
-    /// What failed, on which file, and what to do.
+    /// The text for people: what failed, on which file, and what to do.
     package var message: String
-    /// What was being done: `open`, `step INSERT INTO ...`, `commit`.
+    /// The operation that failed: `open`, `step INSERT INTO ...`, `commit`.
     package var operation: String
 
     package init(code: Code, extendedResultCode: Int32 = 0, message: String, operation: String) {

@@ -170,7 +170,7 @@ extension Statement {
         try run()
     }
 
-    /// Tells SQLite to copy before the call returns (`SQLITE_TRANSIENT`, in C a cast of -1).
+    /// Makes SQLite copy before the call returns (`SQLITE_TRANSIENT`, in C a cast of -1).
     private static var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
     private func bindBlob(_ bytes: UnsafeRawBufferPointer, at index: Int32, _ destructor: sqlite3_destructor_type?)

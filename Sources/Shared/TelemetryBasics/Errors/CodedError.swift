@@ -1,13 +1,13 @@
 /// The one shape of an error: a code to decide by, a message for people, and the cause.
 ///
 /// Each target has one such type, so that its functions can name it in `throws(...)`; the type adds its codes and how
-/// it takes over the errors of the targets below.
+/// it converts the errors of the targets below.
 package protocol CodedError: Error, Sendable, CustomStringConvertible {
     associatedtype Code: Sendable
 
-    /// What a program decides by.
+    /// The code by which a program decides.
     var code: Code { get }
-    /// What failed, on what, with which numbers, and the remedy; no data of a person.
+    /// The text for people: what failed, on what, with which numbers, and the remedy; no data of a person.
     var message: String { get }
 }
 
@@ -21,14 +21,14 @@ extension CodedError where Code: RawRepresentable<String> {
 
 /// The code of an error that says only what its reader can do.
 package enum FailureCode: Sendable {
-    /// What was asked is not valid: ask for something else.
+    /// The request is not valid: ask for something else.
     case usage
     /// The same may succeed later.
     case tryAgain
     case failed
 }
 
-/// An error that can tell of a file that could not be used.
+/// An error that can name a file that could not be used.
 package protocol FileFailure: Error {
     init(_ error: FileError)
 }

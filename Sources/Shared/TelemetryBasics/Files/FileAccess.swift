@@ -9,7 +9,7 @@ package struct AccessDenial: CustomStringConvertible {
     /// Its owner's name; `nil` where it is hidden.
     package let user: String?
 
-    /// To be asked when an open, a stat or a connect ended with EACCES or EPERM.
+    /// Examines a path after an open, a stat or a connect ended with EACCES or EPERM.
     package init(_ path: String) {
         let place = Self.obstacle(path)
         self.path = place
@@ -143,14 +143,14 @@ package enum DirectoryExposure: Equatable, Sendable {
         return found
     }
 
-    /// Of a directory as it is now; nothing of one that is not there.
+    /// The exposures of a directory as it is now; none of one that is not there.
     package static func of(directory path: String) -> [DirectoryExposure] {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return [] }
         return of(mode: status.st_mode, owner: status.st_uid, user: geteuid())
     }
 
-    /// What it means, and what to do.
+    /// The text: what it means, and what to do.
     package func message(_ path: String) -> String {
         let (who, remedy) =
             switch self {

@@ -2,7 +2,7 @@ import Glibc
 
 /// A system call on a file that failed.
 package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What was being done: `opening`, `writing`.
+    /// The action that failed: `opening`, `writing`.
     package let action: String
     package let path: String
     /// The call's `errno`.
@@ -31,7 +31,7 @@ package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Without a full stop, so that a remedy can follow.
     package var description: String { "\(action) \(path) failed: \(denial ?? Self.words(systemError))" }
 
-    /// What the system says of a number: `No space left on device (errno 28)`.
+    /// The system's words for a number: `No space left on device (errno 28)`.
     package static func words(_ systemError: Int32) -> String {
         "\(String(cString: strerror(systemError))) (errno \(systemError))"
     }

@@ -7,7 +7,7 @@ package final class FileLock: Sendable {
     /// -1 once released.
     private let descriptor: Atomic<Int32>
 
-    /// Takes the lock; the file is made where it is missing, mode 0600.
+    /// Acquires the lock; the file is made where it is missing, mode 0600.
     /// - Parameter attempts: more than one waits a millisecond before each further one.
     /// - Returns: `nil` where another process, or another lock of this one, holds it.
     package init?<Failure: FileFailure>(

@@ -1,8 +1,9 @@
 import Glibc
 
-/// What is done with files by their names. `Failure` is the error of the target that asks.
+/// Operations on files by their names. `Failure` is the error of the target that asks.
 package enum Files<Failure: FileFailure> {
-    /// At most the file's first bytes; `nil` where there is no such file. An endless or huge file is not read on.
+    /// The file's first bytes, at most so many; `nil` where there is no such file. An endless or huge file is not read
+    /// on.
     /// - Parameter flags: beside `O_RDONLY` and `O_CLOEXEC`, of open(2).
     package static func read(_ path: String, maximumBytes: Int, flags: Int32 = 0) throws(Failure) -> [UInt8]? {
         guard let file = try OpenFile<Failure>.reading(path, flags: flags) else { return nil }
@@ -110,7 +111,7 @@ package enum Files<Failure: FileFailure> {
     }
 }
 
-/// What can be asked of a path without anything going wrong.
+/// Questions about a path that cannot fail.
 package enum Paths {
     package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 

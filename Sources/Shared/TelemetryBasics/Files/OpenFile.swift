@@ -8,7 +8,7 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
     package let path: String
     private var isLocked = false
 
-    /// Takes over a descriptor.
+    /// Adopts a descriptor.
     package init(descriptor: Int32, path: String) {
         self.descriptor = descriptor
         self.path = path
@@ -28,7 +28,7 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
         try self.init(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
     }
 
-    /// To read.
+    /// Opens a file for reading.
     /// - Returns: `nil` where there is no such file.
     package static func reading(_ path: String, flags: Int32 = O_NOFOLLOW) throws(Failure) -> OpenFile? {
         let descriptor = retryingOnInterrupt { open(path, O_RDONLY | flags | O_CLOEXEC) }
@@ -78,7 +78,7 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
         return filled
     }
 
-    /// As many bytes as there are, at most `count`.
+    /// Reads as many bytes as there are, at most `count`.
     package func read(_ count: Int, at offset: Int? = nil) throws(Failure) -> [UInt8] {
         var failure: Failure?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -92,7 +92,7 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
         return bytes
     }
 
-    /// Reads in blocks, so that a file of any size takes little memory.
+    /// Reads in blocks, so that a file of any size uses little memory.
     /// - Parameter range: `nil`: from the file's position to its end.
     /// - Returns: how many bytes it read; fewer than the range has only where the file ends before it.
     @discardableResult
@@ -129,7 +129,7 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
         guard retryingOnInterrupt({ fsync(descriptor) }) == 0 else { throw failure("syncing") }
     }
 
-    /// Takes the file's exclusive lock (flock(2)) without waiting, until this value goes.
+    /// Acquires the file's exclusive lock (flock(2)) without waiting. This value holds it until it goes.
     /// - Returns: `false` where another holds it.
     package mutating func lock() throws(Failure) -> Bool {
         isLocked = retryingOnInterrupt { flock(descriptor, LOCK_EX | LOCK_NB) } == 0

@@ -2,7 +2,7 @@ import Glibc
 
 /// The kernel's clocks.
 package enum SystemClock {
-    /// Of the wall clock, since 1970.
+    /// The microseconds of the wall clock, since 1970.
     package static func wallMicroseconds() -> Int64 { nanoseconds(CLOCK_REALTIME) / 1000 }
 
     /// Since the machine was started, sleep included.
@@ -10,10 +10,10 @@ package enum SystemClock {
 
     package static func bootMilliseconds() -> Int64 { bootMicroseconds() / 1000 }
 
-    /// Of a clock that nobody sets; it stands still while the machine sleeps.
+    /// The nanoseconds of a clock that nobody sets; it stands still while the machine sleeps.
     package static func monotonicNanoseconds() -> Int64 { nanoseconds(CLOCK_MONOTONIC) }
 
-    /// The id of this start of the machine, a UUID; `nil` where the kernel does not tell.
+    /// The id of this start of the machine, a UUID; `nil` where the kernel does not report it.
     package static func bootID() -> String? {
         guard let bytes = try? Files<FileError>.read("/proc/sys/kernel/random/boot_id", maximumBytes: 36),
             bytes.count == 36

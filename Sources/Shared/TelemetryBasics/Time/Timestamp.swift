@@ -2,7 +2,7 @@
 ///
 /// All programs write one form: `2026-01-31T12:00:00.000001Z`, always 27 bytes, UTC.
 package enum Timestamp {
-    /// Of the form that is written.
+    /// The length of the written form.
     package static let bytes = 27
     /// Microseconds since 1970, of the years 0 to 9999: all that the form can write.
     package static let range: ClosedRange<Int64> = -62_167_219_200_000_000...253_402_300_799_999_999
@@ -85,7 +85,8 @@ package enum Timestamp {
         return value
     }
 
-    /// What may be given beside `2026-01-31T12:00:00Z`, with a fraction of a second and an offset such as `+01:00`.
+    /// The forms that are accepted beside `2026-01-31T12:00:00Z`, with a fraction of a second and an offset such as
+    /// `+01:00`.
     package struct Forms: OptionSet, Sendable {
         package let rawValue: Int
 
@@ -107,7 +108,7 @@ package enum Timestamp {
         moment(text, forms).map { $0.seconds * 1_000_000 + $0.nanoseconds / 1000 }
     }
 
-    /// As ``parse(_:_:)``, to the nanosecond. Further digits are cut off.
+    /// Parses like ``parse(_:_:)``, to the nanosecond. Further digits are cut off.
     package static func moment(_ text: String, _ forms: Forms) -> (seconds: Int64, nanoseconds: Int64)? {
         var reader = Reader(rest: text.utf8[...])
         let isLoose = forms.contains(.looseSeparators)
