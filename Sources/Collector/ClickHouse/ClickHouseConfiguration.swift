@@ -36,7 +36,7 @@ package struct ClickHouseConfiguration: Sendable, CustomStringConvertible, Custo
         self.caFile = caFile
     }
 
-    /// Without the password.
+    /// A description without the password.
     package var description: String {
         "ClickHouse at \(urls.joined(separator: ", ")), database \(database), user \(user)"
     }
@@ -51,7 +51,7 @@ package struct ClickHouseConfiguration: Sendable, CustomStringConvertible, Custo
 package struct ClickHouseReplica: Sendable, Hashable, CustomStringConvertible {
     /// Its place in the configuration, from 0.
     package let index: Int
-    /// Without user and password.
+    /// The URL without user and password.
     package let url: String
 
     package var description: String { url }

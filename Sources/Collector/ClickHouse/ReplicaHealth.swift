@@ -1,4 +1,4 @@
-/// Which replicas are asked first. It knows no network and no clock.
+/// Decides which replicas are asked first. It knows no network and no clock.
 ///
 /// Replicas are asked in the order of the configuration. One that failed is asked last for a pause, which doubles with
 /// each further failure. After the pause one request tries it; the others still ask it last until that request has

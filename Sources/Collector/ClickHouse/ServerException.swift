@@ -147,7 +147,7 @@ extension ClickHouseError {
 }
 
 extension String {
-    /// Without white space at both ends.
+    /// The text without white space at both ends.
     fileprivate var trimmedOfSpace: String {
         var text = self[...]
         while text.first?.isWhitespace == true { text.removeFirst() }

@@ -54,7 +54,7 @@ package struct ClusterMove: Sendable {
     private let logger: Logger
     private let failpoint: @Sendable (MovePoint) throws(StoreError) -> Void
 
-    /// So many at most share a group.
+    /// The most slices that share a group.
     var slicesTogether = 8000
     static let bytesTogether = 16 << 20
     private static let attempts = 6

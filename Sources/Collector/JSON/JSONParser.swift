@@ -210,7 +210,7 @@ package struct JSONParser {
         return text
     }
 
-    /// After a backslash.
+    /// Reads the escape after a backslash.
     private mutating func escaped() throws(Fault) -> Unicode.Scalar {
         guard place + 1 < bytes.count else { throw fault() }
         let letter = bytes[place + 1]

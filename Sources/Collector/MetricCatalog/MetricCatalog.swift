@@ -2,7 +2,7 @@ import FoundationEssentials
 import SwiftProtobuf
 import WireModel
 
-/// Which metric each numeric field of a sample is: the one place for charts, OTLP and Prometheus.
+/// The metric of each numeric field of a sample: the one place for charts, OTLP and Prometheus.
 ///
 /// A test compares it with telemetry.proto, so that no field is forgotten.
 package enum MetricCatalog {

@@ -15,7 +15,7 @@ package struct ObjectStorageConfiguration: Sendable {
     /// The region as in the signature, such as `us-east-1`. Servers without regions mostly accept that one.
     package let region: String
     package let bucket: String
-    /// Before every key, with a slash between; empty for none. Collectors with one registry have one prefix.
+    /// The prefix of every key, with a slash between; empty for none. Collectors with one registry have one prefix.
     package let prefix: String
     package let addressing: Addressing
     package var credentials: ObjectStorageCredentials.Source

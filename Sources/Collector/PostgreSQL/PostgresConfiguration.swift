@@ -54,7 +54,7 @@ package struct PostgresConfiguration: Sendable, CustomStringConvertible, CustomD
         self.library = library
     }
 
-    /// Without the connection string, which may have the password in more places than one can mask.
+    /// A description without the connection string, which may have the password in more places than one can mask.
     package var description: String {
         "PostgreSQL as \(applicationName), at most \(maximumConnections) connections (connection string hidden)"
     }

@@ -22,7 +22,7 @@ package struct LogScope: Sendable, CustomStringConvertible {
     }
 }
 
-/// Which logs are asked for, as the collector's routes accept it.
+/// The query for logs, as the collector's routes accept it.
 package struct LogQuery: Sendable {
     package let scope: LogScope
     private var items: [(name: String, value: String)]
@@ -60,7 +60,7 @@ package struct LogQuery: Sendable {
         return query
     }
 
-    /// Only these chunks.
+    /// Limits the query to these chunks.
     package func with(ids: [String]) -> LogQuery {
         var query = self
         query.items.removeAll { $0.name == "ids" }

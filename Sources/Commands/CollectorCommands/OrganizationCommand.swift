@@ -59,7 +59,7 @@ struct OrganizationCommand: AsyncParsableCommand {
 
 private struct OrganizationView: Encodable {
     var name: String
-    /// Without test devices.
+    /// The number of devices, without test devices.
     var devices: Int
     var testDevices: Int
     var profileRevision: UInt64

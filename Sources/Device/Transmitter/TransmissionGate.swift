@@ -140,8 +140,8 @@ extension WireNetworkClass {
     }
 }
 
-/// Which data may be sent now, over time: what the settings hold back, the gate's decisions, and what keeps a wrong
-/// condition from closing it for ever.
+/// Decides over time which data may be sent: by what the settings hold back, by the gate's decisions, and so that a
+/// wrong condition does not close it for ever.
 ///
 /// *Offline* is believed once an attempt has confirmed it, and is checked again from time to time: a collector on this
 /// machine, or behind a route that the conditions do not know, can be reached all the same. A stalled machine delays

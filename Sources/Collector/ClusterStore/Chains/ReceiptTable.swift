@@ -60,7 +60,7 @@ enum ReceiptTable {
     /// A row has the slices of one claim: some kilobytes.
     private static let rowsAtMost = 512
 
-    /// Which of some slices of a stream are not in the table.
+    /// Returns those of some slices of a stream that are not in the table.
     static func missing(
         _ slices: [ReceivedSlice], _ stream: StreamName, in session: PostgresSession
     ) throws(StoreError) -> [ReceivedSlice] {

@@ -111,7 +111,7 @@ struct PeopleRows: Sendable {
         rows.rowEnded()
     }
 
-    /// Without personal data (names, address, position) and the push token.
+    /// Adds a beacon without personal data (names, address, position) and the push token.
     private mutating func add(_ beacon: WireBeacon, at place: Place) throws {
         guard case .object(let names) = try MessageView.json(beacon) else { return }
         // A member that is absent has the value 0, which these enums call unknown or unspecified.

@@ -140,7 +140,7 @@ extension ChainColumns {
         return columns
     }
 
-    /// Without its closure.
+    /// The state without its closure.
     var open: ChainColumns {
         var columns = self
         (columns.closedLast, columns.closedReason, columns.closedAt) = (nil, nil, nil)

@@ -250,7 +250,7 @@ struct SliceTable: Sendable {
     /// The columns that are read of slices.
     enum Content {
         case whole
-        /// Without gaps and rejected records. The bytes of rejected records may be far more than all others.
+        /// The slice without gaps and rejected records. The bytes of rejected records may be far more than all others.
         case records
 
         fileprivate var columns: String {

@@ -76,7 +76,7 @@ struct OrganizationRoutes: Sendable {
 struct OrganizationView: Encodable {
     var name: String
     var createdAt: String
-    /// Without test devices.
+    /// The number of devices, without test devices.
     var devices: Int
     var testDevices: Int
     /// The newest revision of all its profiles, including those of its applications.

@@ -28,7 +28,7 @@ struct DeviceView: Encodable {
     var predecessor: String?
     /// The id of its last enrollment token.
     var enrollmentToken: String?
-    /// That token. Only in the answer that revoked the device.
+    /// The revoked enrollment token. Only in the answer that revoked the device.
     var token: TokenView?
     /// The devices whose predecessor it is. Only if a single device is requested.
     var successors: [String]?

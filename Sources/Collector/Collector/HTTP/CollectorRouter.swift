@@ -135,7 +135,7 @@ struct CollectorRouter {
 
 /// Answers requests to the API, to health and metrics, and all others with the console.
 package struct CollectorResponder: HTTPResponder {
-    /// Without those of the console.
+    /// The routes without those of the console.
     package let routes: [Route]
     let api: RouterResponder<CollectorRequestContext>
     /// `nil` without its assets.

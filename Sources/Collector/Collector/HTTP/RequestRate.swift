@@ -40,7 +40,7 @@ final class RequestRate<Key: Hashable & Sendable>: Sendable {
         self.sharers = sharers
     }
 
-    /// Without bursts: one request every `secondsBetween` seconds.
+    /// Creates a rate without bursts: one request every `secondsBetween` seconds.
     init(secondsBetween: Int64) {
         spacing = secondsBetween * 1_000_000
         tolerance = 0

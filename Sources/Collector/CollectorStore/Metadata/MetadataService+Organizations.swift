@@ -58,7 +58,7 @@ extension MetadataService {
 package struct OrganizationRow: Equatable, Sendable {
     package var name: String
     package var created: Int64
-    /// Without test devices.
+    /// The number of devices, without test devices.
     package var devices: Int
     package var testDevices: Int
     /// The newest revision of its own and its applications' profiles.

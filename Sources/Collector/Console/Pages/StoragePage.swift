@@ -1,6 +1,6 @@
 import JSON
 
-/// Which records the collector keeps, until when, and how to remove them early.
+/// The page that shows which records the collector keeps and until when, and how to remove them early.
 struct StoragePage: Page {
     let path = "/storage"
     let role = Visitor.Role.administrator

@@ -42,7 +42,7 @@ enum ProfileForm {
             }
         }
 
-        /// Without surrounding spaces; `nil` if it is empty.
+        /// The value without surrounding spaces; `nil` if it is empty.
         func text(_ name: String) -> String? {
             let text = values[name]?.first?.trimmingCharacters(in: .whitespacesAndNewlines)
             return text?.isEmpty == false ? text : nil

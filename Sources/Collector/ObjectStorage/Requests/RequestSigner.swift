@@ -21,7 +21,7 @@ struct RequestSigner: Sendable {
         var method: String
         /// Percent-encoded, from the root.
         var path: String
-        /// Not encoded.
+        /// The value, not encoded.
         var query: [(name: String, value: String)] = []
         /// The headers, with `host`.
         var headers: [(name: String, value: String)]
@@ -103,7 +103,7 @@ struct RequestSigner: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Without blanks at the ends, and with one where there are several.
+    /// The text without blanks at the ends, and with one where there are several.
     private static func collapsed(_ value: String) -> String {
         value.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
     }

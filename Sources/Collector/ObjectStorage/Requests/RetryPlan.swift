@@ -1,7 +1,7 @@
 /// When a failed request is sent again. All requests of object storage may be: each has the same effect however often
 /// it is made.
 struct RetryPlan: Equatable, Sendable {
-    /// Before the second attempt.
+    /// The wait before the second attempt.
     var firstPause: Duration
     var longestPause: Duration = .seconds(2)
     /// The timeout of the call with all its attempts.

@@ -79,7 +79,7 @@ struct LibPQ: @unchecked Sendable {  // The functions are written once, before a
 
 /// Fields of a server's message, as libpq numbers them (postgres_ext.h).
 enum DiagnosticField: Unicode.Scalar {
-    /// Not translated, in contrast to the field `S`.
+    /// The severity, not translated, in contrast to the field `S`.
     case severity = "V"
     case sqlState = "C"
     case message = "M"

@@ -7,7 +7,7 @@ import WireModel
 enum ControlMessage: Sendable {
     /// `ControlRequest`, serialized.
     case request(Data)
-    /// Without its newline.
+    /// The line without its newline.
     case line(Data)
 }
 

@@ -22,7 +22,7 @@ protocol ServedData: Sendable {
     /// The services that run while the collector serves.
     func services(_ watched: WatchedFiles, _ webhook: WebhookSender?) throws -> [any Service]
 
-    /// After the server has ended.
+    /// Closes the data after the server has ended.
     func close() async
 }
 

@@ -52,7 +52,7 @@ struct RemoteFetchHead: Codable, Equatable, Sendable {
     struct Request: Codable, Equatable, Sendable {
         var collector: String
         var scope: Scope
-        /// Only chunks that this log request brought; `nil`: all.
+        /// The log request whose chunks alone are meant; `nil`: all chunks.
         var command: String?
         var isCompressed: Bool
         var application: String?

@@ -38,7 +38,7 @@ struct ApplicationOptions: ParsableArguments {
     var identifier: String?
 }
 
-/// Which chunks of a collector.
+/// The options that select chunks of a collector.
 struct ChunkOptions: ParsableArguments {
     @Option(
         name: .customLong("ids"),
@@ -55,7 +55,7 @@ struct ChunkOptions: ParsableArguments {
     }
 }
 
-/// Which lines.
+/// The options that select lines.
 struct FilterOptions: ParsableArguments {
     @Option(
         name: .customLong("level"),

@@ -69,7 +69,7 @@ enum CollectorFlags: FlagSet {
 typealias StoreOptions = SettingFlags<StoreFlags>
 typealias CollectorOptions = SettingFlags<CollectorFlags>
 
-/// Which logs a command is about: those of a store on this machine, or those of a device at a collector.
+/// The logs that a command is about: those of a store on this machine, or those of a device at a collector.
 enum LogPlace: Equatable {
     case store
     case collector

@@ -121,7 +121,7 @@ public struct DataSamplerConfiguration: Sendable {
     /// Default: `false`.
     public var followsLogind = false
 
-    /// Which of the library's detectors search signs of compromise. Default: all.
+    /// The detectors of the library that search signs of compromise. Default: all.
     public var builtInDetectors: Set<BuiltInDetector> = Set(BuiltInDetector.allCases)
     /// The application's own detectors, in addition. The first 64 of all are used.
     public var detectors: [any CompromiseDetector] = []

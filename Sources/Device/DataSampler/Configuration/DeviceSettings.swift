@@ -38,7 +38,7 @@ struct DeviceSettings: Equatable, Sendable {
         }
 
         var beacons = Beacons.unsaid
-        /// Until the command's time is over.
+        /// The level holds until the command's time is over.
         var logLevel: WireLogLevel?
     }
 

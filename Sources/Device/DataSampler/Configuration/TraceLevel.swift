@@ -8,11 +8,11 @@ public enum TraceLevel: String, CaseIterable, Codable, Sendable {
     case off
     /// Failures that need a person.
     case error
-    /// Also problems that recover by themselves.
+    /// Failures as above, and problems that recover by themselves.
     case warning
-    /// Also ordinary events.
+    /// All of the above, and ordinary events.
     case information
-    /// Also every step.
+    /// All of the above, and every step.
     case verbose
 
     /// Reads a level's name. `info` and `debug` mean `information` and `verbose`. `nil` for any other text.

@@ -16,7 +16,8 @@ final class DeadlineWheel<Job: Hashable & CaseIterable & Sendable>: Sendable {
         signal.signal()
     }
 
-    /// Until its task is cancelled; what is being done is cancelled with it and waited for. All jobs are due at first.
+    /// Runs until its task is cancelled; what is being done is cancelled with it and waited for. All jobs are due at
+    /// first.
     ///
     /// - Parameter round: does what can be done of a job now, and returns how long nothing is to be done.
     func run(

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Which certificate pins are in force, and how a device gets back from a set that cuts it off. Pure; times are
+/// The certificate pins that are in force, and how a device gets back from a set that cuts it off. Pure; times are
 /// microseconds of the queue clock.
 ///
 /// A profile with wrong pins would also guard the connection that brings its correction. So a set is applied only while

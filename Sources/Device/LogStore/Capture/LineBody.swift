@@ -116,7 +116,7 @@ struct LineFields: Equatable, Sendable {
     }
 }
 
-/// Which bytes must be escaped in each part of a line, and how. `Schemas/logs/FORMAT.md` states the rule.
+/// The bytes that must be escaped in each part of a line, and how. `Schemas/logs/FORMAT.md` states the rule.
 enum Escape {
     case category
     case message

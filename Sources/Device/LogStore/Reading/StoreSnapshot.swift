@@ -20,7 +20,7 @@ package struct StoreSnapshot: Sendable {
 
     package let directory: StoreDirectory
     package let kinds: Set<SegmentName.Kind>
-    /// Only segments with this bundle id; `nil` for all.
+    /// The bundle id whose segments alone are read; `nil` for all.
     package let application: String?
     /// Sorted by ordinal, which is the byte order of the log.
     package private(set) var segments: [Segment] = []

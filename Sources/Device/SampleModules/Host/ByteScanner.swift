@@ -165,7 +165,7 @@ extension UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: self[..<(lastIndex(of: 0x0a).map { $0 + 1 } ?? 0)])
     }
 
-    /// Without blanks, newlines and NULs at both ends.
+    /// The bytes without blanks, newlines and NULs at both ends.
     var trimmed: UnsafeRawBufferPointer {
         var start = 0
         var end = count

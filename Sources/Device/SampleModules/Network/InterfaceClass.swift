@@ -1,8 +1,8 @@
 import WireModel
 
-/// Which class of network an interface belongs to.
+/// The rules for the class of network that an interface belongs to.
 ///
-/// | class | what is taken for it |
+/// | class | what counts as it |
 /// |---|---|
 /// | loopback | `lo` |
 /// | wifi | a radio of the kernel's wireless stack, by `phy80211`, `wireless` or `DEVTYPE=wlan` |

@@ -24,7 +24,7 @@ package struct AccessDenial: CustomStringConvertible {
         owner = "user \(user), group \(Self.groupName(status.st_gid)), mode 0\(mode)"
     }
 
-    /// Without a full stop, so that a sentence can go on with what to do.
+    /// The text without a full stop, so that a sentence can go on with what to do.
     package var description: String {
         "no permission: \(path) \(owner.map { "belongs to \($0)" } ?? "is closed"), and this is user "
             + "\(Self.userName(geteuid()))"

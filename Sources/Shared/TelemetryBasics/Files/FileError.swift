@@ -28,7 +28,7 @@ package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Who has closed the path, and who can use it; `nil` where the system did not refuse this user.
     package var denial: String? { AccessDenial.text(path, systemError) }
 
-    /// Without a full stop, so that a remedy can follow.
+    /// The text without a full stop, so that a remedy can follow.
     package var description: String { "\(action) \(path) failed: \(denial ?? Self.words(systemError))" }
 
     /// The system's words for a number: `No space left on device (errno 28)`.

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Which hosts are this machine. Every program that permits plaintext without being asked uses this one rule.
+/// The rule for which hosts are this machine. Every program that permits plaintext without being asked uses this one
+/// rule.
 package enum LoopbackHost {
     /// Whether only programs on this machine answer at this host, or can reach it: the name `localhost`, 127.0.0.0/8
     /// and ::1.

@@ -233,7 +233,7 @@ struct FleetSeriesView: Encodable {
     var stepSeconds: Int64
     var buckets: Int
     var by: String?
-    /// That could have a value.
+    /// The number of devices that could have a value.
     var devices: Int
     /// How many of them were looked at. Absent if all were.
     var sampled: Int?

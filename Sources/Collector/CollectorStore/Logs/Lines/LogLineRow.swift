@@ -94,7 +94,7 @@ package enum LogLineOrder: String, CaseIterable, Sendable {
 package enum LogLinePosition: Equatable, Sendable {
     /// The list begins with the lines of this time.
     case time(Int64)
-    /// After this line.
+    /// The list begins after this line.
     case after(LogLineID)
 
     package var time: Int64 {

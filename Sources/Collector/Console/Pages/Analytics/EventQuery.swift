@@ -1,6 +1,6 @@
 import JSON
 
-/// Which events a page of SDK Analytics is about. All of it is in the page's address.
+/// The events that a page of SDK Analytics is about. All of it is in the page's address.
 struct EventQuery {
     static let path = "/analytics"
     /// The page of one event. Its name is in the query: a device may name it as it likes, and no path accepts each

@@ -1,7 +1,7 @@
 import JSON
 import TelemetryBasics
 
-/// Which logs a page shows. The address has the API's parameters, and `range` for a time back from now. The list of
+/// The logs that a page shows. The address has the API's parameters, and `range` for a time back from now. The list of
 /// chunks and the list of lines accept the same address, so each leads to the other.
 struct LogFilter {
     /// The names in the order of the form.
