@@ -99,7 +99,7 @@ struct SDKBench {
     }
 }
 
-/// Keeps what it is told, in words.
+/// Keeps what is reported to it, in words.
 final class RecordingDelegate: AWControllerDelegate {
     private let words = Mutex<[String]>([])
 
@@ -119,7 +119,7 @@ final class RecordingDelegate: AWControllerDelegate {
     func controllerDidDetectUserChange() { note("user changed") }
 }
 
-/// Keeps what it is told by the names of 18.5.
+/// Keeps what is reported to it by the names of 18.5.
 final class FormerDelegate: AWControllerDelegate {
     private let words = Mutex<[String]>([])
 

@@ -21,7 +21,7 @@ import WireModel
         environment.lockWait = .zero
         environment.drainTime = .zero
         environment.machineHash = "machine"
-        // No beacon of a change, which another one told meanwhile would share.
+        // No beacon of a change, which another one reported meanwhile would share.
         environment.beaconChangeDelay = .seconds(36_000)
         environment.conditions = { _, _ in UnknownConditions() }
         environment.detectors = { _, _, _ in [] }
@@ -83,7 +83,7 @@ import WireModel
         let error = await #expect(throws: CommandError.self) { try await unlock.run() }
         #expect(error?.exitCode == 75 && error?.message.contains("start it") == true)
         try await running { sampler in
-            // The start beacon, which an unlock told meanwhile would share, is made.
+            // The start beacon, which an unlock reported meanwhile would share, is made.
             try await sampler.sendBeacon()
             try await unlock.run()
             let unlocks = try await exported().filter { $0.contains("BEACON_TRIGGER_UNLOCK") }

@@ -83,7 +83,7 @@ import WireModel
         let configuration = try read()
         #expect(configuration.collectorURL == "https://collector.test" && configuration.enrollmentToken == "token")
         #expect(configuration.certificatePins == [pin.base64EncodedString()])
-        // Another token takes the place of one that is used up. Under systemd a file is always named.
+        // Another token replaces one that is used up. Under systemd a file is always named.
         #expect(try read(["enrollment-token": "other"]).enrollmentToken == "other")
         let none = directory.appendingPathComponent("none").path
         #expect(try read(["enrollment-token-file": none]).enrollmentToken == "token")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AgentCommands
 
-/// The schema and the example that people write their files by say what the agent takes, neither more nor less.
+/// The schema and the example that people write their files by say what the agent accepts, neither more nor less.
 @Suite struct ConfigurationSchemaTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
         "../.."
@@ -69,7 +69,7 @@ import Testing
     @Test func `The example is taken as it is, and with everything in it switched on`() throws {
         let text = try Self.example()
         #expect(try Self.settings(text).collectorURL == "https://collector.example:8420")
-        // What is commented out has its comment marks taken away; prose stays a comment.
+        // What is commented out has its comment marks removed; prose stays a comment.
         let keys = Set(AgentSettings.fileKeys)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
             let bare = line.trimmingCharacters(in: .whitespaces)

@@ -210,7 +210,7 @@ import WireModel
         try await serving(directory) {
             let silent = (0..<ControlServer.maximumConnections).compactMap { _ in rawConnection(directory, bind: false)
             }
-            // Connections are taken in their order, so this one finds the others there.
+            // Connections are accepted in their order, so this one finds the others there.
             let beyond = try #require(rawConnection(directory, bind: false))
             #expect(await exchange(beyond, Data()).isEmpty)
             close(beyond)

@@ -85,7 +85,7 @@ extension BrowserKitTests {
                     try await page.waitUntil("nothing.there", within: .milliseconds(200))
                 }
                 #expect(failing?.description.contains("nothing is not defined") == true)
-                // What can never hold is told at once.
+                // What can never hold is reported at once.
                 let wrong = await #expect(throws: BrowserError.self) { try await page.waitUntil("what is this") }
                 #expect(wrong?.code == .script)
 

@@ -130,7 +130,7 @@ extension BrowserKitTests {
             try await Planted.show(Planted.page(body), others: others) { page, server in
                 let deadline = ContinuousClock.now + .seconds(30)
                 var findings: [Finding] = []
-                // A worker asks when it has started, which the page does not tell.
+                // A worker asks when it has started, which the page does not report.
                 repeat {
                     findings = try await page.findings(allowedOrigin: server.origin)
                 } while !findings.contains(.foreignRequest(expected)) && ContinuousClock.now < deadline

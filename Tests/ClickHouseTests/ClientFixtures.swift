@@ -67,7 +67,7 @@ enum ClientFixtures {
     ).values
 }
 
-/// A clock that passes when told to.
+/// A clock that passes when asked to.
 final class ManualClock: Sendable {
     private let instant = Mutex(ContinuousClock.now)
 

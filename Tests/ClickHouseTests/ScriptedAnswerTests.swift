@@ -12,7 +12,7 @@ import Testing
             result = try await ClientFixtures.withClient(
                 ClientFixtures.configuration(["http://127.0.0.1:\(server.port)"])
             ) { client in
-                // The scripted server takes this for the end of the request.
+                // The scripted server treats this as the end of the request.
                 do throws(ClickHouseError) { return .success(try await client.query("SELECT 1 -- <end>")) } catch {
                     return .failure(error)
                 }

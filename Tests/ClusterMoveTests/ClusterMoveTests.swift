@@ -280,7 +280,7 @@ import WireModel
                 try await cluster.move(source.path, clock: source.clock)
             }
             #expect(error?.code == .corrupt && error?.message.contains(oldest.partition.name) == true)
-            // Another one may move in, so nothing was noted.
+            // Another one may move in, so nothing was recorded.
             let other = try await SourceDirectory(days: 2)
             try await cluster.move(other.path, clock: other.clock)
         }
@@ -293,7 +293,7 @@ import WireModel
         (.groupMoved, 6), (.chainsSettled, 1), (.chunksCarried, 1), (.proved, 1),
     ]
 
-    /// The cluster stays closed, the directory can be served on, and the next move takes what came since.
+    /// The cluster stays closed, the directory can be served on, and the next move imports what came since.
     @Test(arguments: ends) func aMoveThatWasCutShortGoesOn(_ point: MovePoint, _ time: Int) async throws {
         let source = try await SourceDirectory()
         try await TargetCluster.with { cluster in

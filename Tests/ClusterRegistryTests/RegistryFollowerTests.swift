@@ -23,7 +23,7 @@ import WireModel
             try await cluster.settle()
             _ = try await cluster.second.service.device(of: device.credential)
             _ = try await cluster.first.service.revokeDevice(device.deviceID, organization: nil, by: .commandLine)
-            // It has been told nothing, and its lease is valid: this shows that the answer comes from memory.
+            // It has heard nothing, and its lease is valid: this shows that the answer comes from memory.
             _ = try await cluster.second.service.device(of: device.credential)
             try await cluster.second.follower.read()
             #expect(

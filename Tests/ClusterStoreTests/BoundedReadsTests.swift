@@ -32,7 +32,7 @@ import WireModel
         return devices
     }
 
-    /// All heads of a day take more than 64 KiB, and those of one chain less than 16 KiB.
+    /// All heads of a day need more than 64 KiB, and those of one chain less than 16 KiB.
     @Test func balancesOfAFleetFitIntoSmallAnswers() async throws {
         try await ClusterTestBed.withStore { bed, store in
             let devices = try await fill(bed, store)

@@ -5,7 +5,7 @@ import WireModel
 
 @testable import ClusterStore
 
-/// Where a recovery takes a chain, of all that replicas and PostgreSQL have of it.
+/// Where a recovery continues a chain, of all that replicas and PostgreSQL have of it.
 @Suite struct ChainRecoveryTests {
     private static let chain = ChainKey(device: .random(), epoch: .random())
 

@@ -249,7 +249,7 @@ import WireModel
         }
     }
 
-    /// Floors are taken over some chains at a time. What a crash leaves in between is whole, and the drop goes on.
+    /// Floors are stored some chains at a time. What a crash leaves in between is whole, and the drop goes on.
     @Test func aDropThatEndsBetweenTwoChainsGoesOn() async throws {
         try await Self.withTwo { bed, store, one, _ in
             var devices = (0..<5).map { _ in ScriptedDevice() }

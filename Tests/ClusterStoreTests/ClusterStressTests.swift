@@ -69,7 +69,7 @@ import WireModel
         }
     }
 
-    /// Sends parts of random sizes to random collectors, and some to both at once, until told to stop. Then sends the
+    /// Sends parts of random sizes to random collectors, and some to both at once, until asked to stop. Then sends the
     /// rest.
     private static func send(
         _ generator: SplitMix64, to stores: [ClusterRecordStore], until end: End
@@ -181,7 +181,7 @@ private final class End: Sendable {
     func count() { state.withLock { $0.answers += 1 } }
 }
 
-/// Tells which insert is under way. Inserts of an older engine take turns by a lock in PostgreSQL, which tells.
+/// Knows which insert is under way. Inserts of an older engine are serialized by a lock in PostgreSQL, which shows it.
 private final class InsertProbe: Sendable {
     private let database: PostgresDatabase
     private let found = Mutex<[String]>([])

@@ -87,7 +87,7 @@ import WireModel
         #expect(step11)
         let step12 = queue.inserted(first.number)
         #expect(step12 == nil)
-        // The chain's mark is moving: the claim of another group would take it away.
+        // The chain's mark is moving: the claim of another group would claim it.
         let step13 = queue.next()
         #expect(isWaiting(step13))
         queue.ended(first)

@@ -85,8 +85,8 @@ import WireModel
         }
     }
 
-    /// Two thousand devices have sent today. A page is read by a collector that takes answers of 128 KiB at most, less
-    /// than 70 bytes of each device. Slices of one group share a position, so a page has a whole group at least.
+    /// Two thousand devices have sent today. A page is read by a collector that accepts answers of 128 KiB at most,
+    /// less than 70 bytes of each device. Slices of one group share a position, so a page has a whole group at least.
     @Test func aPageOfManyDevicesCostsAPageAndNotADay() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices: [ScriptedDevice] = []
@@ -201,7 +201,7 @@ import WireModel
         }
     }
 
-    /// The collector takes answers of 128 KiB at most. The rejected records of four slices are 320 KB.
+    /// The collector accepts answers of 128 KiB at most. The rejected records of four slices are 320 KB.
     @Test func rejectedRecordsDoNotKeepOthersFromBeingRead() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var device = ScriptedDevice()

@@ -10,7 +10,7 @@ import WireModel
 
 @testable import ClusterStore
 
-/// After a failover that has lost commits, a recovery finds again what devices were told is stored.
+/// After a failover that has lost commits, a recovery finds again what was reported to devices as stored.
 @Suite struct RecoveryTests {
     private func recover(_ bed: ClusterTestBed) async throws -> ClusterRecovery.Report {
         await #expect {

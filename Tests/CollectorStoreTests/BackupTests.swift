@@ -119,7 +119,7 @@ import WireModel
         #expect(again.incarnationID != metadata.incarnationID)
         await again.close()
 
-        // What came after the backup is lost, and told; what they send now is stored once.
+        // What came after the backup is lost, and reported; what they send now is stored once.
         let revived = try openStore(restored)
         for place in devices.indices {
             let before = devices[place].mark

@@ -149,7 +149,7 @@ import WireModel
         var store = try SQLiteRecordStore.open(directory, clock: clock)
         #expect(try await round(store).faults.isEmpty)
         await store.shutDown()
-        // What is remembered is told, so the file was not read.
+        // What is remembered is reported, so the file was not read.
         let memory = directory.path + "/balance.json"
         let text = try String(contentsOfFile: memory, encoding: .utf8)
         #expect(text.contains("records/\(Self.first)/sample.sqlite") && !text.contains(Self.second))

@@ -66,7 +66,7 @@ import WireModel
         #expect(throws: UploadError.self) { try Self.scan(try GzipCodec.compress(text), of: text) }
     }
 
-    /// Text counts against the quota: what takes the disk without any is refused.
+    /// Text counts against the quota: what fills the disk without any is refused.
     @Test func gzipThatInflatesToNothingIsRefused() throws {
         let text = Data("x\n".utf8)
         let gzip = try GzipCodec.compress(text)

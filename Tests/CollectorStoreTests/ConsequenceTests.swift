@@ -50,7 +50,7 @@ import WireModel
         return beacon
     }
 
-    /// Tells of one device, a second later.
+    /// Reports one device, a second later.
     /// - Parameter madeBefore: seconds between the beacon and its arrival.
     private func tell(
         _ device: DeviceID, _ beacon: WireBeacon, madeBefore: Int64 = 0, to other: MetadataService? = nil

@@ -17,7 +17,7 @@ import WireModel
             (3, .deviceReenroll, one, 0),
             (Self.hour - 1, .deviceRotate, one, nil), (Self.hour, .deviceRotate, one, 2),
             (Self.hour + 1, .deviceRotate, one, nil),
-            // Set back: told at once.
+            // Set back: reported at once.
             (-5, .deviceRotate, one, 1), (Self.hour - 5, .deviceRotate, one, 0),
         ]
         for step in steps {

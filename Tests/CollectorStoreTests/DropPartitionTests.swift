@@ -118,7 +118,7 @@ import WireModel
             ).first?.match
         }
         #expect(try await match(5, link: device.links[5]) == .unknown)
-        // The start is in every history: it must not hide that nothing can be told.
+        // The start is in every history: it must not hide that nothing can be known.
         let all = [5, 0].map { EpochClose.Point(number: $0, link: device.links[$0] ?? .zero) }
         let closed = try await store.close(
             EpochClose(epoch: device.epoch, streams: [.init(stream: .sample, last: 33, reason: .moved, points: all)]),

@@ -95,7 +95,7 @@ import WireModel
         await service.flush()
         #expect(try await service.counts() == NoticeCounts())
 
-        // The collector has never heard of what this device was told is stored.
+        // The collector has never heard of what was reported to this device as stored.
         var ahead = ScriptedDevice(device: known)
         ahead.produce(7)
         ahead.held.removeAll { $0.last <= 5 }

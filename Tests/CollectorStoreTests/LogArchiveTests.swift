@@ -285,7 +285,8 @@ import WireModel
     @Test func aLogOf200MegabytesIsToldInBoundedMemory() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
-        // 40 chunks of 5 MB, the same lines at numbers and times of their own: little to compute, all of it to be told.
+        // 40 chunks of 5 MB, the same lines at numbers and times of their own: little to compute, all of it to be
+        // returned.
         var total = 0
         for segment in 1...40 {
             let chunk = try LogDevice.chunk(

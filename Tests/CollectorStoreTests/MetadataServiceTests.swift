@@ -405,7 +405,7 @@ import WireModel
         let (reading, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let metadata = metadata
         try await withThrowingTaskGroup { group in
-            // Lists that take until everything else is done; one reader is left.
+            // Lists that last until everything else is done; one reader is left.
             for _ in 0..<2 {
                 group.addTask {
                     let isInTime = try await metadata.readers.read { _ in

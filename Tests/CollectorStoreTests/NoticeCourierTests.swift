@@ -110,7 +110,7 @@ import WireModel
         #expect(
             receiver.subjects == ["disk", "disk is over", "disk is over"],
             "once more after a failure, and then not again")
-        // Raised and over between two looks: both are told, in this order.
+        // Raised and over between two looks: both are reported, in this order.
         await service.raise(.diskLow, subject: "disk", detail: "")
         await service.end(.diskLow, subject: "disk")
         for _ in 0..<2 { await look(service, receiver) }
@@ -133,7 +133,7 @@ import WireModel
         }
         let subject = "\(DeviceID(high: 1, low: 2))"
         #expect(receiver.subjects == [subject, "\(subject) is over", subject])
-        // It ended and began again before anybody was told: there is nothing to tell.
+        // It ended and began again before anybody was notified: there is nothing to report.
         await silent(false)
         await silent(true)
         await look(service, receiver)

@@ -189,7 +189,7 @@ import WireModel
             }
             return await group.reduce(0, +)
         }
-        // How many is a matter of the machine; that nothing hangs, and that the store takes parts afterwards, is not.
+        // How many is a matter of the machine; that nothing hangs, and that the store accepts parts afterwards, is not.
         #expect(refusals < 64)
         var device = ScriptedDevice()
         device.produce(1)

@@ -36,7 +36,7 @@ import WireModel
         return devices
     }
 
-    /// Of the open notices, as code and subject.
+    /// The open notices, as code and subject.
     private func told(_ metadata: MetadataService) async throws -> Set<String> {
         let rows = try await NoticeService(metadata: metadata).page(organization: "default", below: nil, limit: 1000)
             .rows

@@ -172,7 +172,7 @@ import WireModel
         bootClock.setWallClock(forwardByDays: 1000)
         #expect(await retention.pass().isEmpty)
         #expect(try await service().counts()[.retentionWaiting] == .init(notices: 1, lasting: 1, raised: 1))
-        // The clock is right again, or time passes: it waits all the same, and tells it once.
+        // The clock is right again, or time passes: it waits all the same, and reports it once.
         clock.advance(days: 1)
         #expect(await retention.pass().isEmpty)
         #expect(directory.days.count == 5)

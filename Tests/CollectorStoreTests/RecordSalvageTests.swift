@@ -134,7 +134,7 @@ import WireModel
         #expect(FileManager.default.fileExists(atPath: "\(directory.path)/records/damaged/\(name)/report.json"))
     }
 
-    /// The running process remembers what it told devices, whatever the file still says.
+    /// The running process remembers what it reported to devices, whatever the file still says.
     @Test func marksInMemoryAreNotLowered() async throws {
         var devices = try await filled()
         let store = try open()

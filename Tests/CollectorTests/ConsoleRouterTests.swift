@@ -375,7 +375,7 @@ import WireModel
     }
 
     /// Sixty attempts at once are answered, and one more with each second. Many are sent side by side, so that it makes
-    /// no difference how long the machine takes for one.
+    /// no difference how long the machine needs for one.
     @Test func somebodyWhoTriesTokensHasToWait() async throws {
         try await harness.live { client in
             @Sendable func attempt() async throws -> Int {

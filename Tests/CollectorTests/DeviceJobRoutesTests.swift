@@ -262,7 +262,7 @@ struct DeviceJobRoutesTests {
             let body = #"{\#(fields), "confirm": "\#(confirm)"}"#
             let begun = try await scene.post(body, key: "k")
             #expect(begun.status == .accepted)
-            // The selection is another one now; the request was taken before.
+            // The selection is another one now; the request was accepted before.
             _ = try await scene.harness.metadata.revokeDevice(
                 scene.devices[0].deviceID, organization: nil, by: .commandLine)
             let again = try await scene.post(body, key: "k")

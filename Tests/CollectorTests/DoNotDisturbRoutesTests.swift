@@ -38,7 +38,7 @@ struct DoNotDisturbRoutesTests {
                 headers: [.contentType: WireNames.protobuf], body: message.encoded)
         }
 
-        /// What the device is told with the answer to a request for commands, and when it asks.
+        /// The decision that the device gets with the answer to a request for commands, and when it asks.
         func told() async throws -> WireDoNotDisturb {
             let news = try await client.send(.get, WireNames.commandsPath, bearer: device.credential)
             let told = try await client.send(.get, WireNames.doNotDisturbPath, bearer: device.credential)

@@ -105,7 +105,7 @@ import WireModel
                     WireNames.batchesPath, bearer: device.credential, batch.encoded)
                 #expect(second.status == .ok, "\(kind): \(String(buffer: second.body))")
                 let answer = try second.message(WireBatchAnswer.self)
-                // Where the first ones were taken, too, it is stored already.
+                // Where the first ones were accepted, too, it is stored already.
                 #expect(answer.parts.count == 1, "\(kind)")
                 for part in answer.parts { #expect([.stored, .already].contains(part.outcome), "\(kind)") }
             }

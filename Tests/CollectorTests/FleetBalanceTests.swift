@@ -18,7 +18,7 @@ import WireModel
         let server: CollectorServer
         let client: any TestClientProtocol
         let metadata: MetadataService
-        /// Of all organizations.
+        /// The token of an administrator of all organizations.
         let administrator: String
 
         func balance(_ bearer: String? = nil, _ query: String = "") async throws -> JSONObject {

@@ -10,7 +10,7 @@ import WireModel
 
 @Suite("Metrics over the fleet")
 struct FleetMetricTests {
-    /// Devices with free memory 100, 200, ...; only their first sample tells the number of cores.
+    /// Devices with free memory 100, 200, ...; only their first sample reports the number of cores.
     private func scene(_ harness: Harness, devices: Int) async throws -> [DeviceID] {
         var ids: [DeviceID] = []
         for number in 1...devices {

@@ -113,7 +113,7 @@ struct FleetSeriesTests {
             }
             let devices = try await metadata.groupedDevices(organization: "default", withTest: false, by: .agentVersion)
             let groups = FleetGroup.groups(of: devices)
-            // Fifty-five devices and the scene's own, which has told no version.
+            // Fifty-five devices and the scene's own, which has reported no version.
             #expect(devices.count == 56 && groups.count == 11)
             #expect(Set(groups.filter { $0.value == .other }.keys) == ["", "1.0", "1.1"])
             let systems = try await metadata.groupedDevices(organization: "default", withTest: false, by: .os)

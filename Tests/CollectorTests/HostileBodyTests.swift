@@ -7,7 +7,7 @@ import WireModel
 
 @testable import Collector
 
-/// JSON that costs more than it says, to every route that takes some.
+/// JSON that costs more than it says, to every route that accepts some.
 @Suite("Hostile bodies") struct HostileBodyTests {
     private static func nested(_ depth: Int) -> Data {
         Data(
@@ -44,7 +44,7 @@ import WireModel
                         try response.problem.code == "malformed" && response.problem.detail?.contains(says) == true,
                         answer)
                 }
-                // As deep as is taken: the document is looked into, and has no such field.
+                // As deep as is accepted: the document is looked into, and has no such field.
                 request.body = Self.nested(16)
                 let response = try await scene.send(request, as: .administratorOfAll)
                 #expect(response.status != .badRequest, "\(route.name): \(String(buffer: response.body).prefix(300))")

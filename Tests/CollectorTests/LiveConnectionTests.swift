@@ -163,8 +163,8 @@ struct LiveConnectionTests {
         }
     }
 
-    /// Connections that announce bodies and send two bytes take nobody's place; nor do the places that devices fill
-    /// take a person's.
+    /// Connections that announce bodies and send two bytes occupy nobody's place; nor do the places that devices fill
+    /// reduce those of people.
     @Test func whatIsAnnouncedAndNotSentKeepsNobodyOut() async throws {
         let harness = Harness {
             $0.budget = IngestBudget(maximumBodies: 1, maximumBodiesPerDevice: 1, maximumOtherBodies: 1)
@@ -180,7 +180,7 @@ struct LiveConnectionTests {
                             + String(repeating: "a", count: place == 0 ? 5000 : 2))
                 }
                 guard place == 0 else { continue }
-                // The one place of devices is taken; then it is full for another.
+                // The one place of devices is occupied; then it is full for another.
                 while harness.server.settings.budget.load.bodies == 0 { await Task.yield() }
             }
             var events = ChainBuilder(stream: .event)

@@ -126,7 +126,7 @@ struct LogCommandTests {
 
             let file = try #require(scene.scene.files.first)
             let path = URL(fileURLWithPath: scene.scene.harness.directory + "/chunks/" + file)
-            // Other lines of the same form and length, well compressed: only the digest tells.
+            // Other lines of the same form and length, well compressed: only the digest shows it.
             let text = String(decoding: try GzipCodec.decompress(Data(contentsOf: path)), as: UTF8.self)
             try GzipCodec.compress(Data(text.replacing("line", with: "lime").utf8)).write(to: path)
             #expect(try await scene.ws1log("verify").status == 1)

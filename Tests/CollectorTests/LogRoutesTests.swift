@@ -246,7 +246,7 @@ struct LogRoutesTests {
             #expect(done.flag("deleted") == true && done.number("rawBytes") == books[0].chunks[0].text.count)
             #expect(try await Self.list(scene).compactMap { $0.text("application") } == ["com.example.2"])
             #expect(try await Self.content(scene).count == 20 && scene.files.count == 1)
-            // The device sends it once more: it is told, and nothing comes back.
+            // The device sends it once more: it gets the answer, and nothing comes back.
             let again = try await scene.send(uploads[0], 1, books[0].chunks[0].gzip).message(WireUploadStatus.self)
             #expect(again.deleted == [1] && again.missing.isEmpty && again.storedChunks == 0)
             #expect(try await scene.complete(uploads[0]).message(WireUploadStatus.self).complete)

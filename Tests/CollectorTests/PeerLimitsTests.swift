@@ -13,7 +13,7 @@ struct PeerLimitsTests {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         try await harness.live { client in
-            // A minute's worth at once, and then one a second, however long the attempts take.
+            // A minute's worth at once, and then one a second, however long the attempts last.
             var attempts = 0
             var isHeldOff = false
             while !isHeldOff, attempts < 10_000 {

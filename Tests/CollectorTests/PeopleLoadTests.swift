@@ -256,7 +256,7 @@ struct PeopleLoadTests {
         }
 
         func read(_ path: String, _ range: Range<Int>) throws(StoreError) -> Data? {
-            // Those who come when the shares are taken are not kept waiting, should they be let in.
+            // Those who come when the shares are in use are not kept waiting, should they be let in.
             if count.next() <= waiting {
                 arrivals.signal()
                 // Bounds a failing test only.

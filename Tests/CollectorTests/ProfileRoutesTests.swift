@@ -205,7 +205,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    /// Two who change different parts at the same time: neither takes back what the other did.
+    /// Two who change different parts at the same time: neither undoes what the other did.
     @Test func patchesAtTheSameTimeAllHold() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
@@ -246,7 +246,7 @@ struct ProfileRoutesTests {
                 .put, Self.path, bearer: admin, headers: Self.json,
                 body: Data(#"{"sampling": {"modules": []}, "beaconSeconds": 90}"#.utf8))
             #expect(try again.json["reset"] != nil && Self.reset(again).isEmpty)
-            // Who reads it is told nothing of that.
+            // Who reads it hears nothing of that.
             #expect(try await client.json(Self.path, bearer: admin)["reset"] == nil)
         }
     }

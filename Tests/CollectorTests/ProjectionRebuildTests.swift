@@ -178,7 +178,7 @@ import WireModel
             try await send(beacon, schedule: 60)
             beacon.trigger = trigger
             beacon.nextBeaconSeconds = 0
-            // An agent that has ended has no schedule to tell with its batch either.
+            // An agent that has ended has no schedule to report with its batch either.
             try await send(beacon, schedule: trigger == .stop ? 60 : 0)
             #expect(try await metadata.device(enrolled.deviceID, organization: nil)?.expectedBeaconSeconds == 60)
         }
@@ -194,7 +194,7 @@ import WireModel
             return devices.first.map { ReportingState(of: $0, at: scene.clock.now()) }
         }
         #expect(try await state(after: 0) == .reporting)
-        // As a version that took the last beacon's word left it.
+        // As a version that believed the last beacon left it.
         try scene.execute("UPDATE device_state SET expected_beacon_seconds = 0")
         _ = try await scene.rebuild()
         #expect(try await state(after: 0) == .reporting)

@@ -116,7 +116,7 @@ struct RouteMatrixTests {
                     }
                 }
             }
-            // And the stranger has changed nothing. (These tell of the devices and tokens that the test itself made for
+            // And the stranger has changed nothing. (These show the devices and tokens that the test itself made for
             // the calls.)
             let counting: Set = [
                 "/api/v1/audit", "/api/v1/tokens", "/api/v1/organizations", "/api/v1/organizations/{organization}",
@@ -131,7 +131,7 @@ struct RouteMatrixTests {
         }
     }
 
-    /// Every route for people takes the parameter `organization`. With it, whoever sees all organizations sees one.
+    /// Every route for people accepts the parameter `organization`. With it, whoever sees all organizations sees one.
     @Test func theParameterOrganizationNarrowsEveryRoute() async throws {
         try await RouteScene.play { scene in
             let all = scene.bearers[.administratorOfAll] ?? ""

@@ -20,7 +20,7 @@ struct SeriesAccumulatorTests {
         var attributes: [String: String] = [:]
     }
 
-    /// As the store gives them: newest first.
+    /// The series of samples as the store gives them: newest first.
     private func series(
         _ kind: MetricDefinition.Kind, _ points: [Point], filter: [String: String] = [:]
     ) throws -> [SeriesAccumulator.Series] {

@@ -78,7 +78,7 @@ import Testing
             let told = try #require(
                 standing(isFlag ? setting.flag : setting.key(documents.style), in: document), "\(setting.name)")
             let value = used.shown(setting.name)
-            // Some words tell what the default depends on.
+            // Some words say what the default depends on.
             #expect(told == value ?? "none" || told.hasSuffix(" else \(value ?? "none")"), "\(setting.name): \(told)")
             guard isFlag, !setting.form.isSwitch, value != nil else { continue }
             let range = setting.form.range.map { "\($0); " } ?? ""

@@ -4,11 +4,11 @@ import Testing
 
 @testable import CommandKit
 
-/// The files that tell people what a program can be told, made from its table.
+/// The files that describe to people what a program can be set to, made from its table.
 struct SettingDocuments {
     let settings: [SettingDeclaration]
     let style: SettingKeyStyle
-    /// What has no default and must be given.
+    /// The settings that have no default and must be given.
     let required: Set<String>
 
     init<Settings: ProgramSettings>(_ program: Settings.Type, required: Set<String>) {

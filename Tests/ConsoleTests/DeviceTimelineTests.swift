@@ -47,7 +47,7 @@ import Testing
         #expect(found.last?.at == Timestamp.text(Self.start + 60_000_000))
     }
 
-    /// Only after its return one can tell why a device was silent.
+    /// Only after its return one can know why a device was silent.
     @Test func aSilenceHasTheReasonThatTheNextBeaconTells() {
         let first = beacon(0, sequence: 9)
         #expect(silence(first, beacon(60, sequence: 10)) == nil)

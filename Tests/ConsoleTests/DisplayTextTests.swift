@@ -85,7 +85,7 @@ import Testing
         #expect(String(decoding: CSV.text(rows), as: UTF8.self) == text)
     }
 
-    /// Spreadsheets of many countries split at semicolons, and then take no notice of quotes inside a cell.
+    /// Spreadsheets of many countries split at semicolons, and then ignore quotes inside a cell.
     @Test(arguments: [
         ("a;=1+1", "\"a;'=1+1\""), ("a; =1+1", "\"a; '=1+1\""), ("a\t@x", "\"a\t'@x\""), ("a\r+x", "\"a\r'+x\""),
         ("a\n-x", "\"a\n'-x\""), ("a;\"=x", "\"a;\"\"'=x\""), (" =1+1", " '=1+1"), ("\u{FF1D}1", "'\u{FF1D}1"),

@@ -150,7 +150,7 @@ import Testing
         #expect(!refused.contains("seal-good") && refused.contains("The disk is &lt;full&gt;."))
     }
 
-    /// Each of these answers must not be taken for a proof that all is there.
+    /// Each of these answers must not count as a proof that all is there.
     @Test func anOldEmptyOrContradictoryBalanceIsNotGreen() {
         func state(_ changes: [String: JSONValue], now: Int64 = ConsoleHarness.now) -> FleetSeal.State {
             FleetSeal.balance(Self.whole.with(["balance": Self.whole["balance"].with(changes)]), now: now).state

@@ -5,7 +5,7 @@ import Testing
 @testable import Console
 
 @Suite("The form of a profile") struct ProfileFormTests {
-    /// With every field that there is.
+    /// A profile with every field that there is.
     static let whole: JSONValue = [
         "sampling": [
             "modules": ["wlan2", "system"], "sampleSeconds": .real(0.5), "transmitSeconds": 86_400,

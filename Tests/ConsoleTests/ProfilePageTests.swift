@@ -329,7 +329,7 @@ import Testing
             ("json", #"{"beaconSeconds": 60, "logging": {"level": "error", "wifiOnly": true}}"#), ("tag", #""7""#),
             ("base", "7"), ("mode", "json"),
         ]
-        // The review already tells of the other revision.
+        // The review already shows the other revision.
         let conflict = try await Self.answer(harness, form.with("action", "review"))
         #expect(conflict.html.contains("Somebody else saved this profile"))
         let own = try #require(conflict.html.split(separator: "<h2>What you changed</h2>").last)

@@ -91,7 +91,7 @@ import Testing
         #expect(response.status == 303)
     }
 
-    /// The API takes no list of kinds as all of them; a form on which none is chosen must not.
+    /// The API reads no list of kinds as all of them; a form on which none is chosen must not.
     @Test(arguments: [
         [("olderThanDays", "30")], [("streams", "event")], [("olderThanDays", "x"), ("streams", "event")],
     ]) func aFormWithoutKindsOrAgeRemovesNothing(fields: [(String, String)]) async throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import DataSamplerMetrics
 
 @Suite struct SampledMetricsTests {
-    /// By name and attributes, as text.
+    /// The measurements by name and attributes, as text.
     private static func told(_ metrics: SampledMetrics) -> [String: EventValue] {
         Dictionary(
             uniqueKeysWithValues: metrics.takeMeasurements().map { measurement in
@@ -155,7 +155,7 @@ import Testing
             #expect(told == ["job{id=\(round)}": .integer(1), "job.delta{id=\(round)}": .integer(1)])
         }
         #expect(metrics.takeMeasurements().isEmpty)
-        // Two handlers of one series: the first destroyed takes nothing away.
+        // Two handlers of one series: the first destroyed removes nothing.
         let one = Counter(label: "job", factory: metrics)
         let two = Counter(label: "job", factory: metrics)
         one.destroy()

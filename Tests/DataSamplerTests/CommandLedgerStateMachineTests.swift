@@ -22,7 +22,7 @@ import WireModel
 
     private func id(_ id: UInt8) -> Data { Data(repeating: id, count: 16) }
 
-    /// Takes commands at time 0 of both clocks.
+    /// Accepts commands at time 0 of both clocks.
     private func received(_ commands: [WireCommand], serverTime: Int64 = 0, now: Int64 = 0) -> CommandLedgerStateMachine
     {
         var machine = CommandLedgerStateMachine()

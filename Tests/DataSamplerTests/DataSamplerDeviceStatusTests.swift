@@ -192,7 +192,7 @@ import WireModel
             try sampler.endSession()
             try await sampler.recordEvent(eventName: "outside", eventValue: .integer(1))
         }
-        // The second run's first sample tells what the first run's had not told yet.
+        // The second run's first sample reports what the first run's had not reported yet.
         try await run(directory.path, collector, modules: .analytics) { sampler in
             // Made after the sample that is due at the start: the loop does one after the other.
             try await sampler.sendBeacon()

@@ -47,7 +47,7 @@ import WireModel
         let directory = try TemporaryDirectory()
         let sampler = try await started(directory.path)
         try await sampler.sendBeacon(deliveredWithin: .seconds(300))
-        // It may share the beacon that tells the new profile.
+        // It may share the beacon that reports the new profile.
         #expect(try await bench.beacons().contains { [.demand, .change].contains($0.trigger) })
         try await sampler.setPushToken("token", deliveredWithin: .seconds(300))
         #expect(try await bench.beacons().contains { $0.pushToken.token == "token" })

@@ -55,7 +55,7 @@ import WireModel
         let information = try await sampler.requery()
         #expect(information.enrollment == .known(.enrolled) && information.organization == .known("default"))
         #expect(information.collector == .known("https://collector.test") && information.isSupported == .known(true))
-        // It may share the beacon that tells the new profile.
+        // It may share the beacon that reports the new profile.
         try await SamplerBench.until { try await bench.beacons().contains { $0.profileRevision > 0 } }
         var command = WireCommand()
         command.id = Data(repeating: 7, count: 16)

@@ -38,7 +38,7 @@ import WireModel
         var localChange: @Sendable (inout DataSamplerConfiguration) -> Void
         var profileChange: @Sendable (inout WireProfile) -> Void
         var value: @Sendable (DeviceSettings) -> String
-        /// With neither, local alone, profile alone, both.
+        /// The expected values with neither, local alone, profile alone, both.
         var expected: [String]
 
         var testDescription: String { name }

@@ -15,7 +15,7 @@ import WireModel
         return message
     }
 
-    /// On by a decision of this device that the collector has as its third.
+    /// The state of do-not-disturb that is on by a decision of this device that the collector has as its third.
     private static var told: DoNotDisturbState {
         var state = DoNotDisturbState()
         state.decided(true, request: first, at: 7)
@@ -80,7 +80,7 @@ import WireModel
     }
 }
 
-/// Do-not-disturb of a running device, and what it and the collector tell each other.
+/// Do-not-disturb of a running device, and what it and the collector send each other.
 @Suite(.timeLimit(.minutes(10))) struct DoNotDisturbTests {
     private static let allowing: WireProfile = {
         var profile = WireProfile.analyticsOn
@@ -178,7 +178,7 @@ import WireModel
         let failure = await SamplerBench.code { () async throws(DataSamplerError) in
             _ = try await sampler.setDeviceDNDStatus(true)
         }
-        // The background may have told it first; then the collector is only asked.
+        // The background may have reported it first; then the collector is only asked.
         #expect(failure == .notAllowed || failure == nil)
         try await SamplerBench.until { try await !sampler.status().doNotDisturb }
         await sampler.stop()

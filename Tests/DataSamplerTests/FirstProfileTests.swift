@@ -7,7 +7,7 @@ import WireModel
 
 /// A program that waits for what may be recorded waits for a bounded time, and learns why there is nothing yet.
 @Suite(.timeLimit(.minutes(5))) struct FirstProfileTests {
-    /// Longer than the suite may take: an outcome that comes did not come from the limit.
+    /// Longer than the suite may last: an outcome that comes did not come from the limit.
     private static let longTime = Duration.seconds(3600)
 
     private func outcome(

@@ -6,11 +6,11 @@ import WireModel
 
 @testable import DataSampler
 
-/// What a host tells of itself: the device was unlocked, the program goes to the background and comes back.
+/// The reports of a host about itself: the device was unlocked, the program goes to the background and comes back.
 @Suite(.timeLimit(.minutes(10))) struct HostCallTests {
     private let bench = SamplerBench()
 
-    /// One that makes no beacon because something changed: an unlock told meanwhile would share it.
+    /// One that makes no beacon because something changed: an unlock reported meanwhile would share it.
     private func sampler(
         _ directory: String, change: (inout DataSamplerConfiguration) -> Void = { _ in }
     ) throws -> DataSampler {

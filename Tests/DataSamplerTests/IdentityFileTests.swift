@@ -47,7 +47,7 @@ import WireModel
         #expect(mode == 0o600)
     }
 
-    /// A version that does not know it takes the file as whole.
+    /// A version that does not know it accepts the file as whole.
     @Test func `The age of the credential is kept beside what the digest covers`() throws {
         let directory = try TemporaryDirectory()
         let file = IdentityFile(directory: directory.path)

@@ -98,7 +98,7 @@ import WireModel
 
     // MARK: - The copy in the queue
 
-    /// What a store tells.
+    /// The reports of a store.
     private final class Told: Sendable {
         private let notices = Mutex<[DataSamplerNotice]>([])
         var kinds: [DataSamplerNotice.Kind] { notices.withLock { $0.map(\.kind) } }

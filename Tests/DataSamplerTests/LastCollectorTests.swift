@@ -9,13 +9,13 @@ import Transmitter
 @Suite(.timeLimit(.minutes(5))) struct LastCollectorTests {
     private let bench = SamplerBench()
 
-    /// Starts and stops, and returns what the delegate was told of the collector.
+    /// Starts and stops, and returns what the delegate heard of the collector.
     private func start(_ directory: String, _ url: String) async throws -> [[String: String]] {
         let recorder = RecordingDelegate()
         let sampler = try bench.sampler(directory, delegate: recorder) { $0.collectorURL = url }
         try await sampler.start()
         try await sampler.reloadProfile()
-        // Notices come in order, so whatever the start noticed was told before this one.
+        // Notices come in order, so whatever the start noticed was reported before this one.
         try await SamplerBench.until { !recorder.told(.profileApplied, .reachable).isEmpty }
         await sampler.stop()
         return recorder.told(.collectorChanged).map(\.details)
@@ -45,7 +45,7 @@ import Transmitter
             }
             bench.collector.setFaults { _, _ in isLost ? .requestLost : nil }
             try await sampler.start()
-            // Notices come in order, so whatever the start noticed was told before this one.
+            // Notices come in order, so whatever the start noticed was reported before this one.
             try await SamplerBench.until { !recorder.told(.unreachable, .profileApplied, .reachable).isEmpty }
             await sampler.stop()
             return recorder.told(.collectorChanged).map(\.message)

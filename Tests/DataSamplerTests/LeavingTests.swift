@@ -64,7 +64,7 @@ import WireModel
         let core = try await SamplerCore.open(
             SamplerBench.configuration(directory.path), environment: environment, logger: Logger(label: "test"))
         let wipes = WipeKeeper(core: core, events: DeviceEvents()) { _ in }
-        // A directory under the temporary file's name keeps the note from being written.
+        // A directory under the temporary file's name keeps the file from being written.
         let obstacle = "\(directory.path)/\(WipeNote.fileName).new"
         try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: true)
         await #expect(throws: DataSamplerError.self) { try await wipes.begin(command: nil, reason: "test") }

@@ -10,7 +10,7 @@ import WireModel
         .status: .offline, .event: .offline, .sample: .offline,
     ]
 
-    /// Sees each state at its second, and looks for a notice each second; what was told, with its second.
+    /// Sees each state at its second, and looks for a notice each second; what was reported, with its second.
     private func told(
         _ states: [UInt64: [StreamName: TransmissionGate.Reason]], for seconds: UInt64 = 120
     ) -> [String] {

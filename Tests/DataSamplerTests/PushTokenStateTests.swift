@@ -118,8 +118,8 @@ import WireModel
         #expect(state.observed(mark(1), epoch: "e") == true)
     }
 
-    /// A model collector that applies beacons in order, and random losses: the device never thinks it told what it did
-    /// not.
+    /// A model collector that applies beacons in order, and random losses: the device never thinks it reported what it
+    /// did not.
     @Test func `Over random histories of drops, epochs and restarts the collector ends up with the last token`() throws
     {
         var random = SystemRandomNumberGenerator()

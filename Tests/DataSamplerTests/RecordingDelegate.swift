@@ -1,7 +1,7 @@
 import DataSampler
 import Synchronization
 
-/// Keeps the notices that it is told.
+/// Keeps the notices that it receives.
 final class RecordingDelegate: DataSamplerDelegate {
     private let notices = Mutex<[DataSamplerNotice]>([])
 

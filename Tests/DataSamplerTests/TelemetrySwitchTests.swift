@@ -189,7 +189,7 @@ import WireModel
         bench.collector.setNews(revision: 2, commands: [wipe], serverTime: 1)
         try await sampler.reloadProfile()
         try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
-        // What a wipe ends may have been the beacon that tells it, so there is another one.
+        // What a wipe ends may have been the beacon that reports it, so there is another one.
         try await SamplerBench.until {
             let stored = try await bench.stored(.status)
             return stored.contains { $0.epoch != former && $0.header.kind == WireRecordKind.beacon.rawValue }

@@ -75,7 +75,7 @@ import WireModel
         try await SamplerBench.until { listener.told(.blocked).count == 2 }
         await sampler.stop()
 
-        /// - Returns: whether a start tells of it what is asked for, and nothing else.
+        /// - Returns: whether a start reports of it what is asked for, and nothing else.
         func start(isOn now: Bool, tells kind: DataSamplerNotice.Kind) async throws -> Bool {
             isOn.value.withLock { $0 = now }
             let listener = RecordingDelegate()

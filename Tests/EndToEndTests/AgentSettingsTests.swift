@@ -87,7 +87,7 @@ struct AgentSettingsTests {
             let certificate = try write("one.pem", ServerCertificates.one.certificate)
             let key = try write("one.key", ServerCertificates.one.key)
 
-            // A collector that does not end TLS takes any pins.
+            // A collector that does not end TLS accepts any pins.
             try await deployment.startCollector()
             var request = HTTPClientRequest(url: "\(deployment.collectorURL)/api/v1/profiles/default")
             request.method = .PUT
@@ -126,7 +126,7 @@ struct AgentSettingsTests {
                 let outcome = try await deployment.record(event: "still.connected", value: 1)
                 #expect(outcome.succeeded, "\(outcome)")
                 try await deployment.waitUntilSent()
-                // The finding stands from the profile's arrival on; the log tells it once the profile is applied.
+                // The finding stands from the profile's arrival on; the log reports it once the profile is applied.
                 try await deployment.until("the log says it too", while: agent) {
                     Program.text(log).contains("certificate pins of the profile are not in force")
                 }

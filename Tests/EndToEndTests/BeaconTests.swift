@@ -47,7 +47,7 @@ struct BeaconTests {
             try await deployment.startCollector()
             try deployment.startAgent()
             try await deployment.waitUntilAgentAnswers()
-            // Before the agent is enrolled, a beacon rightly tells no enrollment.
+            // Before the agent is enrolled, a beacon rightly reports no enrollment.
             try await deployment.until("the collector knows that the device is enrolled", while: deployment.agent) {
                 try await Self.device(deployment).beacon?.enrollment == "enrolled"
             }

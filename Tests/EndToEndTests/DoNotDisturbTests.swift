@@ -63,7 +63,7 @@ struct DoNotDisturbTests {
         }
     }
 
-    /// Whoever was told that the decision is made finds it made, and the collector hears of it.
+    /// Whoever heard that the decision is made finds it made, and the collector hears of it.
     @Test func killsLoseNoDecision() async throws {
         var dice = SeededGenerator.announced(for: "DoNotDisturbTests")
         try await Deployment.run { deployment in

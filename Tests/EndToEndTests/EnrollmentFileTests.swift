@@ -122,7 +122,7 @@ struct EnrollmentFileTests {
         }
     }
 
-    /// The other collector is trusted by the same authority, and would take the token.
+    /// The other collector is trusted by the same authority, and would accept the token.
     @Test func aCollectorWithAnotherKeyIsRefusedBeforeTheTokenLeavesTheDevice() async throws {
         try await Deployment.run { deployment in
             let scene = try Scene(deployment)

@@ -69,7 +69,7 @@ struct FullDiskTests {
             var acknowledged = try await deployment.record(events: 3, prefix: "before")
             try await deployment.waitUntilSent()
 
-            // What the queue has allocated beforehand still takes some.
+            // What the queue has allocated beforehand still needs some.
             try await deployment.stopCollector()
             let filler = try disk.fill()
             let text = String(repeating: "full ", count: 4000)

@@ -8,7 +8,7 @@ struct JournalTests {
     /// Writes what goes to the system's log into a file; see journal.c.
     private static let library = Result { try PreloadedLibrary.build("journal") }
 
-    /// As in the unit: an ordinary user, with a priority that it cannot raise.
+    /// The user, as in the unit: an ordinary one, with a priority that it cannot raise.
     private static let user = [
         "/usr/bin/nice", "-n", "10", "/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
     ]

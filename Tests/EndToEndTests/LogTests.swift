@@ -66,7 +66,7 @@ import Testing
             #expect(ended.state == "done" && ended.uploads?.map(\.state) == ["complete"], "\(ended)")
             #expect(texts(try await deployment.logLines("device=\(device)")) == Self.expected)
 
-            // By the device itself: the same lines once more are told once.
+            // By the device itself: the same lines once more are returned once.
             let sent = try await Program.log.run([
                 "send", "--wait", "--json", "--text", "needle", "--data", deployment.agentData,
             ])
@@ -148,7 +148,7 @@ import Testing
         let lines = try await deployment.logLines(query)
         #expect(lines.first?.contains("ended by signal KILL") == true, "\(lines)")
         #expect(lines.contains { $0.contains("e2e 'failed'") }, "with the last lines of the session: \(lines)")
-        // Another start finds nothing to tell.
+        // Another start finds nothing to report.
         try await deployment.waitUntilAgentAnswers()
         try await deployment.stopAgent()
         let orderly = try await Program.agent.run(

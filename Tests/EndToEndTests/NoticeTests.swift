@@ -98,7 +98,7 @@ struct NoticeTests {
         }
     }
 
-    /// A program that was told to block its use hears that the cause is gone, also when the agent was dead meanwhile.
+    /// A program that was asked to block its use hears that the cause is gone, also when the agent was dead meanwhile.
     @Test func killsKeepNoProgramBlocked() async throws {
         var dice = SeededGenerator.announced(for: "NoticeTests")
         try await Deployment.run { deployment in

@@ -5,8 +5,8 @@ import TelemetryTestKit
 import Testing
 import WireModel
 
-/// Power cuts at any write of an agent. The agent runs once and every change to its files is noted. Then the files are
-/// made as each cut may leave them, and the queue is opened there.
+/// Power cuts at any write of an agent. The agent runs once and every change to its files is recorded. Then the files
+/// are made as each cut may leave them, and the queue is opened there.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct PowerCutTests {
     enum Script: String, CaseIterable, CustomTestStringConvertible {
@@ -35,7 +35,7 @@ struct PowerCutTests {
             var epochs: [String] = []
             for (index, change) in changes.enumerated() {
                 disk.apply(change)
-                // Allocating takes thousands of writes of one byte; a cut between two of them shows nothing new.
+                // Allocating needs thousands of writes of one byte; a cut between two of them shows nothing new.
                 if change.isAllocation, index + 1 < changes.count, changes[index + 1].isAllocation { continue }
                 guard change.name.isEmpty || change.name.hasPrefix("queue.") else { continue }
                 let promised = promises.last { $0.end < change.end - change.data.count }?.events ?? 0
@@ -75,7 +75,7 @@ struct PowerCutTests {
         let socket = deployment.agentData + "/control.sock"
         func start() async throws {
             try deployment.startAgent(environment: try recording.environment)
-            // Before the agent holds the queue, a command would open it, and what that writes is not noted.
+            // Before the agent holds the queue, a command would open it, and what that writes is not recorded.
             try await deployment.until("the agent listens", while: deployment.agent) {
                 FileManager.default.fileExists(atPath: socket)
             }

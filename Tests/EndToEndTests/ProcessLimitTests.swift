@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A process that may have too few files or too little memory is told so, and does not crash.
+/// A process that may have too few files or too little memory hears so, and does not crash.
 @Suite(.timeLimit(.minutes(3)))
 struct ProcessLimitTests {
     struct Case: Sendable, CustomTestStringConvertible {

@@ -66,7 +66,7 @@ struct QueueDamageTests {
                 acknowledged: before.union(after).union(promised.intersection(stored)),
                 droppedOnlyFor: ["salvage", "moved"])
             guard !missing.isEmpty else { return }
-            // What the collector had to tell was written when it stopped, at the latest.
+            // What the collector had to report was written when it stopped, at the latest.
             try await deployment.startCollector()
             let notices = try await Self.notices(deployment)
             #expect(notices.contains("queue-damaged") && notices.contains("lost on the device"), "\(notices)")

@@ -5,7 +5,7 @@ import Testing
 
 /// Everything that goes wrong in the field, at random, for as long as one likes: afterwards the balance closes.
 ///
-/// `WS1_SOAK_SECONDS` says how long (20 unless told; `Tools/soak` asks for twenty minutes); `WS1_TEST_SEED` repeats the
+/// `WS1_SOAK_SECONDS` says how long (20 unless set; `Tools/soak` asks for twenty minutes); `WS1_TEST_SEED` repeats the
 /// choice of faults.
 @Suite(.serialized, .timeLimit(.minutes(240)), .enabled(if: SmallDisk.canMount, "mounting a tmpfs needs root"))
 struct SoakTests {

@@ -1,7 +1,7 @@
 import Testing
 
-/// The reader of system call traces can tell a synced answer from one that is not, or the test that uses it proves
-/// nothing.
+/// The reader of system call traces can distinguish a synced answer from one that is not, or the test that uses it
+/// proves nothing.
 struct SyncTraceTests {
     private let request =
         #"11 read(9<TCP:[127.0.0.1:1->127.0.0.1:2]>, "POST /api/v1/batches HTTP/1.1\r\n", 2048) = 310"#

@@ -2,17 +2,17 @@ import WireModel
 
 /// A rule of ending epochs, deliberately broken.
 enum BrokenCloseRule: String, CaseIterable, Sendable {
-    /// Takes the collector for having none of the records it was asked about.
+    /// Believes that the collector has none of the records it was asked about.
     case queuesAllAnew
-    /// Takes the collector for having all of them.
+    /// Believes that the collector has all of them.
     case queuesNothingAnew
-    /// Forgets that the records of a dropped epoch are to be told of: goes on without closing it.
+    /// Forgets that the records of a dropped epoch are to be reported: goes on without closing it.
     case neverCloses
-    /// Takes what another branch of the history has sent for the records that were given up here.
+    /// Counts what another branch of the history has sent as the records that were given up here.
     case takesOthersForItsOwn
     /// Says why records were given up, although it may have said before that they are moved.
     case changesTheReason
-    /// Does not tell what it has dropped since the last part.
+    /// Does not report what it has dropped since the last part.
     case keepsTheLastTotals
 
     /// - Parameter isGivenUp: the epoch was kept, and then given up.

@@ -54,7 +54,7 @@ import Testing
 
     /// What the judge says of histories with fixed seeds; `nil` where it finds nothing.
     ///
-    /// - Parameter isEnough: told of each history that kept the promise; `true` ends the search.
+    /// - Parameter isEnough: called with each history that kept the promise; `true` ends the search.
     private func firstViolation(
         _ rule: BrokenCloseRule?, isEnough: (EpochHistory) -> Bool = { _ in false }
     ) async throws -> String? {

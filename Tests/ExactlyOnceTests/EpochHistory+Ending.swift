@@ -12,8 +12,7 @@ extension EpochHistory {
         image = Image(directory: try device.image(), lines: lines)
     }
 
-    /// The image takes the place of the queue: what came after it is known to the collector alone, so far as it
-    /// arrived.
+    /// The image replaces the queue: what came after it is known to the collector alone, so far as it arrived.
     func bringBack() async throws {
         guard let image else { return }
         self.image = nil

@@ -59,8 +59,8 @@ extension EpochHistory {
                     "\(stream): \(rows) records are stored, the device says \(balance), the collector \(sum)")
             }
             seen.moved += balance.dropped["moved"] ?? 0
-            // Both sides count the same, each reason for itself - but for what a branch that is gone had told: that is
-            // not taken back.
+            // Both sides count the same, each reason for itself - but for what a branch that is gone had reported: that
+            // is not undone.
             for reason in Set(balance.dropped.keys).union(sum.dropped.keys) {
                 let (own, told) = (balance.dropped[reason] ?? 0, sum.dropped[reason] ?? 0)
                 let spare = reason == "moved" ? 0 : abandoned[stream]?[reason] ?? 0
@@ -85,8 +85,8 @@ extension EpochHistory {
         var (least, most) = (lost.count, lost.count)
         if wasRestored {
             least -= lost.intersection(mayBeUncounted).count
-            // Gaps hide links: nobody knows whether a record of one had arrived from the other branch, or was told as
-            // dropped by it, before this one counts it.
+            // Gaps hide links: nobody knows whether a record of one had arrived from the other branch, or was reported
+            // as dropped by it, before this one counts it.
             most += line.dropped.count + (droppedElsewhere[stream]?.count ?? 0)
         }
         guard (least...most).contains(dropped) else {

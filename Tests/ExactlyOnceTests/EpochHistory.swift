@@ -17,9 +17,9 @@ final class EpochHistory {
         var certain: Set<UInt64> = []
         /// Perhaps only in memory.
         var uncertain: Set<UInt64> = []
-        /// Of the certain ones, those dropped at the front: whether they had arrived before may be known to nobody.
+        /// The certain ones that were dropped at the front: whether they had arrived before may be known to nobody.
         var dropped: Set<UInt64> = []
-        /// Of these, those of the current epoch.
+        /// The dropped ones of the current epoch.
         var droppedInEpoch: Set<UInt64> = []
     }
 
@@ -44,10 +44,10 @@ final class EpochHistory {
     /// Dropped at the front of an image that was brought back, and, where its epoch was then given up, before that: the
     /// collector's mark may have stood in the gap, at records of the other branch.
     var mayBeUncounted: Set<UInt64> = []
-    /// Dropped at the front by a branch that is gone: the collector may have been told, and cannot say of which
+    /// Dropped at the front by a branch that is gone: the collector may have been informed, and cannot say of which
     /// records.
     var droppedElsewhere = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, Set<UInt64>()) })
-    /// What the collector may have been told by a branch that is gone.
+    /// The drops that a branch that is gone may have reported to the collector.
     var abandoned: [StreamName: [String: UInt64]] = [:]
     /// An image was brought back, in this epoch or ever.
     var isRestored = false
@@ -116,7 +116,7 @@ final class EpochHistory {
         let hasEnded = try await device.queue.status().streams.values.contains { $0.apart > 0 }
         for stream in [StreamName.event, .sample] {
             var dropped = lines[stream]?.certain ?? []
-            // In an ended epoch, or one that has diverged, what waits cannot be told from here.
+            // In an ended epoch, or one that has diverged, what waits cannot be known from here.
             if !hasEnded,
                 let part = try await device.queue.nextPart(
                     of: stream, maximumBytes: 1 << 30, maximumRecords: 1 << 20, hold: .zero)
@@ -156,7 +156,7 @@ final class EpochHistory {
             }
             identities[header.number] = BodyMint.identity(of: record, header)
         }
-        // A queue that has diverged gives no part; what it drops could not be told from here.
+        // A queue that has diverged gives no part; what it drops could not be known from here.
         guard !identities.isEmpty else { return }
         let reason = [DropReason.byteCap, .ageCap].randomElement(using: &random) ?? .byteCap
         let count = min(identities.count, Int.random(in: 1...6, using: &random))

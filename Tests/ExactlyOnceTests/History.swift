@@ -6,9 +6,9 @@ import WireModel
 
 /// A rule of the device, deliberately broken.
 enum BrokenDeviceRule: String, CaseIterable, Sendable {
-    /// Takes having sent for having arrived.
+    /// Counts what was sent as arrived.
     case acknowledgesOnSend
-    /// Takes any answer for "stored to the end".
+    /// Treats any answer as "stored to the end".
     case believesEveryAnswer
     /// Sends a record that it has quarantined again without having heard that the collector lacks it.
     case sendsAgainWhatMayHaveArrived
@@ -157,7 +157,7 @@ final class History {
         if brokenRule == .acknowledgesOnSend { try await believe(part) }
     }
 
-    /// What a device would do that takes a part for stored.
+    /// Does what a device would do that counts a part as stored.
     private func believe(_ part: BatchPart) async throws {
         var mark = try await device.queue.status().streams[part.stream]?.mark ?? .none
         guard part.last > mark.number else { return }

@@ -36,7 +36,7 @@ final class MiddleboxHistory {
     private let makeTransmitter: (RecordQueue) -> Transmitter
     private var transmitter: Transmitter
     private var mint = BodyMint()
-    /// On synced disk for certain, by stream.
+    /// The records that are on synced disk for certain, by stream.
     private var made = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, Set<UInt64>()) })
     /// When a record was last quarantined, seconds since boot.
     private var lastSetAside: Double?

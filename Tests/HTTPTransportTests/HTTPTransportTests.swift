@@ -164,7 +164,7 @@ import WireModel
     }
 
     @Test func `A port nobody listens on is refused`() async throws {
-        // Bound and not listened on: nobody else can take it meanwhile and let the request wait.
+        // Bound and not listened on: nobody else can bind it meanwhile and let the request wait.
         let held = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(held) }
         var address = sockaddr_in()

@@ -77,7 +77,7 @@ import WireModel
         #expect(messages(await tail.lines(1)) == ["one"])
         second.warning("two")
         #expect(messages(await tail.lines(1)) == ["two"])
-        // Sealed between two looks, with lines that were not told yet.
+        // Sealed between two looks, with lines that were not returned yet.
         first.error("three")
         await first.close()
         #expect(messages(await tail.lines(1)) == ["three"])

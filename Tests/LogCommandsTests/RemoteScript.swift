@@ -3,7 +3,7 @@ import Foundation
 import TelemetryBasics
 import WireModel
 
-/// A device's log at a scripted collector: chunks of lines, and the answers of the routes that tell of them.
+/// A device's log at a scripted collector: chunks of lines, and the answers of the routes that describe them.
 struct RemoteScript: Sendable {
     static let device = "11111111-1111-4111-8111-111111111111"
     static let epoch = "22222222-2222-4222-8222-222222222222"
@@ -59,7 +59,7 @@ struct RemoteScript: Sendable {
         return ids.reduce(Data()) { $0 + texts[$1 - 1] }
     }
 
-    /// As an honest collector answers.
+    /// The answer of an honest collector.
     func answer(_ head: String, command: String? = nil) -> ScriptedCollector.Answer {
         if head.contains("/api/v1/logs/content") { return .content(content(head)) }
         return .json(list(command: command))

@@ -3,7 +3,7 @@ import Glibc
 import Gzip
 import Synchronization
 
-/// A server on loopback that answers each request as it is told: a collector that breaks off, lies, or is none. One
+/// A server on loopback that answers each request as it is asked: a collector that breaks off, lies, or is none. One
 /// request to a connection.
 final class ScriptedCollector: Sendable {
     struct Answer: Sendable {
@@ -13,7 +13,7 @@ final class ScriptedCollector: Sendable {
         /// Only so many bytes of the body are sent.
         var sentBytes: Int?
 
-        /// As a collector answers.
+        /// The answer of a collector.
         static func json(_ text: String, status: Int = 200) -> Answer {
             Answer(
                 status: status, headers: collector.merging(["Content-Type": "application/json"]) { $1 },
@@ -48,7 +48,7 @@ final class ScriptedCollector: Sendable {
     var requests: [String] { seen.withLock { $0 } }
     var url: String { "http://127.0.0.1:\(port)" }
 
-    /// - Parameter answer: told a request's head and how many came before.
+    /// - Parameter answer: gets a request's head and how many came before.
     init(_ answer: @escaping @Sendable (String, Int) -> Answer) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -67,7 +67,7 @@ final class ScriptedCollector: Sendable {
         Thread.detachNewThread { [self] in serve(answer) }
     }
 
-    /// To be called last: the thread ends.
+    /// Ends the thread; to be called last.
     func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     private func serve(_ answer: @Sendable (String, Int) -> Answer) {

@@ -95,7 +95,7 @@ import WireModel
         }
     }
 
-    /// Both have put their objects, and note them at the same moment.
+    /// Both have put their objects, and record them at the same moment.
     @Test func aChunkThatTwoCollectorsNoteAtOnceIsCountedOnce() async throws {
         try await TestBucket.with { bucket in
             let (one, other) = try twoArchives(over: bucket)

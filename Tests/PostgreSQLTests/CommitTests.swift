@@ -253,7 +253,7 @@ import Testing
 }
 
 extension PostgresSession {
-    /// Blocks until the end of the connection can be read from the socket, without noting it.
+    /// Blocks until the end of the connection can be read from the socket, without recording it.
     func waitForLoss() {
         _ = connection.waitForSocket(1 /* POLLIN */, until: .now + .seconds(10))
     }

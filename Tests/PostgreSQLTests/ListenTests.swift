@@ -55,7 +55,7 @@ import Testing
         for _ in 0..<20 where !told {
             try await fixture.test.sql("SELECT pg_notify('marks', n::text) FROM generate_series(1, 3000) AS n")
             for _ in 0..<3 { try await fixture.test.sql("SELECT 1") }
-            // Either all arrive, or the loss is told.
+            // Either all arrive, or the loss is reported.
             for _ in 0..<3000 where !told { told = await stream.next() == .reconnected }
         }
         #expect(told)

@@ -57,8 +57,8 @@ struct DamageTests {
         await queue.close()
     }
 
-    /// Opens what is there and sends it all: an error of the queue, or a history the collector takes and a balance that
-    /// closes.
+    /// Opens what is there and sends it all: an error of the queue, or a history the collector accepts and a balance
+    /// that closes.
     private func survives(_ fixture: QueueFixture, _ directory: String) async throws -> String {
         do {
             let queue = try fixture.open(directory)

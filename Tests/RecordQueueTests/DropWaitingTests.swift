@@ -55,7 +55,7 @@ struct DropWaitingTests {
             try await queue.flush()
             if closesBefore {
                 let request = try #require(try await queue.nextClose())
-                // The answer is taken over, and the program killed before anything moves.
+                // The answer is applied, and the program killed before anything moves.
                 let answer = try collector.close(request)
                 _ = try await queue.run { try $0.applyClose(answer) }
                 try fixture.copyAsKilled(from: "", to: "/killed")

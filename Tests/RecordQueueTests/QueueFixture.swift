@@ -91,17 +91,17 @@ struct ModelCollector {
         /// Where a number has a link.
         var links: [UInt64: ChainLink] = [:]
         var closed: (last: UInt64, reason: DropReason)?
-        /// Of the newest close.
+        /// The totals of the newest close.
         var lastTotals = StreamTotals()
     }
 
     var histories: [Key: History] = [:]
     /// Epochs of which records came, in that order.
     private var epochs: [EpochID] = []
-    /// Numbers up to here are removed by retention: what could tell is gone.
+    /// Numbers up to here are removed by retention: what could show it is gone.
     var removedUpTo: UInt64 = 0
 
-    /// In the order of their epochs and numbers.
+    /// The records in the order of their epochs and numbers.
     var stored: [StreamName: [Data]] {
         epochs.reduce(into: [:]) { stored, epoch in
             for stream in StreamName.allCases {
@@ -176,7 +176,7 @@ struct ModelCollector {
     struct Malformed: Error {}
 
     /// Closes what is to be closed.
-    /// - Returns: how many requests it took.
+    /// - Returns: how many requests it needed.
     mutating func closeAll(_ queue: RecordQueue) async throws -> Int {
         var requests = 0
         while let request = try await queue.nextClose() {
@@ -194,7 +194,7 @@ struct ModelCollector {
         }
     }
 
-    /// Sends all that is there; every part has to be taken.
+    /// Sends all that is there; every part has to be accepted.
     /// - Returns: how many parts were sent.
     mutating func drain(_ queue: RecordQueue, maximumBytes: Int = WireLimits.partBytes) async throws -> Int {
         var parts = 0

@@ -25,7 +25,7 @@ struct NetlinkDecodingTests {
     }
 
     private static func wirelessFacts(of message: NetlinkMessages.Message) -> [String] {
-        // An association that the beginning does not tell of is no fact.
+        // An association that the beginning does not mention is no fact.
         let network = WLANNetworkMessage(message).flatMap { $0.isAssociated ? facts($0) : nil } ?? []
         let survey = WLANSurveyMessage(message).flatMap { $0.isInUse ? facts($0) : nil } ?? []
         return (WLANInterfaceMessage(message).map { facts($0) } ?? [])

@@ -92,7 +92,8 @@ struct InsideNamespace {
                 addresses.sorted() == (link.addr_info ?? []).map { "\($0.local)/\($0.prefixlen) \($0.scope)" }.sorted(),
                 "\(link.ifname)")
 
-            // The kernel may send something of its own at any time: what `ip` told lies between two readings of ours.
+            // The kernel may send something of its own at any time: what `ip` reported lies between two readings of
+            // ours.
             guard let first = before.interfaces.first(where: { $0.name == link.ifname })?.total,
                 let last = after.interfaces.first(where: { $0.name == link.ifname })?.total
             else {

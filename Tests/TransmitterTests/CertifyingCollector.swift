@@ -18,7 +18,7 @@ final class CertifyingCollector: Transport {
         /// Chains with which the handshake fails.
         var refused: Set<String> = []
         var isRequired = false
-        /// Of each request that was answered: its path, and what was shown.
+        /// The answered requests: the path of each, and what was shown.
         var requests: [(path: String, shown: String?)] = []
     }
 

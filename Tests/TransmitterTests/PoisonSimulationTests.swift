@@ -75,7 +75,7 @@ import WireModel
         private mutating func send(_ parts: [(StreamName, [Int])]) -> UInt64? {
             requests += 1
             byMinute[now / 60_000_000, default: 0] += 1
-            now += 50_000  // a request takes its time
+            now += 50_000  // a request needs its time
             let fails = isDown() || parts.contains { $0.1.contains { poison.contains($0) } }
             var verdicts: [StreamName: TransmitterStateMachine.PartVerdict] = [:]
             if !fails {
@@ -136,7 +136,7 @@ import WireModel
         world.run(hours: 96, poisonShare: 0.001)
         let poisoned = world.poison.count
         #expect(poisoned > 0)
-        // As long as it takes at one an hour, without new ones.
+        // As long as it lasts at one an hour, without new ones.
         world.run(hours: UInt64(poisoned) * 2 + 4, poisonShare: 0)
         #expect(Set(world.aside.map(\.record)) == world.poison, "all poison, and nothing but poison, is quarantined")
         #expect(world.waiting[.sample]?.count ?? 0 < 50)

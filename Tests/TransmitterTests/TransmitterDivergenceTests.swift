@@ -34,7 +34,7 @@ import WireModel
 
     private func copy(_ from: URL, _ to: URL) throws { try FileManager.default.copyItem(at: from, to: to) }
 
-    /// A device that sent `a`, whose image was taken with `w` waiting, that then sent `w` and `x`, and was rolled back
+    /// A device that sent `a`, whose image was made with `w` waiting, that then sent `w` and `x`, and was rolled back
     /// to the image.
     private func rollBack() async throws {
         try await bench.run(enrollments: enrollments) { queue, transmitter in

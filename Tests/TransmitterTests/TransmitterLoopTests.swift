@@ -5,7 +5,7 @@ import Testing
 @testable import Transmitter
 import WireModel
 
-/// When the loop wakes, with clocks that pass only when told to.
+/// When the loop wakes, with clocks that pass only when asked to.
 @Suite(.timeLimit(.minutes(10))) struct TransmitterLoopTests {
     let bench = TransmitterBench()
 

@@ -24,7 +24,7 @@ import WireModel
             #expect(pause >= .seconds(1) && pause <= .seconds(10))
         }
         #expect(machine.failures == 0)
-        // What could not be noted is sent again. It is little.
+        // What could not be recorded is sent again. It is little.
         #expect(machine.plan(at: 0).parts.allSatisfy { $0.maximumBytes == TransmitterStateMachine.leastPartBytes })
     }
 

@@ -340,8 +340,8 @@ import WireModel
             #expect(await transmitter.pass() == .finished)
             former = enrollments.load()
         }
-        // The disk was rolled back to a credential that was rotated since: neither is it taken, nor does it prove whose
-        // the id is.
+        // The disk was rolled back to a credential that was rotated since: neither is it accepted, nor does it prove
+        // whose the id is.
         var rolledBack = try #require(former)
         rolledBack.credential = "former"
         try enrollments.save(rolledBack)

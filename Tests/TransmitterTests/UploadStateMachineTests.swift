@@ -264,7 +264,7 @@ import WireModel
             now = due
             acknowledged += 1
             #expect(machine[id]?.phase == .announcing && now < 3600 * 1_000_000)
-            // Announcing it again tells whether the chunk is still wanted; it does not forgive the refusals.
+            // Announcing it again shows whether the chunk is still wanted; it does not forgive the refusals.
             try answer(&machine, .announce, Self.status([2]), now: now)
             machine.answered(
                 .init(upload: id, request: .chunk(2)), .refused("damaged"), acknowledged: acknowledged, now: now,

@@ -5,7 +5,7 @@ import WireModel
 
 /// A number that is legal on the wire and at the edge of what can be counted with or shown.
 struct ExtremeNumber: Sendable {
-    /// For fields of 64 bits; smaller ones take its last bits.
+    /// The value for fields of 64 bits; smaller ones use its last bits.
     let integer: UInt64
     let real: Double
 

@@ -6,7 +6,7 @@ import WireModel
 
 /// A client with a connection of its own to a collector that runs over a real socket.
 ///
-/// It waits as long as a test may take: on a busy machine an answer comes late, and what is promised is what it says.
+/// It waits as long as a test may last: on a busy machine an answer comes late, and what is promised is what it says.
 struct LiveClient: Sendable {
     let port: Int
     private let client: TestClient

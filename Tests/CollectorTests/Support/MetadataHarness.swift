@@ -28,7 +28,7 @@ struct MetadataHarness: Sendable {
     let archive: LogArchive
     let server: CollectorServer
     let enrollmentToken: String
-    /// Of no organization.
+    /// The token of an administrator of no organization.
     let administrator: String
     let store = InMemoryRecordStore()
 

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// A TCP connection on loopback that says exactly the bytes it is told, for clients that do not behave. Blocking; use
+/// A TCP connection on loopback that says exactly the bytes it is given, for clients that do not behave. Blocking; use
 /// off the cooperative pool.
 ///
 /// Its timeout bounds a failing test and no passing one: what is promised is what comes, not how soon a busy machine
@@ -31,7 +31,7 @@ final class RawConnection: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Whether all of it was taken; a connection that the other side has closed takes no more.
+    /// Whether all of it was accepted; a connection that the other side has closed accepts no more.
     @discardableResult
     func send(_ bytes: Data) -> Bool {
         bytes.withUnsafeBytes { buffer in

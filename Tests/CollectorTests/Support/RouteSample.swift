@@ -10,9 +10,10 @@ import WireModel
 /// Every route has one: `RouteMatrixTests` fails for a route that is not here. Name in `path` the ids of `scene`, so
 /// that another organization's administrator who knows them is tried out too.
 struct RouteSample: Sendable {
-    /// To those who may.
+    /// The status for those who may.
     let status: Int
-    /// To the administrator of the other organization: not there, refused, or answered without anything of `default`.
+    /// The statuses for the administrator of the other organization: not there, refused, or answered without anything
+    /// of `default`.
     let strangers: Set<Int>
     /// A fresh one for every call: what is done away with is made before.
     let request: @Sendable (RouteScene) async throws -> RouteRequest
@@ -266,7 +267,7 @@ struct RouteSample: Sendable {
         "POST /api/v1/records/purge", "GET /api/v1/capacity", "GET /api/v1/certificates",
     ]
 
-    /// In which routes are called: what takes the device's rights away comes last.
+    /// The order in which routes are called: what removes the device's rights comes last.
     static func order(_ routes: [Route]) -> [Route] {
         let last = [WireNames.rotatePath, WireNames.unenrollPath]
         return routes.filter { !last.contains($0.path) } + last.compactMap { path in routes.first { $0.path == path } }
@@ -274,7 +275,7 @@ struct RouteSample: Sendable {
 }
 
 extension Route {
-    /// As `RouteSample.all` names it.
+    /// The name as `RouteSample.all` has it.
     var name: String { "\(method.rawValue) \(path)" }
 }
 

@@ -11,7 +11,7 @@ import WireModel
 /// Two organizations in one collector: `default`, full of what carries `marker`, and `other`, whose people must never
 /// see it.
 struct RouteScene: Sendable {
-    /// In everything that `default` has.
+    /// A text that occurs in everything that `default` has.
     static let marker = "Zebra7"
     static let application = "com.example.\(marker)"
     static let batch = WireNames.batchesPath
@@ -27,9 +27,9 @@ struct RouteScene: Sendable {
     let upload: UploadID
     /// The id of a viewer's token of `default`.
     let token: String
-    /// Of `other`.
+    /// The device of `other`.
     let strangerDevice: EnrollResult
-    /// By what they are called in `Caller`.
+    /// The tokens by what callers are called in `Caller`.
     let bearers: [Caller: String]
 
     enum Caller: String, CaseIterable, Sendable {

@@ -15,7 +15,7 @@ enum TestCertificates {
         aC8biU+6maptm8L1eZ4=
         -----END CERTIFICATE-----
         """
-    /// Of `localhost` and 127.0.0.1.
+    /// The certificate of `localhost` and 127.0.0.1.
     static let server = """
         -----BEGIN CERTIFICATE-----
         MIIBjzCCATWgAwIBAgIUZibn8lHwoov0ypm1kMMPBbhz57cwCgYIKoZIzj0EAwIw

@@ -130,7 +130,7 @@ enum TestSigningRequests {
         -----END CERTIFICATE REQUEST-----
         """
 
-    /// As a device sends it.
+    /// The request as a device sends it.
     static func der(_ pem: String) -> Data {
         Data(base64Encoded: pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }.joined()) ?? Data()
     }

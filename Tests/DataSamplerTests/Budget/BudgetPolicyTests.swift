@@ -5,7 +5,7 @@ import WireModel
 @testable import DataSampler
 
 @Suite struct BudgetPolicyTests {
-    /// A sampler that would use so much a second, and slows down when told.
+    /// A sampler that would use so much a second, and slows down when asked.
     private struct Simulation {
         var policy = BudgetPolicy()
         var time = 0.0

@@ -48,7 +48,7 @@ import Testing
         #expect(aside == (damage == "deleted" ? nil : damaged), "a damaged file stays to be looked at")
     }
 
-    /// Else a kill before the file is made anew would leave nothing that tells of a decision.
+    /// Else a kill before the file is made anew would leave nothing that shows a decision.
     @Test func `A damaged file stays where it is while its copy cannot be kept`() throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()

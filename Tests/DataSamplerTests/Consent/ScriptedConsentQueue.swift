@@ -12,7 +12,7 @@ final class ScriptedConsentQueue: ConsentQueue {
         var refused: [StreamName: Int] = [:]
         /// How many calls that drop records fail from now on.
         var failures = 0
-        /// Of the file of the decision.
+        /// The copy of the file of the decision.
         var copy: Data?
         /// How many copies cannot be kept from now on.
         var copyFailures = 0

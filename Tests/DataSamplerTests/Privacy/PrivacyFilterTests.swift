@@ -297,7 +297,7 @@ import WireModel
 
     @Test func unknownFieldsAndKindsDoNotLeak() throws {
         // Field 99 of a Beacon, and field 77 inside its operating system: a later version's, of which nobody knows what
-        // they tell.
+        // they reveal.
         var body = Self.beacon().encoded
         body.append(contentsOf: [0x9A, 0x06, 0x03] + Array("xyz".utf8))
         body.append(contentsOf: [0x3A, 0x06, 0xEA, 0x04, 0x03] + Array("xyz".utf8))

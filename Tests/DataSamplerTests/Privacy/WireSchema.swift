@@ -5,14 +5,14 @@ struct WireSchema {
     struct Field: Equatable {
         var number: Int
         var name: String
-        /// As written: `uint64`, `Value`, `map<string, Value>`.
+        /// The type as written: `uint64`, `Value`, `map<string, Value>`.
         var type: String
-        /// What stands in `[personal: ...]`.
+        /// The text in `[personal: ...]`.
         var personal: String?
     }
 
     let messages: [String: [Field]]
-    /// By the name of a record kind, the message that the comment beside it names.
+    /// The messages by the name of a record kind, as the comment beside it names them.
     let bodies: [String: String]
 
     init() throws {

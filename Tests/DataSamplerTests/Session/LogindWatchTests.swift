@@ -25,7 +25,7 @@ import WireModel
         let sampler = try DataSampler(
             configuration: configuration, environment: environment, logger: Logger(label: "test"))
         try await sampler.start()
-        // What is told of the start is told.
+        // What is reported of the start has been reported.
         try await SamplerBench.until {
             try await bench.beacons().last.map { $0.enrollment == .enrolled && $0.profileRevision > 0 } ?? false
         }

@@ -28,7 +28,7 @@ import Testing
                     let refused = try await cluster.run(["serve", "--listen", "127.0.0.1:0"])
                     #expect(!refused.succeeded && refused.errors.contains("its move has not ended"), "\(refused)")
                 }
-                // The directory takes records until its move has ended.
+                // The directory accepts records until its move has ended.
                 try await cluster.startAlone()
                 try await cluster.record("between")
                 try await cluster.until("the event is stored") {

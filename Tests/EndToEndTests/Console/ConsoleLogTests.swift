@@ -9,7 +9,7 @@ import Testing
         try await ConsoleScene.run { scene in
             try await scene.deployment.log("warning", "the hinge squeaks")
             try await scene.withPage(.operator, of: "default") { page in
-                // Request what is there now. The page tells by itself when it has arrived.
+                // Request what is there now. The page shows by itself when it has arrived.
                 try await page.navigate(to: "\(scene.origin)/request-logs?device=\(scene.device)")
                 try await page.follow("button.primary", containing: "Request the logs")
                 try await page.waitUntil("document.querySelector('#requests .command-done')")

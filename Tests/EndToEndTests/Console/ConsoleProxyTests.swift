@@ -21,7 +21,7 @@ import Testing
                     let cookies = try await page.cookies()
                     #expect(cookies.map(\.path) == [ReverseProxy.prefix])
 
-                    // A form, and the live part that tells its end.
+                    // A form, and the live part that shows its end.
                     try await page.follow("button", containing: "Send a beacon")
                     try await page.waitUntil("document.querySelector('.command-done')")
 

@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// A role that may not see a page is told so, and no link leads there. Nobody sees another organization's data.
+    /// A role that may not see a page hears so, and no link leads there. Nobody sees another organization's data.
     @Test(arguments: ConsoleScene.Role.allCases) func aRoleOfAnOrganizationSeesItsOwn(role: ConsoleScene.Role)
         async throws
     {

@@ -11,7 +11,7 @@ struct HostileDevice {
     /// Escape, bell, right-to-left override, zero-width space, and combining marks upon each other.
     static let characters = "\u{1B}[31m\u{7}\u{202E}gnp.exe\u{200B}a\u{301}\u{316}\u{330}"
     static let long = markup + characters + String(repeating: "W", count: 10_000)
-    /// For texts that the collector bounds: 256 bytes.
+    /// The text for fields that the collector bounds: 256 bytes.
     static let short = String((markup + characters).prefix(180))
 
     let deployment: Deployment

@@ -39,7 +39,7 @@ struct CutDisk {
     /// What a cut may leave.
     struct Image {
         var description: String
-        /// By name; `nil` for a directory.
+        /// The files by name; `nil` for a directory.
         var files: [String: Content?]
 
         func save(to directory: String) throws {
@@ -73,7 +73,7 @@ struct CutDisk {
         }
     }
 
-    /// By name; `nil` for a directory.
+    /// The files by name; `nil` for a directory.
     private var files: [Int: File] = [:]
     private var names: [String: Int?] = [:]
     private var syncedNames: [String: Int?] = [:]

@@ -47,7 +47,7 @@ extension Deployment {
         }
     }
 
-    /// How often each event is stored, by name, as the collector tells people.
+    /// How often each event is stored, by name, as the collector reports to people.
     func storedEvents() async throws -> [String: Int] {
         let token = token("administrator-token")
         var counts: [String: Int] = [:]
@@ -58,7 +58,7 @@ extension Deployment {
                 ?? ""
             var request = HTTPClientRequest(url: "\(collectorURL)/api/v1/events?limit=500\(suffix)")
             request.headers.add(name: "authorization", value: "Bearer \(token)")
-            // The client takes what is compressed more than 25 times for an attack; events of a test may well be.
+            // The client treats what is compressed more than 25 times as an attack; events of a test may well be.
             request.headers.add(name: "accept-encoding", value: "identity")
             let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
             let body = try await response.body.collect(upTo: 16 << 20)
@@ -75,8 +75,8 @@ extension Deployment {
     /// Stops both in order and holds what both sides say against each other and against what was produced.
     ///
     /// - Parameters:
-    ///   - acknowledged: events whose producer was told that they are on disk: each must be stored exactly once.
-    ///   - attempted: events whose producer was told nothing: each may be stored, but not twice.
+    ///   - acknowledged: events whose producer heard that they are on disk: each must be stored exactly once.
+    ///   - attempted: events whose producer heard nothing: each may be stored, but not twice.
     ///   - reasons: for which records may have been dropped.
     func expectExactlyOnce(
         acknowledged: Set<String>, attempted: Set<String> = [], droppedOnlyFor reasons: Set<String> = []

@@ -39,7 +39,7 @@ extension Deployment {
         return now
     }
 
-    /// Lines the collector has, as it tells people.
+    /// Lines the collector has, as it reports to people.
     func logLines(_ query: String) async throws -> [String] {
         String(decoding: try await request("/logs/content?\(query)"), as: UTF8.self).split(separator: "\n").map(
             String.init)

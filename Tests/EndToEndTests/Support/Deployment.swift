@@ -95,7 +95,7 @@ final class Deployment: Sendable {
         running.withLock { $0.agent = child }
     }
 
-    /// Returns when the agent runs and knows its profile: before, events are not taken.
+    /// Returns when the agent runs and knows its profile: before, events are not accepted.
     func waitUntilAgentAnswers() async throws {
         struct Status: Decodable {
             struct Profile: Decodable { var revision: UInt64 }
@@ -163,7 +163,7 @@ final class Deployment: Sendable {
             ["event", name, String(value), "--type", "integer", "--data", agentData], limit: limit)
     }
 
-    /// Gives the agent events `prefix.1` to `prefix.count`, which it must take; their names.
+    /// Gives the agent events `prefix.1` to `prefix.count`, which it must accept; their names.
     func record(events count: Int, prefix: String) async throws -> Set<String> {
         var names: Set<String> = []
         for number in 1...count {

@@ -9,7 +9,7 @@ struct DiskRecording {
             case created = 0x63  // c
             case directoryMade = 0x6D  // m
             case written = 0x77  // w
-            /// To `offset` bytes.
+            /// The file was truncated to `offset` bytes.
             case truncated = 0x74  // t
             /// At least `offset` bytes are there.
             case allocated = 0x61  // a
@@ -25,7 +25,7 @@ struct DiskRecording {
         /// The new name of what was renamed.
         var newName: String
         var data: Data
-        /// The size of the file of notes with this one.
+        /// The size of the file of entries with this one.
         var end: Int
 
         /// Space is allocated by writing one byte to each block.
@@ -37,7 +37,7 @@ struct DiskRecording {
 
     /// - Parameters:
     ///   - directory: whose files are looked at.
-    ///   - file: where the notes go.
+    ///   - file: where the entries go.
     init(of directory: String, in file: String) {
         (self.directory, self.file) = (directory, file)
     }
@@ -51,7 +51,7 @@ struct DiskRecording {
         }
     }
 
-    /// How far the recording has come: what is noted now ends here at the latest.
+    /// How far the recording has come: what is recorded now ends here at the latest.
     var end: Int { (try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int) ?? 0 }
 
     func changes() throws -> [Change] {
@@ -73,7 +73,7 @@ struct DiskRecording {
             }
             place += 1
             let (offset, lengths) = (number(UInt64.self), (0..<3).map { _ in number(UInt32.self) })
-            // The program was killed while it wrote this note.
+            // The program was killed while it wrote this entry.
             guard bytes.endIndex - place >= lengths.reduce(0, +) else { break }
             let (name, newName) = (text(lengths[0]), text(lengths[1]))
             let data = bytes[place..<place + lengths[2]]

@@ -10,7 +10,7 @@ final class FakeClock {
     private let library: String
     private let offset: UnsafeMutablePointer<Int64>
 
-    /// - Parameter directory: where the file lies that tells the time.
+    /// - Parameter directory: where the file lies that gives the time.
     init(directory: String) throws {
         file = directory + "/clock-offset"
         library = try Self.library.get()

@@ -5,7 +5,7 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// An HTTP proxy in front of the collector that misbehaves as told: the network, a load balancer or a captive portal
+/// An HTTP proxy in front of the collector that misbehaves as asked: the network, a load balancer or a captive portal
 /// between the two.
 ///
 /// It reads a request whole before it decides, so a fault is exact: a request either reached the collector or did not.
@@ -113,7 +113,7 @@ final class FaultyProxy: Sendable {
         try await group.shutdownGracefully()
     }
 
-    /// Takes requests of one connection, one at a time, and answers them.
+    /// Accepts requests of one connection, one at a time, and answers them.
     private final class Connection: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart
         typealias OutboundOut = HTTPServerResponsePart

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Forking from the test process itself would disturb tests that run meanwhile: between fork and exec the child shares
 /// every open descriptor, so a listening socket that a test has just closed still accepts, a lock just given back is
-/// still held, and a deleted file still takes room. The shell has none of them open.
+/// still held, and a deleted file still occupies room. The shell has none of them open.
 final class Launcher: Sendable {
     static let shared = Result { try Launcher() }
 

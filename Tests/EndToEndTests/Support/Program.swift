@@ -21,7 +21,7 @@ enum Program: String {
         return tests.deletingLastPathComponent().appendingPathComponent(rawValue).path
     }
 
-    /// Runs to the end; one that does not end within `limit` is killed and told apart by its `.killed(signal:
+    /// Runs to the end; one that does not end within `limit` is killed and recognized by its `.killed(signal:
     /// SIGKILL)`.
     /// - Parameter wrapper: what runs it, with the program's path and arguments after its own.
     func run(

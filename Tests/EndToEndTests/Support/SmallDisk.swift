@@ -19,7 +19,7 @@ struct SmallDisk {
         }
     }
 
-    /// Takes all room there is.
+    /// Fills all room there is.
     func fill() throws -> String {
         let filler = path + "/filler"
         let descriptor = open(filler, O_WRONLY | O_CREAT | O_EXCL, 0o600)
@@ -32,7 +32,7 @@ struct SmallDisk {
         return filler
     }
 
-    /// Takes all inodes there are; their bytes stay free.
+    /// Uses all inodes there are; their bytes stay free.
     func takeInodes() throws -> String {
         let fillers = path + "/fillers"
         try FileManager.default.createDirectory(atPath: fillers, withIntermediateDirectories: false)

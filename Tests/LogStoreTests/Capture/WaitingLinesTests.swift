@@ -10,7 +10,7 @@ import WireModel
         }
     }
 
-    /// A line of 84 bytes takes 100.
+    /// A line of 84 bytes needs 100.
     @Test(arguments: [(LogLevel.verbose, 50), (.information, 75), (.warning, 100), (.error, 112)])
     func theLessSevereAreRefusedFirst(_ level: LogLevel, _ taken: Int) {
         var lines = WaitingLines(limits: WaitingLimits(bytes: 10_000))

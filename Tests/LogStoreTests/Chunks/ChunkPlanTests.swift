@@ -81,7 +81,7 @@ import WireModel
         }
     }
 
-    /// A lost index costs nothing: the lines tell.
+    /// A lost index costs nothing: the lines show it.
     @Test(arguments: [true, false])
     func aLostOrDamagedIndexIsMadeAnewInMemory(_ isLost: Bool) throws {
         if isLost {

@@ -5,7 +5,7 @@ import WireModel
 
 @testable import LogStore
 
-/// Lines whose sender waits for them: what he is told is what is in the files.
+/// Lines whose sender waits for them: what is reported to him is what is in the files.
 @Suite struct LogDeliveryTests {
     private let temporary: TemporaryStore
 

@@ -18,9 +18,9 @@ struct WrittenLog {
         var kind: SegmentName.Kind
     }
 
-    /// By number.
+    /// The lines by number.
     private(set) var lines: [Line] = []
-    /// What is no line.
+    /// The lines that are no lines of the format.
     private(set) var faults: [String] = []
     private(set) var segments: [SegmentName] = []
     private(set) var sealed = 0

@@ -10,7 +10,7 @@ import WireModel
 
     init() throws { temporary = try TemporaryStore() }
 
-    /// The shortest age that can be configured is a minute; the writer itself takes any.
+    /// The shortest age that can be configured is a minute; the writer itself accepts any.
     private func writer() throws -> LogWriter {
         let configuration = LogStore.Configuration(directory: temporary.directory.path, applicationName: "test")
         var settings = configuration.writerSettings

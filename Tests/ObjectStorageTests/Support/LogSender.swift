@@ -60,7 +60,7 @@ final class StandingClock: StoreClock {
     func now() -> Int64 { Self.start }
 }
 
-/// Tells the first caller from others.
+/// Distinguishes the first caller from others.
 final class Once: Sendable {
     private let isUsed = Mutex(false)
 

@@ -16,7 +16,7 @@ struct MarkerFileTests {
         func inflict(on wal: String) throws {
             let url = URL(fileURLWithPath: wal)
             let bytes = try Data(contentsOf: url)
-            // Frames begin behind 32 bytes and take 4,120 each; those that were written are far from the end of what is
+            // Frames begin behind 32 bytes and need 4,120 each; those that were written are far from the end of what is
             // allocated.
             let middle = 32 + 4120 * 12 + 2000
             var damaged = bytes

@@ -120,7 +120,7 @@ struct SalvageTests {
         }
     }
 
-    /// Of each record that waits: the pages, from 0, that hold any of it.
+    /// Returns, for each record that waits, the pages, from 0, that hold any of it.
     private func pagesOfRows(_ directory: String) throws -> [UInt64: Set<Int>] {
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: directory + "/queue.sqlite")))
         let wal = RawPages(database: directory + "/queue.sqlite", wal: directory + "/queue.sqlite-wal")

@@ -7,7 +7,7 @@ import WireModel
 @testable import SampleModules
 
 @Suite struct LinuxConditionsTests {
-    /// Network services that say what they are told to, and remember what they were asked.
+    /// Network services that say what they are asked to, and remember what they were asked.
     final class ScriptedBusFacts: BusFactsSource {
         private let answer: Mutex<BusFacts?>
         private let questions = Mutex<[Bool]>([])

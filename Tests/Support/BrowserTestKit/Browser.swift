@@ -82,7 +82,7 @@ package final class Browser: Sendable {
         if !isGone { throw BrowserError.timedOut(limit, waitingFor: "the browser to end by itself") }
     }
 
-    /// The first command waits for the start, which may take long on a busy machine.
+    /// The first command waits for the start, which may last long on a busy machine.
     static let startLimit = Duration.seconds(120)
 
     /// Opens a page, and closes it after `body`. It has its own cookies and nothing of other pages.

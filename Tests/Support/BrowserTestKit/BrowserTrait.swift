@@ -4,7 +4,7 @@ import Transmitter
 /// Runs the tests of a suite one at a time with all others that have this trait, so that two processors have to carry
 /// one page at once. Each test has a time limit that begins when its turn comes.
 ///
-/// A test that waits for its turn takes a place of the run's parallel tests. Add `.serialized` to a suite of many.
+/// A test that waits for its turn occupies a place of the run's parallel tests. Add `.serialized` to a suite of many.
 package struct BrowserTrait: SuiteTrait, TestTrait, TestScoping {
     let limit: Duration
 
@@ -39,7 +39,7 @@ package struct BrowserTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == BrowserTrait {
-    /// For suites that open pages in `Browser.current`.
+    /// The trait for suites that open pages in `Browser.current`.
     package static var browser: Self { .browser(limit: .seconds(600)) }
 
     /// - Parameter limit: of each test, from its turn on.

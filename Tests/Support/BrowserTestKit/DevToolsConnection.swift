@@ -4,7 +4,7 @@ import Glibc
 import JSON
 import Synchronization
 
-/// What the browser tells unasked.
+/// An event that the browser reports unasked.
 struct DevToolsEvent: Sendable {
     let method: String
     let parameters: JSONValue
@@ -12,7 +12,7 @@ struct DevToolsEvent: Sendable {
     let session: String?
 }
 
-/// A connection over which the browser takes commands and tells events: JSON objects, each followed by a zero byte.
+/// A connection over which the browser accepts commands and reports events: JSON objects, each followed by a zero byte.
 /// One thread reads, another writes. Thread-safe.
 final class DevToolsConnection: Sendable {
     enum Delivery: Sendable {
@@ -91,7 +91,7 @@ final class DevToolsConnection: Sendable {
 
     /// - Parameters:
     ///   - hearsBrowser: whether the handler also gets the events of the browser itself.
-    ///   - handler: called on the connection's thread, event by event, in the order in which the browser told them.
+    ///   - handler: called on the connection's thread, event by event, in the order in which the browser reported them.
     func subscribe(_ session: String, hearsBrowser: Bool, _ handler: @escaping Handler) {
         let ending = state.withLock { state in
             state.handlers[session] = (hearsBrowser, handler)

@@ -55,7 +55,7 @@ extension Finding {
     }
 
     /// - Parameter entry: of `Log.entryAdded`.
-    /// - Returns: `nil` for what is no error or warning, and for what other events tell better.
+    /// - Returns: `nil` for what is no error or warning, and for what other events report better.
     init?(logEntry entry: JSONValue) {
         let text = entry["text"].text ?? ""
         guard entry["level"].text == "error" || entry["level"].text == "warning",

@@ -1,7 +1,7 @@
 import Foundation
 import JSON
 
-/// Reading what the browser tells. What is absent or of another kind reads as `null` or `nil`.
+/// Reading what the browser reports. What is absent or of another kind reads as `null` or `nil`.
 extension JSONValue {
     subscript(name: String) -> JSONValue {
         if case .object(let members) = self { members[name] ?? .null } else { .null }
@@ -24,7 +24,7 @@ extension JSONValue {
         }
     }
 
-    /// As it stands in a script.
+    /// The value as it stands in a script.
     var script: String {
         // Every value of this type can be encoded.
         (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "null"

@@ -1,12 +1,12 @@
 /// A key of a US keyboard.
 package struct Key: Sendable, Hashable {
-    /// As `KeyboardEvent.key` has it.
+    /// The name as `KeyboardEvent.key` has it.
     let name: String
-    /// As `KeyboardEvent.code` has it.
+    /// The code as `KeyboardEvent.code` has it.
     let code: String
-    /// As `KeyboardEvent.keyCode` has it.
+    /// The number as `KeyboardEvent.keyCode` has it.
     let number: Int
-    /// What it types; `nil` for a key that types nothing.
+    /// The text that the key types; `nil` for a key that types nothing.
     let text: String?
 
     private init(_ name: String, code: String? = nil, _ number: Int, text: String? = nil) {

@@ -75,7 +75,7 @@ extension Page {
 
     /// A file that the page saved.
     package struct Download: Sendable {
-        /// As the server or the page names it.
+        /// The name as the server or the page has it.
         package let name: String
         package let data: Data
     }
@@ -117,7 +117,7 @@ extension Page {
         package let isSecure: Bool
         /// Strict, Lax or None; `nil` if the server did not say.
         package let sameSite: String?
-        /// In seconds since 1970; `nil`: it ends with the browser.
+        /// The time of its end in seconds since 1970; `nil`: it ends with the browser.
         package let expires: Double?
     }
 

@@ -3,8 +3,8 @@ import JSON
 
 // What is wrong with a page.
 extension Page {
-    /// Everything that the page and those before it should not have done, in the order in which the browser told it.
-    /// Waits first until all requests so far are answered.
+    /// Everything that the page and those before it should not have done, in the order in which the browser reported
+    /// it. Waits first until all requests so far are answered.
     /// - Parameters:
     ///   - allowedOrigin: the only origin that may be asked for anything, such as `http://127.0.0.1:8080`.
     ///   - expectedStatuses: error statuses that documents may have that the test itself went to.
@@ -65,14 +65,14 @@ extension Page {
         package enum Kind: String, Sendable {
             /// It reaches beyond the window's right edge, so that the page scrolls sideways.
             case page
-            /// It cuts off text that no `title` tells.
+            /// It cuts off text that no `title` contains.
             case text
         }
 
         package let kind: Kind
         package let selector: String
         package let text: String
-        /// By how much, in CSS pixels.
+        /// The excess in CSS pixels.
         package let excess: Double
 
         package var description: String {

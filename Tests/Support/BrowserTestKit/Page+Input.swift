@@ -141,7 +141,7 @@ extension Page {
     }
 
     /// Replaces what a field holds. Waits until it can be clicked.
-    /// - Parameter text: for a field of a date or time as its `value` takes it: `2026-01-31`, `2026-01-31T08:00`.
+    /// - Parameter text: for a field of a date or time as its `value` accepts it: `2026-01-31`, `2026-01-31T08:00`.
     package func fill(_ selector: String, _ text: String) async throws {
         _ = try await point(of: selector)
         let isToBeTyped = try await evaluate(function: PageScript.prepareField, .text(selector), .text(text))

@@ -2,7 +2,7 @@ import Foundation
 import JSON
 import Synchronization
 
-/// A page of the browser, with everything it has told since it was opened. `Browser.withPage` opens and closes it.
+/// A page of the browser, with everything it has reported since it was opened. `Browser.withPage` opens and closes it.
 /// Thread-safe.
 ///
 /// Everything that waits has a time limit, and an error that names what it waited for.
@@ -17,10 +17,10 @@ package final class Page: Sendable {
     package struct Response: Sendable {
         /// After redirects.
         package let url: String
-        /// Of HTTP; `nil` for a document that came without, such as `about:blank`, and for another place of the same
-        /// document.
+        /// The HTTP status; `nil` for a document that came without, such as `about:blank`, and for another place of the
+        /// same document.
         package let status: Int?
-        /// By name in lower case, without cookies.
+        /// The headers by name in lower case, without cookies.
         package let headers: [String: String]
     }
 
@@ -41,7 +41,7 @@ package final class Page: Sendable {
     private let timeZone: String
     private let state: Mutex<State>
 
-    /// How long a document may take to load, and anything in it to come about.
+    /// How long a document may need to load, and anything in it to come about.
     package static let limit = Duration.seconds(60)
 
     private init(

@@ -1,6 +1,6 @@
 import JSON
 
-/// What a page has told so far, event by event: its documents, requests, downloads and messages.
+/// The reports of a page so far, event by event: its documents, requests, downloads and messages.
 struct PageRecord: Sendable {
     /// The document in the page's main frame.
     struct Document: Sendable {
@@ -14,7 +14,7 @@ struct PageRecord: Sendable {
     struct Request: Sendable {
         var url: String
         var method: String
-        /// As the protocol names it: Document, Script, Fetch, EventSource, WebSocket...
+        /// The type as the protocol names it: Document, Script, Fetch, EventSource, WebSocket...
         var type: String
         var session: String
         /// The document it is for, or that asked for it.
@@ -47,7 +47,7 @@ struct PageRecord: Sendable {
     private(set) var loaders: Set<String> = []
     private(set) var requests: [Request] = []
     private(set) var messages: [Finding] = []
-    /// By the browser's id, which is also the name of the file.
+    /// The downloads by the browser's id, which is also the name of the file.
     private(set) var downloads: [String: Download] = [:]
     private(set) var ending: BrowserError?
 

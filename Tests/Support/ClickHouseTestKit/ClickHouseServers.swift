@@ -35,7 +35,7 @@ package final class ClickHouseServers: Sendable {
     private let shell: ServerShell
     private let state: Mutex<State>
 
-    /// How long a test waits for servers at most. They take about a second on a machine with nothing else to do.
+    /// How long a test waits for servers at most. They need about a second on a machine with nothing else to do.
     private static let patience = Duration.seconds(60)
     private static let program = "/usr/sbin/clickhouse-server"
 
@@ -61,7 +61,7 @@ package final class ClickHouseServers: Sendable {
     ///
     /// - Parameters:
     ///   - replicas: with 1 there is no ZooKeeper.
-    ///   - sessionTimeoutMilliseconds: how long ZooKeeper takes a silent replica for alive.
+    ///   - sessionTimeoutMilliseconds: how long ZooKeeper counts a silent replica as alive.
     package static func running<Result>(
         replicas: Int = 3, sessionTimeoutMilliseconds: Int = 5000, _ body: (ClickHouseServers) async throws -> Result
     ) async throws -> Result {
@@ -84,7 +84,7 @@ package final class ClickHouseServers: Sendable {
             throw ServerFailure("ClickHouse is missing (Tools/test installs it): apt-get install clickhouse-server")
         }
         var lastError: any Error = ServerFailure("ClickHouse does not start")
-        // Another program may take a port before its server does.
+        // Another program may bind a port before its server does.
         for _ in 0..<3 {
             let shell = try ServerShell()
             do {
@@ -148,7 +148,7 @@ package final class ClickHouseServers: Sendable {
 
     package func replica(_ index: Int) -> ClickHouseReplica { client.replicas[index] }
 
-    /// Creates a replicated table on all replicas, and waits until each knows that all take inserts.
+    /// Creates a replicated table on all replicas, and waits until each knows that all accept inserts.
     /// - Parameter definition: what follows the engine, such as `PARTITION BY day ORDER BY key`.
     package func createTable(_ name: String, _ columns: String, _ definition: String = "ORDER BY tuple()") async throws
     {
@@ -167,7 +167,7 @@ package final class ClickHouseServers: Sendable {
         return try rows.uint64()
     }
 
-    /// Waits until a replica takes inserts into a table and knows that so many replicas are alive.
+    /// Waits until a replica accepts inserts into a table and knows that so many replicas are alive.
     package func waitForReplicas(of table: String, active: Int, on index: Int = 0) async throws {
         try await wait("\(active) active replicas of \(table)") {
             try await number(

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP proxy on loopback that passes bytes on to a server, or loses some as told.
+/// A TCP proxy on loopback that passes bytes on to a server, or loses some as asked.
 ///
 /// It knows no HTTP. A request reaches the server exactly up to the byte that the behaviour names. Thread-safe.
 package final class LoopbackProxy: Sendable {

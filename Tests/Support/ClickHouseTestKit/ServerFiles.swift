@@ -7,13 +7,13 @@ struct ServerFiles {
     let folder: String
     /// The port of ZooKeeper; `nil`: there is none.
     let zooKeeperPort: Int?
-    /// How long ZooKeeper takes a silent replica for alive.
+    /// How long ZooKeeper counts a silent replica as alive.
     let sessionTimeoutMilliseconds: Int
 
     struct Ports {
         var http: Int
         var https: Int
-        /// Of the native protocol. Nobody uses it here, but a replica that lacks it does not come up.
+        /// The port of the native protocol. Nobody uses it here, but a replica that lacks it does not come up.
         var native: Int
         var interserver: Int
     }

@@ -6,7 +6,7 @@ enum ZooKeeperProgram {
         "jetty9-server",
     ]
 
-    /// A server alone. It starts in half a second and takes 60 MB.
+    /// A server alone. It starts in half a second and needs 60 MB.
     static func command(_ configuration: String) -> [String] {
         [
             "java", "-Xms16m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",

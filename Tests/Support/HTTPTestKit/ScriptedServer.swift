@@ -5,7 +5,7 @@ import NIOSSL
 import Synchronization
 import TelemetryTestKit
 
-/// A server on loopback that answers each request with the next script, byte by byte as told: what no well-behaved
+/// A server on loopback that answers each request with the next script, byte by byte as asked: what no well-behaved
 /// server would do.
 package final class ScriptedServer: Sendable {
     package enum Step: Sendable {

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// The shell reads from a pipe whose other end only this process has. The pipe ends when this process ends, whatever
 /// the reason; the shell then ends the server at once with all of its children, also frozen ones. PR_SET_PDEATHSIG
-/// would not do: it tells of the end of the thread that started the server.
+/// would not do: it reports the end of the thread that started the server.
 final class PostgresProcess: Sendable {
     let pid: pid_t
     private let shell: pid_t

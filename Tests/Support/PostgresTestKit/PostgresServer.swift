@@ -89,7 +89,7 @@ package final class PostgresServer: Sendable {
         }
     }
 
-    /// Ends it in order: sessions are told and ended.
+    /// Ends it in order: sessions are notified and ended.
     package func stop() async throws {
         try await BlockingCall.run {
             _ = try PostgresPrograms.run(
@@ -172,7 +172,7 @@ package final class PostgresServer: Sendable {
         self.process.withLock { $0 = process }
         let deadline = ContinuousClock.now + .seconds(60)
         while true {
-            // The last line of the file tells the state. A standby that can be read is "ready" too.
+            // The last line of the file gives the state. A standby that can be read is "ready" too.
             let status = (try? String(contentsOfFile: "\(data)/postmaster.pid", encoding: .utf8)) ?? ""
             let lines = status.split(separator: "\n", omittingEmptySubsequences: false)
             if lines.first == "\(process.pid)", lines.count > 7, lines[7].hasPrefix("ready") { return }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A port that takes connections in and never says a word, as a frozen server does.
+/// A port that accepts connections and never says a word, as a frozen server does.
 package final class SilentPort: Sendable {
     package let port: Int
     private let listener: Int32

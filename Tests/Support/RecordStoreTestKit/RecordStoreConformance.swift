@@ -274,8 +274,8 @@ package struct RecordStoreConformance {
         }
     }
 
-    /// What a device dropped after its last part, without a number: only the close tells, and what was told is never
-    /// taken back.
+    /// The records that a device dropped after its last part, without a number: only the close reports them, and what
+    /// was reported is never undone.
     func aCloseTellsTheLastTotals() async throws {
         var device = ScriptedDevice()
         device.produce(4)

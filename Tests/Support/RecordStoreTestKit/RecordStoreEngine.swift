@@ -14,7 +14,7 @@ package protocol RecordStoreEngine: AnyObject {
     /// - Returns: whether that could be brought about here.
     func fillDisk() async throws -> Bool
     func freeDisk() async throws
-    /// A store over a backup that is taken now; `nil` where the engine leaves backups to others.
+    /// A store over a backup that is made now; `nil` where the engine leaves backups to others.
     func restored() async throws -> (any RecordStore)?
     func close() async
 }

@@ -4,28 +4,28 @@ import Synchronization
 import WireModel
 
 /// A record store in memory: the small reference that the real engines are compared with. It decides by the same pure
-/// code, can be told to fail, and with a planted bug is what the tests must catch.
+/// code, can be set to fail, and with a planted bug is what the tests must catch.
 ///
 /// What would be on disk survives `crash()` and `restart()`.
 package final class InMemoryRecordStore: RecordStore {
     /// A mistake made on purpose.
     package enum PlantedBug: String, CaseIterable, Sendable {
-        /// The last transaction of each chain was answered, and a crash takes it back.
+        /// The last transaction of each chain was answered, and a crash undoes it.
         case answersBeforeTheSync
         /// A crash leaves the mark of the last transaction without its rows.
         case marksBeforeTheRows
         /// A crash leaves the rows of the last transaction without their mark.
         case rowsBeforeTheMark
-        /// A restart in order takes back what came last.
+        /// A restart in order undoes what came last.
         case losesTheTailAtARestart
         case storesARowTwice
         /// Stores numbers at or below the mark again.
         case storesBelowTheMark
         /// Moves the mark for a part it found damaged.
         case acceptsDamagedParts
-        /// Takes a gap for records it has stored.
+        /// Treats a gap as records it has stored.
         case countsGapsAsStored
-        /// Answers the part's last number whatever the outcome: acknowledges what it did not take.
+        /// Answers the part's last number whatever the outcome: acknowledges what it did not accept.
         case acknowledgesUnseen
         /// Answers `stored` though the disk is full, and keeps nothing.
         case answersStoredOnAFullDisk
@@ -53,7 +53,7 @@ package final class InMemoryRecordStore: RecordStore {
     }
 
     private struct Row {
-        /// In the order of receipt of the whole store.
+        /// The position in the order of receipt of the whole store.
         var position: Int
         var day: UTCDay
         var record: StoredRecord
@@ -63,9 +63,9 @@ package final class InMemoryRecordStore: RecordStore {
         var state = ChainState()
         /// Ascending; without those of dropped partitions.
         var rows: [Row] = []
-        /// At each number that has one.
+        /// The links at each number that has one.
         var links: [UInt64: ChainLink] = [:]
-        /// At the end of each day.
+        /// The marks at the end of each day.
         var marks: [UTCDay: StreamMark] = [:]
         var removedUpTo: StreamMark?
         var removedRows: UInt64 = 0
@@ -93,7 +93,7 @@ package final class InMemoryRecordStore: RecordStore {
     private let bug: PlantedBug?
     private let clock: any StoreClock
     private let state: Mutex<State>
-    /// What `backup` has written, by directory.
+    /// The backups that `backup` has written, by directory.
     private static let backups = Mutex<[String: Disk]>([:])
     private static let recordsPerPage = 100
 
@@ -101,7 +101,7 @@ package final class InMemoryRecordStore: RecordStore {
         self.init(Disk(), bug: bug, clock: clock)
     }
 
-    /// Of a backup that a store of this process has written.
+    /// Opens a backup that a store of this process has written.
     package convenience init?(ofBackup directory: String, clock: any StoreClock = SystemStoreClock()) {
         guard let disk = Self.backups.withLock({ $0[directory] }) else { return nil }
         self.init(disk, bug: nil, clock: clock)
@@ -309,7 +309,7 @@ package final class InMemoryRecordStore: RecordStore {
         return position
     }
 
-    /// In the order of receipt.
+    /// The rows in the order of receipt.
     private func rows(_ query: RecordQuery) -> [Row] {
         state.withLock { state in
             state.disk.chains.filter { query.stream == $0.key.stream && query.admits($0.key.chain.device) }

@@ -52,7 +52,7 @@ package final class LoopbackCollector: Transport {
     private let assignments = Mutex<[String]?>(nil)
     private let news = Mutex((revision: UInt64(0), commands: [WireCommand](), serverTime: Int64(0)))
 
-    /// - Parameter profile: what devices are told to run; `nil`: there is none.
+    /// - Parameter profile: what devices get to run; `nil`: there is none.
     package init(
         store: any RecordStore, profile: WireProfile? = .analyticsOn, faults: @escaping Faults = { _, _ in nil }
     ) {
@@ -63,7 +63,7 @@ package final class LoopbackCollector: Transport {
 
     package func setFaults(_ faults: @escaping Faults) { self.faults.withLock { $0 = faults } }
 
-    /// What devices are told to run from now on.
+    /// Sets what devices get to run from now on.
     package func setProfile(_ profile: WireProfile?) { self.profile.withLock { $0 = profile } }
 
     /// Requests that arrived.

@@ -2,7 +2,7 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// A device's clocks that stand still until told otherwise: time passes, the wall clock jumps, the machine reboots.
+/// A device's clocks that stand still until set otherwise: time passes, the wall clock jumps, the machine reboots.
 package final class ManualRecordClock: RecordClock {
     private let stamp: Mutex<RecordStamp>
 

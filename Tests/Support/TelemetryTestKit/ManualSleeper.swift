@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock for waits that passes only when told to. Its sleepers wake when their time has come, or are cancelled.
+/// A clock for waits that passes only when asked to. Its sleepers wake when their time has come, or are cancelled.
 package final class ManualSleeper: Clock {
     package struct Instant: InstantProtocol {
         fileprivate var offset: Duration

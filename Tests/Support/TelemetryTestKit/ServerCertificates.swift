@@ -22,7 +22,7 @@ package enum ServerCertificates {
         KEOCRipcDM5ixS4MN/IQ1K8joms=
         -----END CERTIFICATE-----
         """
-    /// Of `localhost` and 127.0.0.1.
+    /// The certificate of `localhost` and 127.0.0.1.
     package static let one = Server(
         certificate: """
             -----BEGIN CERTIFICATE-----

@@ -50,7 +50,7 @@ import TelemetryBasics
             var file = try OpenFile<FileError>(path, O_RDWR)
             #expect(try file.lock())
             #expect(try !other.lock())
-            // A copy that goes takes the lock with it no more than a reader does.
+            // A copy that goes releases the lock no more than a reader does.
             _ = try file.duplicate()
             #expect(try !other.lock())
             _ = try file.byteCount()

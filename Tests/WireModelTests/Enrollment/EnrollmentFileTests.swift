@@ -99,7 +99,7 @@ import Testing
         #expect(refusal(try file.text)?.contains("at most 8") == true)
     }
 
-    /// A URL without its last pin would be taken, were the pins last.
+    /// A URL without its last pin would be accepted, were the pins last.
     @Test func `A URL that is cut off is refused`() {
         let url = Self.file.url
         for count in 0..<url.count {

@@ -31,7 +31,7 @@ import WireModel
         #expect(!String(decoding: escaped, as: UTF8.self).unicodeScalars.contains { $0.isHidden })
     }
 
-    /// Names that were taken before are taken on.
+    /// Names that were accepted before are accepted on.
     @Test func textThatIsShownEscapedIsStillAName() {
         #expect(!"a\u{200F}b".hasControlCharacters && "a\u{9B}b".hasControlCharacters)
     }

@@ -11,7 +11,7 @@ package final class CapturedHostSource: HostSource {
         package var failures: [String: FileOutcome] = [:]
         package var links: [String: String] = [:]
         package var statuses: [String: FileStatus] = [:]
-        /// What the kernel knows of the network and tells over netlink; `nil`: there is no netlink.
+        /// The network as the kernel knows and reports it over netlink; `nil`: there is no netlink.
         package var network: CapturedNetwork?
         /// Answers that stand in place of what ``network`` gives: messages one behind the other, with their headers.
         package var netlink: [NetlinkRequest: [UInt8]] = [:]

@@ -4,7 +4,7 @@ import Glibc
 import Musl
 #endif
 
-/// The lines of a captured machine that tell of its network; `-` stands for nothing.
+/// The lines of a captured machine that describe its network; `-` stands for nothing.
 ///
 ///     @interface index name type mtu operstate carrier-changes mac kind packets-in -out
 ///         bytes-in -out errors-in -out drops-in -out

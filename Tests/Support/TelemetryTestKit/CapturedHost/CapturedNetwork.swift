@@ -1,5 +1,5 @@
-/// What a captured machine's kernel knows of its network, as it tells it over netlink (`CapturedNetwork+Answer.swift`
-/// writes the messages).
+/// The network of a captured machine, as its kernel reports it over netlink (`CapturedNetwork+Answer.swift` writes the
+/// messages).
 package struct CapturedNetwork: Sendable {
     package struct Interface: Sendable {
         package var index: UInt32
@@ -12,7 +12,7 @@ package struct CapturedNetwork: Sendable {
         package var carrierChanges: UInt32
         package var address: [UInt8]
         package var kind: String?
-        /// In the order of `struct rtnl_link_stats64`: received and sent packets, bytes, errors, drops.
+        /// The counters in the order of `struct rtnl_link_stats64`: received and sent packets, bytes, errors, drops.
         package var counters: [UInt64]
     }
 
@@ -52,7 +52,7 @@ package struct CapturedNetwork: Sendable {
     package struct Station: Sendable {
         package var address: [UInt8]
         package var signal: Int8
-        /// In units of 100 kilobits per second.
+        /// The rate in units of 100 kilobits per second.
         package var transmitRate: UInt32
         package var receiveRate: UInt32
         package var retries: UInt32
@@ -82,7 +82,7 @@ package struct CapturedNetwork: Sendable {
     /// The number that nl80211 has on this machine; `nil`: it has none.
     package var wirelessFamily: UInt16?
     package var radios: [Radio] = []
-    /// Kernels before 4.7 do not tell counters alone.
+    /// Kernels before 4.7 do not report counters alone.
     package var hasStatistics = true
 
     package init() {}

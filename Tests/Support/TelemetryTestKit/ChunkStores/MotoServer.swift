@@ -17,7 +17,7 @@ package final class MotoServer: Sendable {
         var secret: String
     }
 
-    /// In the repository, where tests run.
+    /// The path in the repository, where tests run.
     private static let python = ".build/moto/bin/python"
     private static let program = "Tools/moto-server.py"
 
@@ -36,7 +36,7 @@ package final class MotoServer: Sendable {
 
     private static let sharedServer = Task { try await start() }
 
-    /// - Parameter former: takes the port and the key of this one, which has ended. Its objects are gone.
+    /// - Parameter former: uses the port and the key of this one, which has ended. Its objects are gone.
     package static func start(after former: MotoServer? = nil) async throws -> MotoServer {
         try await BlockingCall.run { try MotoServer(after: former) }
     }

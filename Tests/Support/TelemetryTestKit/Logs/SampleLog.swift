@@ -19,7 +19,7 @@ package struct SampleLog: Sendable {
             self.metadata = metadata
         }
 
-        /// As on disk, with its end.
+        /// The line as on disk, with its end.
         package func text(_ number: LogNumber) -> [UInt8] {
             Array(
                 "\(Timestamp.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \(message)\(metadata.isEmpty ? "" : "\t")\(metadata)\n"

@@ -7,7 +7,7 @@ struct BusTestFailure: Error { var what: String }
 package final class PrivateBus {
     private static let daemon = "/usr/bin/dbus-daemon"
 
-    /// As in `DBUS_SYSTEM_BUS_ADDRESS`.
+    /// The address as in `DBUS_SYSTEM_BUS_ADDRESS`.
     package let address: String
     private var process: Process
     private let directory: URL

@@ -85,7 +85,7 @@ package final class ScriptedLogind: Sendable {
     /// `Unlock`.
     package func unlock() { service.signal(Self.sessionPath, "\(Self.interface).Session", "Unlock") }
 
-    /// What a desktop tells that locks and unlocks its screen by itself.
+    /// Sends the report of a desktop that locks and unlocks its screen by itself.
     package func hint(locked: Bool) {
         changed(Self.sessionPath, "\(Self.interface).Session", ["LockedHint": .boolean(locked)])
     }
