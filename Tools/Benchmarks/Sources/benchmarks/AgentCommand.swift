@@ -19,7 +19,7 @@ struct AgentCommand: AsyncParsableCommand {
         try options.report(try await Self.compare(options, collector: ingest.collector, agent))
     }
 
-    /// What the agent may cost, and what it should.
+    /// The cost that the agent may have, and the one it should have.
     private struct Measure: Sendable {
         var name: String
         var unit: String

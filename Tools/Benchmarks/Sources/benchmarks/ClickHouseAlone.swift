@@ -4,11 +4,11 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// What a collector writes without marks, claims and answers: the records of each part, packed, in a row, one insert
+/// The writes of a collector without marks, claims and answers: the records of each part, packed, in a row, one insert
 /// after the other.
 struct ClickHouseAlone {
     let configuration: ClusterRecordStore.Configuration
-    /// As many as the collector had, so that both pay for as many inserts.
+    /// The number of parts as the collector had them, so that both pay for as many inserts.
     let partsPerInsert: Int
 
     /// - Returns: records a second.

@@ -121,7 +121,7 @@ struct ClusterReadsCommand: AsyncParsableCommand {
         }
 
         /// A day of a metric, a point for each minute.
-        /// - Returns: how many points its first series has, and how long the answer took.
+        /// - Returns: how many points its first series has, and how long the answer needed.
         func day(of device: String) throws -> (points: Int, milliseconds: Double) {
             struct Series: Decodable {
                 struct One: Decodable { var values: [String: [Double?]] }

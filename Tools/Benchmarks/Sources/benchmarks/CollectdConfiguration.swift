@@ -2,7 +2,7 @@
 struct CollectdConfiguration {
     var directory: String
     var plugins: String
-    /// Of the agent, each with collectd's plugins that read the same.
+    /// The modules of the agent, each with collectd's plugins that read the same.
     var modules: [String]
 
     /// `netlink` is left out: it reads what `interface` does.

@@ -9,13 +9,13 @@ final class CollectorProcess {
     private let process = Process()
     private let work: WorkDirectory
     let addresses: CollectorAddresses
-    /// Of the first start; for people of all organizations.
+    /// The token of the first start; for people of all organizations.
     var administratorToken: String {
         let text = try? String(contentsOfFile: work.file("collector") + "/administrator-token", encoding: .utf8)
         return (text ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Returns when it is ready to take records.
+    /// Returns when it is ready to accept records.
     init(binary: String, directory: String, arguments: [String] = []) throws {
         guard FileManager.default.isExecutableFile(atPath: binary) else {
             throw BenchmarkError(

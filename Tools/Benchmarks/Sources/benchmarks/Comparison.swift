@@ -12,7 +12,7 @@ struct Comparison: Codable {
     var name: String
     var unit: String
     var results: [Result]
-    /// What else was found, in words.
+    /// The other findings, in words.
     var notes: [String] = []
 
     static func run(_ name: String, unit: String, rounds: Int, _ contestants: [Contestant]) async throws -> Comparison {

@@ -42,7 +42,7 @@ final class ConsoleVisitor: @unchecked Sendable {
 
     struct Loads {
         var answered = 0
-        /// By the limits on what people ask at a time.
+        /// The number of requests refused by the limits on what people ask at a time.
         var refused = 0
 
         mutating func add(_ other: Loads) {

@@ -7,7 +7,7 @@ import WireModel
 struct DeviceLoad: Sendable {
     struct Part: Sendable {
         var request: [UInt8]
-        /// What the mark has to be after it.
+        /// The number that the mark must have after it.
         var last: UInt64
         var link: ChainLink
     }

@@ -3,10 +3,10 @@ import Logging
 import RecordQueue
 import WireModel
 
-/// What one ordinary record costs in bulk: the call of `enqueue`, the processor for the whole way to synced disk, and
+/// The cost of one ordinary record in bulk: the call of `enqueue`, the processor for the whole way to synced disk, and
 /// what is written for it.
 struct EnqueueCost {
-    /// Nanoseconds of one call, by the hundred: half and 99 % of the calls take no longer.
+    /// Nanoseconds of one call, by the hundred: half and 99 % of the calls last no longer.
     var callMedian: Double
     var callSlow: Double
     /// Processor time of a record, this process, all threads, from the call to the sync, checkpoints and the closing of

@@ -6,7 +6,7 @@ import Glibc
 final class HTTPConnection {
     struct Response {
         var status: Int
-        /// With the empty line behind it.
+        /// The head with the empty line behind it.
         var head: Data
         var body: Data
     }
@@ -63,7 +63,7 @@ final class HTTPConnection {
     /// Sends a request whose answer does not end.
     func open(_ request: [UInt8]) throws { try write(request) }
 
-    /// What of such an answer has come within 100 ms; empty if nothing.
+    /// Returns what of such an answer has come within 100 ms; empty if nothing.
     func receive() throws -> Data {
         var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&wait, 1, 100) > 0 { try read() }

@@ -1,13 +1,13 @@
 import Glibc
 
-/// What the load generator needs of a response's head, found on its bytes: it must not cost the cores that the server
-/// is measured on.
+/// The part of a response's head that the load generator needs, found on its bytes: it must not cost the cores that the
+/// server is measured on.
 struct HTTPResponseHead {
     let status: Int
     /// 0 where none is given.
     private(set) var contentLength = 0
     private(set) var isChunked = false
-    /// With the empty line behind it.
+    /// The size with the empty line behind it.
     let byteCount: Int
 
     /// `nil` until the head is whole. A status of 0 is no HTTP.
@@ -52,7 +52,7 @@ struct HTTPResponseHead {
         return nil
     }
 
-    /// Of the digits at the start.
+    /// The number of the digits at the start.
     private static func number(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int {
         var number = 0
         for byte in bytes {

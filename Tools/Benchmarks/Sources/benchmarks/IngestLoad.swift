@@ -10,7 +10,7 @@ struct IngestLoad {
         var seconds: Double
         /// How often a device was asked to wait.
         var waits = 0
-        /// Of each answer, in order.
+        /// The time of each answer, in order.
         var milliseconds: [Double] = []
         var rawBytes: Int
         var bodyBytes: Int

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What is sent to which collector.
+/// The options for what is sent to which collector.
 struct IngestOptions: ParsableArguments {
     @Option(help: "The release build of ws1collector.")
     var collector = "../../.build/release/ws1collector"

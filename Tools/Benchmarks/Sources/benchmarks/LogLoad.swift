@@ -71,11 +71,11 @@ enum LogLoad {
         }
     }
 
-    /// What four threads did.
+    /// The work of four threads.
     struct Burst {
         var calls: UInt64
         var seconds: Double
-        /// Of the process, all threads.
+        /// The processor time of the process, all threads.
         var processorSeconds: Double
         /// Bytes resident, at most.
         var peakResident: Int
@@ -130,7 +130,7 @@ enum LogLoad {
             peakResident: peak.load(ordering: .relaxed))
     }
 
-    /// In words; every call must be written or counted.
+    /// The account in words; every call must be written or counted.
     static func account(of store: LogStore, after burst: Burst) throws -> String {
         let status = store.status
         let refused = status.dropped.filter { $0.key == .overload || $0.key == .diskFull }.values.reduce(0) {

@@ -21,7 +21,7 @@ struct Machine: Codable {
             sqlite: String(cString: sqlite3_libversion()), fileSystem: fileSystem(of: directory))
     }
 
-    /// By the longest mount point that holds the directory.
+    /// The file system by the longest mount point that holds the directory.
     private static func fileSystem(of directory: String) -> String {
         let path = URL(fileURLWithPath: directory).resolvingSymlinksInPath().path
         let mounts = (try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)) ?? ""

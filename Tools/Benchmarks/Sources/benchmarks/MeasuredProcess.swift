@@ -32,7 +32,7 @@ final class MeasuredProcess {
         try process.run()
     }
 
-    /// What it has used so far.
+    /// Reads what it has used so far.
     func figures() throws -> ProcessFigures {
         guard process.isRunning else {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""

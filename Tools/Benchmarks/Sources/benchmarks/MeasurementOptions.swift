@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What all measurements have in common.
+/// The options that all measurements share.
 struct MeasurementOptions: ParsableArguments {
     @Option(help: "Rounds that count; one more before them warms up.")
     var rounds = 5

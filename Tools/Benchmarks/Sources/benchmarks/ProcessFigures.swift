@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// What a running process has used so far, as the kernel counts it.
+/// The figures of a running process so far, as the kernel counts them.
 struct ProcessFigures: Sendable {
     /// Seconds of processor time, user and system, of all its threads, those that have ended included.
     var processorSeconds: Double
     /// Bytes of its mappings that are in memory, files it shares with the page cache included.
     var residentBytes: Int
-    /// Of those, bytes that are its alone and exist nowhere else: heap, stacks, and pages of files that it has changed
-    /// (relocations).
+    /// The resident bytes that are its alone and exist nowhere else: heap, stacks, and pages of files that it has
+    /// changed (relocations).
     var privateBytes: Int
     /// Bytes of pages it has made dirty for storage.
     var writtenBytes: Int

@@ -3,7 +3,7 @@ import Glibc
 
 /// Processor time, user and system, all threads.
 enum ProcessorTime {
-    /// Of this process.
+    /// The processor time of this process.
     static var microseconds: Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -10,7 +10,7 @@ struct RunningCluster: Sendable {
     static let logger = Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() }
 
     let directory: String
-    /// Of the collectors.
+    /// The ports of the collectors.
     let ports: [UInt16]
     let addresses: CollectorAddresses
     let administratorToken: String

@@ -37,7 +37,7 @@ enum SampleChain {
     }
 }
 
-/// When samples were taken, in microseconds.
+/// When samples were made, in microseconds.
 struct SampleTimes {
     /// Since 1970.
     var first: Int64 = 1_790_000_000_000_000

@@ -1,4 +1,4 @@
-/// Seconds of wall time that a piece of work takes.
+/// Seconds of wall time that a piece of work needs.
 enum Stopwatch {
     static func seconds(_ work: () throws -> Void) rethrows -> Double {
         let duration = try ContinuousClock().measure(work)

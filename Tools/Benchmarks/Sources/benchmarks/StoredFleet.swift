@@ -82,7 +82,7 @@ struct StoredFleet {
         }
     }
 
-    /// Of one device at a time, each another one; the mean.
+    /// The mean time of a request for one device at a time, each another one.
     func millisecondsPerDay() async throws -> Double {
         let selection = MetricSelection([Self.metric])
         let asked = devices.shuffled().prefix(100)

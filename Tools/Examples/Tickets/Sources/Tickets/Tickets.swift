@@ -37,7 +37,7 @@ struct Tickets {
         print("tickets: done")
     }
 
-    /// What a program does all day.
+    /// The work of a program all day.
     static func serve(_ controller: AWController) {
         AWLogInfo("counter opened")
         AWLogDebug("enrolled at \(controller.enrollmentInfo.hostName ?? "?")")
@@ -49,7 +49,7 @@ struct Tickets {
         AWLogWarning("the printer is low on paper")
     }
 
-    /// What a support engineer asks for.
+    /// The answers to what a support engineer asks for.
     static func report(_ controller: AWController) {
         let transmitter = SDKBeaconTransmitter.sharedTransmitter
         wait("token") { transmitter.sendBeacon(updatedAPNSToken: "4f1c9a", completion: $0) }
@@ -88,7 +88,7 @@ struct Tickets {
         }
     }
 
-    /// Waits for a completion, which must tell success.
+    /// Waits for a completion, which must report success.
     static func wait(_ name: String, for call: (@escaping SendBeaconCompletion) -> Void) {
         let done = DispatchSemaphore(value: 0)
         call { success, error in
