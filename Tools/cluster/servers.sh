@@ -8,7 +8,7 @@
 #   NAME.log        what it prints
 #   NAME/           its data and its configuration
 # and for each kind of server there are two functions here: make_KIND writes configuration and command, and ready_KIND
-# tells whether it answers.
+# says whether it answers.
 
 replicas=(clickhouse-1 clickhouse-2 clickhouse-3)
 servers=(zookeeper postgresql s3 "${replicas[@]}")
