@@ -17,7 +17,7 @@ package enum AdministrationError: StoreRefusal, Equatable, Sendable {
 }
 
 extension StoreError {
-    /// For callers that need no rights of their own: the command line.
+    /// Creates the error for callers that need no rights of their own: the command line.
     init(_ error: AdministrationError) {
         switch error {
         case .notFound(let message): self.init(.notFound, message)

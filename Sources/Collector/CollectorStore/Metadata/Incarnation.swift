@@ -7,7 +7,7 @@ import WireModel
 /// it may have been done since, or been withdrawn.
 package struct Incarnation {
     let session: any RegistrySession
-    /// Of the registry's tables. Older ones know less.
+    /// The version of the registry's tables. Older ones know less.
     let version: Int
     /// Why, in words that people read in lists.
     let reason: String

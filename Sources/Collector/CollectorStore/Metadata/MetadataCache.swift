@@ -5,7 +5,7 @@ import Synchronization
 final class MetadataCache<Key: Hashable & Sendable, Row: Sendable, Group: Hashable & Sendable>: Sendable {
     private struct State {
         var rows: [Key: Row] = [:]
-        /// Of the keys in `rows`.
+        /// The groups of the keys in `rows`.
         var keys: [Group: Set<Key>] = [:]
         /// Grows with every removal. A row that was read before a removal must not return after it.
         var generation = 0

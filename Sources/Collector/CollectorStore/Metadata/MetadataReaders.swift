@@ -73,7 +73,7 @@ package struct MetadataSnapshot {
     /// - Throws: `.notFound` if there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
     package func organizations() throws(StoreError) -> [OrganizationRow] { try read(OrganizationRow.all) }
 
-    /// In the order of creation, including revoked ones, never with secrets.
+    /// Returns the tokens in the order of creation, including revoked ones, never with secrets.
     /// - Throws: as `organizations`.
     package func tokens() throws(StoreError) -> [TokenRow] { try read(TokenRow.all) }
 
@@ -94,7 +94,7 @@ package struct MetadataSnapshot {
                 "SELECT id, organization FROM device WHERE ?1 IS NULL OR organization = ?1", organization
             ) { row in DeviceID(row.data(0)).map { ($0, row.string(1)) } }
         }
-        // A damaged index may tell a row twice.
+        // A damaged index may return a row twice.
         return Dictionary(rows) { first, _ in first }
     }
 

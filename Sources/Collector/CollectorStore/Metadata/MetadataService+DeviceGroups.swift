@@ -15,12 +15,12 @@ package enum DeviceGrouping: String, CaseIterable, Sendable {
 /// A device and the group that it is in.
 package struct GroupedDevice: Equatable, Sendable {
     package var id: DeviceID
-    /// Empty if the device has not told.
+    /// Empty if the device has reported none.
     package var group: String
 }
 
 extension MetadataService {
-    /// The devices that may send, sorted by id, each with its group by what it told last.
+    /// The devices that may send, sorted by id, each with its group by what it reported last.
     /// - Parameters:
     ///   - organization: `nil` for all.
     ///   - grouping: `nil` puts all into one group without a name.

@@ -1,7 +1,7 @@
 import Synchronization
 import WireModel
 
-/// What the service keeps in memory, and what makes it right where several collectors have one registry:
+/// The caches of the service, and what makes them right where several collectors have one registry:
 ///
 /// | in memory | what makes it right |
 /// |---|---|
@@ -43,7 +43,7 @@ extension MetadataService {
     }
 
     /// Applies what any collector of the registry has committed, this one included. Does not wait for the writer.
-    /// - Parameter session: only reads, and sees what the news tell of. Commands are read with it.
+    /// - Parameter session: only reads, and sees what the news report. Commands are read with it.
     /// - Throws: the registry's error. The same news then have to be given again.
     package nonisolated func take(
         _ news: RegistryNews, from session: any RegistrySession

@@ -55,16 +55,16 @@ package actor MetadataService {
     nonisolated let results = ResultBuffer()
     /// The limits of logs, set by the log archive.
     nonisolated let logQuotas = CurrentLogQuotas()
-    /// What was stored today, and its quotas.
+    /// The bytes that were stored today, and the quotas.
     nonisolated let recordUsage = RecordUsage()
     /// When `age` next searches old uploads.
     var nextForget: Int64 = 0
     /// `false` only if no job over devices is unfinished.
     nonisolated let hasDeviceJobs = Atomic(true)
-    /// What the present transaction has named so far.
+    /// The changes that the present transaction has named so far.
     var changes: Set<RegistryChange> = []
     private var auditLimit = AuditRepeatLimit<DeviceID>()
-    /// Of people, by the id of their token.
+    /// The limit on people's sign-ins, by the id of their token.
     var signInLimit = AuditRepeatLimit<String>()
     var signInRefusals = SignInRefusals()
     nonisolated let heldSessions = Mutex(HeldSessions())
@@ -81,7 +81,7 @@ package actor MetadataService {
     ///   - exclusive: holds the data directory (`<data>/lock`) until `close`. `false` is for a short administrative
     ///     command beside a running collector.
     ///   - deliver: at the first start, receives the two tokens before they are valid. If it throws, nothing is made.
-    /// - Returns: the service and, at the first start, the two tokens, which are told only here.
+    /// - Returns: the service and, at the first start, the two tokens, which are shown only here.
     /// - Throws: `.inUse` if another collector holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
         directory: String, clock: any StoreClock, logger: Logger, exclusive: Bool = true,
@@ -169,7 +169,7 @@ package actor MetadataService {
                 return value
             }
         } catch {
-            // What was told is not on disk.
+            // What was reported is not on disk.
             (auditLimit, signInLimit) = formerLimits
             // The change may have been made, so what is in memory may be outdated.
             if error.code == .outcomeUnknown { forgetCached() }
@@ -224,7 +224,7 @@ package actor MetadataService {
         } catch { return .notReady(error.message) }
     }
 
-    /// Bytes that may still be written to the data directory; `nil` if the system does not tell.
+    /// Bytes that may still be written to the data directory; `nil` if the system does not report them.
     package nonisolated var freeBytes: UInt64? { directory.disk?.freeBytes }
 
     /// The path of the data directory.

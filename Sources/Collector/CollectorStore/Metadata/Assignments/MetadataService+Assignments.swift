@@ -37,7 +37,7 @@ package struct AssignmentList: Codable, Equatable, Sendable {
         self.applications = applications
     }
 
-    /// What is assigned to a device, in order and each once.
+    /// Returns what is assigned to a device, in order and each once.
     package func applications(of device: DeviceID) -> [String] {
         let own = Set(groups.filter { $0.devices.contains(device.description) }.map(\.name))
         return Set(applications.filter { $0.group.map(own.contains) ?? true }.map(\.application)).sorted()

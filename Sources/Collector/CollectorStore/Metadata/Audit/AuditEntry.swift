@@ -17,7 +17,7 @@ package struct AuditEntry: Equatable, Sendable {
         case deviceReinstate = "device-reinstate"
         case deviceDelete = "device-delete"
         case devicePredecessor = "device-predecessor"
-        /// A person's decision. Those of devices have none: the device's row tells the last one.
+        /// A person's decision. Those of devices have none: the device's row has the last one.
         case deviceDoNotDisturb = "device-do-not-disturb"
         /// An action on many devices began or ended. What it did with each has an entry, too.
         case deviceJob = "device-job"
@@ -53,7 +53,7 @@ package struct AuditEntry: Equatable, Sendable {
         case done
         /// Nothing was changed; the detail says why.
         case refused
-        /// It takes longer than a transaction. Another entry with the same subject tells the result.
+        /// It lasts longer than a transaction. Another entry with the same subject has the result.
         case begun
         /// A part may have been done; the detail says how much, and why no more.
         case failed
@@ -64,7 +64,7 @@ package struct AuditEntry: Equatable, Sendable {
     /// see those.
     package var organization: String
     package var action: Action
-    /// What was changed: the id of a token or device, or an application.
+    /// The subject that was changed: the id of a token or device, or an application.
     package var subject: String
     /// Further facts by name; never a secret or a profile's content.
     package var detail: [String: String]

@@ -1,5 +1,6 @@
-/// Limits how often the same is told in the audit trail: one entry per hour for each subject and action. Repeats are
-/// counted and told with the next entry. Pure. In memory, because nobody but the administrator can restart a collector.
+/// Limits how often the same is recorded in the audit trail: one entry per hour for each subject and action. Repeats
+/// are counted and recorded with the next entry. Pure. In memory, because nobody but the administrator can restart a
+/// collector.
 ///
 /// One device makes at most 24 entries per day and action. A fleet that enrolls at once still gets an entry per device,
 /// and the storm of one organization silences nothing of another.

@@ -39,7 +39,7 @@ struct AuditTable {
         OR (token IS NULL AND actor = '\(AuditActor.commandLine.name)') THEN 'administrator' ELSE 'other' END
         || CASE WHEN job IS NULL THEN '' ELSE '-job' END END
         """
-    /// Whose share of its class a row takes.
+    /// The owner whose share of its class a row uses.
     private static let ownerOfRow = """
         CASE WHEN token IS NULL AND actor = '\(AuditActor.consequence.name)' THEN subject
         ELSE coalesce(token, actor) END

@@ -89,7 +89,7 @@ package enum IssueError: StoreRefusal, Equatable, Sendable {
 package struct CommandStatus: Equatable, Sendable {
     /// `unspecified` until the device reports something.
     package var state = WireCommandState.unspecified
-    /// In ten-thousandths.
+    /// The progress in ten-thousandths.
     package var progress: UInt32 = 0
     package var detail = ""
     package var information: WireDeviceInformation?

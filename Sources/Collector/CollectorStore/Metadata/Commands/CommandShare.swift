@@ -1,7 +1,7 @@
 import WireModel
 
-/// What room an open command takes. Each share of a device's open commands has room of its own, so no number of other
-/// commands makes a wipe or a cancellation impossible. All commands of a device fit into one answer.
+/// The room that an open command uses. Each share of a device's open commands has room of its own, so no number of
+/// other commands makes a wipe or a cancellation impossible. All commands of a device fit into one answer.
 enum CommandShare: Hashable, CaseIterable {
     case wipes
     case cancellations

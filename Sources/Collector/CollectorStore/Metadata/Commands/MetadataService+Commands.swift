@@ -206,7 +206,7 @@ extension MetadataService {
         openCommands.commands(of: device.id, enrollmentID: device.enrollmentID, at: now)
     }
 
-    /// Takes a device's reports about its commands, in its order. Ended commands are not sent to the device again.
+    /// Applies a device's reports about its commands, in its order. Ended commands are not sent to the device again.
     ///
     /// Returns when an end is written: the device removes its report with the answer, and a collector that is killed
     /// must not forget what it acknowledged. Other reports are written soon after, and before they are read.

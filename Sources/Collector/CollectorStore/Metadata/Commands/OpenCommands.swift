@@ -3,7 +3,7 @@ import Synchronization
 import WireModel
 
 /// Commands that must be sent to devices, in memory, so a batch's answer does not wait for the disk. Limited per device
-/// (`CommandShare`) and per organization, so that no organization takes another's room.
+/// (`CommandShare`) and per organization, so that no organization uses another's room.
 final class OpenCommands: Sendable {
     /// The most of all devices of an organization, wipes and cancellations apart.
     static let limit = 150_000
@@ -165,7 +165,7 @@ final class ResultBuffer: Sendable {
     struct Entry: Sendable {
         var device: DeviceID
         var at: Int64
-        /// In the order of arrival.
+        /// The results in the order of arrival.
         var results: [WireCommandResult]
     }
 
@@ -196,7 +196,7 @@ final class ResultBuffer: Sendable {
         }
     }
 
-    /// What could not be written waits again, before what has come since.
+    /// Puts back what could not be written, so that it waits again before what has come since.
     func putBack(_ entries: [Entry]) {
         state.withLock { state in
             state.entries = entries + state.entries

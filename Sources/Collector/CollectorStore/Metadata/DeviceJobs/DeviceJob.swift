@@ -6,7 +6,7 @@ package enum DeviceJobSubject {}
 /// Identifies an action on many devices. Never reused.
 package typealias DeviceJobID = Identifier<DeviceJobSubject>
 
-/// What a job does with each of its devices.
+/// The action of a job on each of its devices.
 package enum DeviceJobAction: Equatable, Sendable {
     /// - Parameter expires: microseconds since 1970. Devices that the job has not come to by then get none.
     case command(WireCommand.OneOf_Action, expires: Int64)
@@ -15,7 +15,7 @@ package enum DeviceJobAction: Equatable, Sendable {
     case doNotDisturb(Bool)
     case delete
 
-    /// As in the HTTP API, in the audit trail and on disk.
+    /// The kind as in the HTTP API, in the audit trail and on disk.
     package enum Kind: String, Sendable, CaseIterable {
         case command
         case revoke
@@ -59,8 +59,8 @@ package struct DeviceSelection: Equatable, Sendable {
         self.devices = devices.sorted { ($0.id.high, $0.id.low) < ($1.id.high, $1.id.low) }
     }
 
-    /// What a person sends to confirm that the action is for these devices in their present enrollments: their number
-    /// and a digest. How long a command lasts is not part of it.
+    /// The text that a person sends to confirm that the action is for these devices in their present enrollments: their
+    /// number and a digest. How long a command lasts is not part of it.
     package func confirmation(of action: DeviceJobAction) -> String {
         var digest = SHA256()
         digest.update(data: Data("\(action.kind.rawValue) \(action.flag)\n".utf8))
@@ -135,7 +135,7 @@ package struct DeviceJobRow: Equatable, Sendable {
     package var remaining: Int { devices - done - refused }
 }
 
-/// What became of a job for one device.
+/// The outcome of a job for one device.
 package struct DeviceJobResult: Equatable, Sendable {
     /// The raw value is used on disk.
     package enum Outcome: Int, Sendable, CaseIterable {
@@ -148,7 +148,7 @@ package struct DeviceJobResult: Equatable, Sendable {
     /// `nil` if it is deleted.
     package var name: String?
     package var outcome: Outcome
-    /// Of the problem with which the single action would have been refused.
+    /// The code of the problem with which the single action would have been refused.
     package var code: String?
     package var detail: String?
     /// The command that was issued.
@@ -186,7 +186,7 @@ extension DeviceJobAction {
 }
 
 extension WireCommand.OneOf_Action {
-    /// As a command without id, expiry and enrollment.
+    /// The bytes as a command without id, expiry and enrollment.
     var bytes: Data {
         var command = WireCommand()
         command.action = self

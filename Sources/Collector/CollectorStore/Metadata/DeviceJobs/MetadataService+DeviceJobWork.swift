@@ -101,7 +101,7 @@ extension MetadataService {
         return next.count
     }
 
-    /// What follows in memory once a transaction of a job is committed.
+    /// The work in memory that follows once a transaction of a job is committed.
     private struct DeviceJobWork {
         var commands: [IssuedCommand] = []
         /// Nothing reaches them, or not in the enrollment that their commands are for.

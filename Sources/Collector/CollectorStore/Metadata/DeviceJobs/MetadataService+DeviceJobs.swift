@@ -192,7 +192,7 @@ extension MetadataService {
         }
     }
 
-    /// What became of a job for its devices, in the order of their ids.
+    /// Returns the outcome of a job for its devices, in the order of their ids.
     /// - Parameter outcome: `nil` for all.
     package nonisolated func results(
         of job: DeviceJobRow, outcome: DeviceJobResult.Outcome?, after device: DeviceID?, limit: Int

@@ -4,7 +4,7 @@ import WireModel
 /// The newest decision on a device's do-not-disturb.
 ///
 /// The device and people decide. Decisions count in the order in which they come to the collector, whatever their
-/// clocks say: a device that decided while it was offline tells so later, and is then the newest. The decision stays
+/// clocks say: a device that decided while it was offline reports so later, and is then the newest. The decision stays
 /// over restarts and enrollments of the device. It has no effect while the device's profile does not allow
 /// do-not-disturb, and has its effect again once the profile does.
 package struct DeviceDoNotDisturb: Equatable, Sendable {

@@ -11,7 +11,8 @@ package struct DeviceFacets: Equatable, Sendable {
     /// Devices that match every filter.
     package var total = 0
     package var state = DeviceFacet<ReportingState>()
-    /// As `DeviceQuery.operatingSystem` takes it; `nil` for devices that told none, as in the other facets.
+    /// The operating systems as `DeviceQuery.operatingSystem` accepts them; `nil` for devices that reported none, as in
+    /// the other facets.
     package var operatingSystem = DeviceFacet<String?>()
     package var agentVersion = DeviceFacet<String?>()
     package var application = DeviceFacet<String?>()
@@ -20,7 +21,7 @@ package struct DeviceFacets: Equatable, Sendable {
     package var compromised = DeviceFacet<WireVerdict>()
     package var profileRevision = DeviceFacet<UInt64?>()
 
-    /// Of no device.
+    /// Creates the facets of no device.
     package init() {}
 }
 
@@ -58,9 +59,9 @@ package struct DeviceFacet<Value: Equatable & Sendable>: Equatable, Sendable {
 /// Counts devices for facets.
 struct DeviceFacetCounter {
     private var total = 0
-    /// By place of the state.
+    /// The counts by place of the state.
     private var states = Array(repeating: 0, count: ReportingState.allCases.count)
-    /// By number of the value, as the three others.
+    /// The counts by number of the value, as the three others.
     private var systems: [Int]
     private var agentVersions: [Int]
     private var applications: [Int]

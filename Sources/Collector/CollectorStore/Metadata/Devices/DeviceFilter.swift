@@ -18,7 +18,7 @@ struct DeviceFilter {
         var isAtMostOne: Bool { rawValue & (rawValue &- 1) == 0 }
     }
 
-    /// What a text must be.
+    /// The condition on a text.
     private enum Text {
         case any
         /// No device has the text.
@@ -44,7 +44,7 @@ struct DeviceFilter {
     private let agentVersion: Text
     private let applicationVersion: Text
     private let enrollmentToken: Text
-    /// By number of the system; `nil` for all.
+    /// The chosen systems by number of the system; `nil` for all.
     private let systems: [Bool]?
     private let words: [[UInt8]]
     private let now: Int64

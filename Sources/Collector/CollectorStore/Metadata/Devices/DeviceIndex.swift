@@ -112,7 +112,7 @@ final class DeviceIndex {
                 return (first.1.high, first.1.low) < (second.1.high, second.1.low)
             }
             let after = position.flatMap { position in key.map { ($0, position.id) } }
-            // One more than the page tells whether the list goes on.
+            // One more than the page shows whether the list goes on.
             var first = FirstOf<(Key, DeviceID)>(limit: limit + 1, precedes: precedes)
             var total = 0
             for (id, entry) in entries where filter.admits(entry) {
@@ -154,7 +154,7 @@ extension DeviceIndexEntry {
 struct FirstOf<Element> {
     private let limit: Int
     private let precedes: (Element, Element) -> Bool
-    /// In order.
+    /// The kept elements in order.
     private(set) var kept: [Element] = []
 
     /// - Parameter limit: at least 1.

@@ -1,9 +1,9 @@
 import Glibc
 import WireModel
 
-/// What lists need of one device, in memory; well under 1 KB.
+/// The entry of one device with what lists need, in memory; well under 1 KB.
 struct DeviceIndexEntry {
-    /// What many entries have in common.
+    /// The values that many entries share.
     struct Values {
         var texts = SharedValues<String>()
         var systems = SharedValues<System>()
@@ -15,13 +15,14 @@ struct DeviceIndexEntry {
         var distribution: String
         var version: String
 
-        /// The distribution, or else the name, with its version if it has one: `debian 12`. Empty if nothing was told.
+        /// The distribution, or else the name, with its version if it has one: `debian 12`. Empty if nothing was
+        /// reported.
         var label: String {
             [distribution.isEmpty ? name : distribution, version].filter { !$0.isEmpty }.joined(separator: " ")
         }
 
         /// - Parameter text: the name of a system or distribution, optionally with its version, in lower case; empty
-        ///   for a system of which nothing was told.
+        ///   for a system of which nothing was reported.
         func isMeant(by text: String) -> Bool {
             guard !text.isEmpty else { return label.isEmpty }
             return [name, distribution].contains {
@@ -35,7 +36,7 @@ struct DeviceIndexEntry {
     let organization: Text
     let application: Text
     let agentVersion: Text
-    /// From its newest beacon.
+    /// The application's version from its newest beacon.
     let applicationVersion: Text
     /// Empty if it is not known.
     let enrollmentToken: Text
@@ -47,7 +48,7 @@ struct DeviceIndexEntry {
     private static let maximumFindings = 16
     private static let findingBytes = 64
 
-    /// In lower case, for sorting.
+    /// The name in lower case, for sorting.
     let sortName: String
     let compliance: WireCompliance
     let compromised: WireVerdict
@@ -94,7 +95,7 @@ struct DeviceIndexEntry {
         profileRevision = row.profileRevision
     }
 
-    /// To be called once, when the entry is replaced or removed.
+    /// Gives the shared values back; to be called once, when the entry is replaced or removed.
     func giveBack(to values: inout Values) {
         let own = [organization, application, agentVersion, applicationVersion, enrollmentToken]
         for text in own + profileFindings {
@@ -103,8 +104,8 @@ struct DeviceIndexEntry {
         values.systems.giveBack(system)
     }
 
-    /// Takes what newer records of the device report, except a beacon or identity. With one of those the entry is made
-    /// again.
+    /// Applies what newer records of the device report, except a beacon or identity. With one of those the entry is
+    /// made again.
     mutating func note(_ sight: DeviceObservation) {
         lastSeen = max(lastSeen ?? .min, sight.at)
         expectedBeaconSeconds = sight.expectedBeaconSeconds ?? expectedBeaconSeconds

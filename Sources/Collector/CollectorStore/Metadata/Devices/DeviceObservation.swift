@@ -1,7 +1,7 @@
 import Synchronization
 import WireModel
 
-/// What one batch reports about its device: that it was there, and its newest beacon and identity.
+/// The report of one batch about its device: that it was there, and its newest beacon and identity.
 package struct DeviceObservation: Equatable, Sendable {
     /// The collector's clock, microseconds since 1970.
     package var at: Int64
@@ -18,9 +18,9 @@ package struct DeviceObservation: Equatable, Sendable {
 
     /// When the beacon came; `at` until a later observation without a beacon is merged in.
     private(set) var beaconAt: Int64
-    /// What the beacons so far reported of compliance and of compromise.
+    /// The verdicts of compliance and of compromise that the beacons so far reported.
     private(set) var verdicts: DeviceVerdicts?
-    /// What the beacons so far reported about the push token. The beacon itself is kept without it.
+    /// The change of the push token that the beacons so far reported. The beacon itself is kept without it.
     private(set) var pushToken = PushTokenChange.unsaid
 
     enum PushTokenChange: Equatable, Sendable {
@@ -77,8 +77,8 @@ package struct DeviceObservation: Equatable, Sendable {
     }
 }
 
-/// What devices' newest records report, until it is written: one entry per device, limited. Derived from records, so
-/// losing it costs only a rebuild.
+/// The reports of devices' newest records, until they are written: one entry per device, limited. Derived from records,
+/// so losing it costs only a rebuild.
 final class SeenBuffer: Sendable {
     private struct State {
         var entries: [DeviceID: DeviceObservation] = [:]
@@ -106,7 +106,7 @@ final class SeenBuffer: Sendable {
         }
     }
 
-    /// What could not be written waits again, before what has come since.
+    /// Puts back what could not be written, so that it waits again before what has come since.
     func putBack(_ entries: [DeviceID: DeviceObservation]) {
         state.withLock { state in
             for (device, sight) in entries {

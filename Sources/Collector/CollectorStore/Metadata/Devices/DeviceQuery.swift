@@ -8,13 +8,13 @@ package struct DeviceQuery: Equatable, Sendable {
         /// A device never seen comes before every time.
         case lastSeen
         case enrolled
-        /// In the order of `ReportingState`'s cases.
+        /// The order of `ReportingState`'s cases.
         case state
     }
 
     /// The profile revision that a device applies.
     package enum Revision: Equatable, Sendable {
-        /// It never told one.
+        /// It never reported one.
         case none
         case number(UInt64)
 
@@ -26,13 +26,13 @@ package struct DeviceQuery: Equatable, Sendable {
     /// Empty for all.
     package var states: Set<ReportingState> = []
     /// The name of a system or distribution, or a distribution with its version ("debian 12"); in either case. Empty
-    /// for devices that told none.
+    /// for devices that reported none.
     package var operatingSystem: String?
-    /// Empty for devices that told none, as in the next two.
+    /// Empty for devices that reported none, as in the next two.
     package var agentVersion: String?
     /// Bundle id.
     package var application: String?
-    /// Of the newest beacon.
+    /// The application's version of the newest beacon.
     package var applicationVersion: String?
     /// The compliance of device and application together.
     package var compliance: WireCompliance?

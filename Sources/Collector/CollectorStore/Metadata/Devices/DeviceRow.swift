@@ -6,7 +6,7 @@ import WireModel
 package struct DeviceRow: Equatable, Sendable {
     package var id: DeviceID
     package var organization: String
-    /// From its enrollment.
+    /// The name from its enrollment.
     package var name: String
     package var operatingSystem: WireOperatingSystem
     package var agentVersion: String
@@ -39,7 +39,7 @@ package struct DeviceRow: Equatable, Sendable {
     /// `nil` if no beacon had any.
     package var verdicts: DeviceVerdicts?
     package var identity: WireSystemIdentity?
-    /// In the order of issue. Only if a single device is requested.
+    /// The certificates in the order of issue. Only if a single device is requested.
     package var certificates: [DeviceCertificate] = []
 }
 
@@ -66,26 +66,27 @@ package struct DeviceRevocation: Equatable, Sendable {
 }
 
 extension DeviceRow {
-    /// From its newest beacon, or from its enrollment. Many a machine gets its name only after that, for instance from
-    /// cloud-init.
+    /// The name from its newest beacon, or from its enrollment. Many a machine gets its name only after that, for
+    /// instance from cloud-init.
     package var newestName: String {
         guard let newest = beacon?.deviceName, !newest.isEmpty else { return name }
         return newest.cut(toBytes: WireEnrollRequest.textBytes)
     }
 
-    /// From its newest beacon, or from its enrollment.
+    /// The version from its newest beacon, or from its enrollment.
     package var newestAgentVersion: String {
         guard let version = beacon?.libraryVersion, !version.isEmpty else { return agentVersion }
         return version
     }
 
-    /// From its newest beacon, or from its enrollment.
+    /// The system from its newest beacon, or from its enrollment.
     package var newestOperatingSystem: WireOperatingSystem {
         guard let beacon, beacon.hasOperatingSystem else { return operatingSystem }
         return beacon.operatingSystem
     }
 
-    /// Of device and application together, as last reported. If one is not compliant, neither is the whole.
+    /// The compliance of device and application together, as last reported. If one is not compliant, neither is the
+    /// whole.
     package var compliance: WireCompliance {
         guard let told = verdicts?.beacon else { return .unknown }
         let both = [told.deviceCompliance, told.applicationCompliance]

@@ -4,9 +4,9 @@ import WireModel
 
 /// Lists of devices: filtered, searched and sorted in memory, with a connection and queue of their own.
 ///
-/// The writer does not wait for a list. It only notes which devices changed, and the next list reads those rows again
+/// The writer does not wait for a list. It only records which devices changed, and the next list reads those rows again
 /// before it answers. So a list shows every change whose call has returned. Rows are read at the time of the list, not
-/// of the change, so the order in which changes are noted does not matter.
+/// of the change, so the order in which changes are recorded does not matter.
 actor DeviceSearch {
     private let connection: any RegistrySession
     private let lease: RegistryLease
@@ -25,7 +25,7 @@ actor DeviceSearch {
     /// The device's row was changed, added or removed, and that is committed.
     nonisolated func noteChange(_ device: DeviceID) { changes.note(device, .row) }
 
-    /// What newer records report about the device is committed.
+    /// Records a change of what newer records report about the device, once it is committed.
     nonisolated func noteChange(_ device: DeviceID, _ sight: DeviceObservation) {
         changes.note(device, .seen(sight))
     }
@@ -71,8 +71,8 @@ actor DeviceSearch {
         try? connection.close()
     }
 
-    /// The index with every noted change. If a row cannot be read, the next list makes the index again. Without a
-    /// lease each list does, because changes of other collectors may not have been noted.
+    /// The index with every recorded change. If a row cannot be read, the next list makes the index again. Without a
+    /// lease each list does, because changes of other collectors may not have been recorded.
     private func currentIndex() throws(StoreError) -> DeviceIndex {
         try connection.requireInPlace()
         if !lease.isValid { index = nil }
@@ -135,7 +135,7 @@ private final class DeviceChanges: Sendable {
 
     func forget() { noted.withLock { $0 = nil } }
 
-    /// - Returns: `nil` if it is unknown what changed. From now on changes are noted.
+    /// - Returns: `nil` if it is unknown what changed. From now on changes are recorded.
     func take() -> [DeviceID: Change]? {
         noted.withLock { noted in
             defer { noted = [:] }

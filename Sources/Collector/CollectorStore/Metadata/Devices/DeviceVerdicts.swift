@@ -1,6 +1,6 @@
 import WireModel
 
-/// What a device last reported of compliance and of compromise, and when.
+/// The verdicts of compliance and of compromise that a device last reported, and when.
 ///
 /// They are kept apart from the newest beacon, because a beacon has neither during do-not-disturb and while consent is
 /// not granted.
@@ -33,8 +33,8 @@ package struct DeviceVerdicts: Equatable, Sendable {
         self.init(beacon: told, at: at, made: made)
     }
 
-    /// Whether these take the place of others. A beacon can come after one that was made later: a record that the
-    /// device set aside and sent again, or that it moved into another epoch.
+    /// Whether these replace others. A beacon can come after one that was made later: a record that the device set
+    /// aside and sent again, or that it moved into another epoch.
     func replaces(_ former: DeviceVerdicts?) -> Bool { former.map { !made.isEarlier(than: $0.made) } ?? true }
 }
 

@@ -185,8 +185,8 @@ extension MetadataService {
 
     // MARK: What records say of devices
 
-    /// Notes what a device's newest records report. Returns at once. It is written every few seconds, and before it is
-    /// read. It is derived data, so losing it loses nothing.
+    /// Records what a device's newest records report. Returns at once. It is written every few seconds, and before it
+    /// is read. It is derived data, so losing it loses nothing.
     package nonisolated func seen(_ device: DeviceID, _ sight: DeviceObservation) {
         if let time = sight.newestRecordTime { deviceClocks.note(device, newestRecord: time, at: sight.at) }
         let isDue = seen.note(device, sight)
@@ -279,7 +279,7 @@ extension MetadataService {
             "UPDATE device SET test = ?2 WHERE id = ?1 AND test NOT IN (1, ?2)", device.data, test ? 2 : 0)
     }
 
-    /// The profile withholds the name of the device, or a part of it: then the name that the device told when it
+    /// The profile withholds the name of the device, or a part of it: then the name that the device reported when it
     /// enrolled goes, too. A beacon that is reduced for another reason says nothing of that.
     private func withholdName(_ sight: DeviceObservation, of device: DeviceID) throws(StoreError) {
         guard let beacon = sight.beacon, beacon.profileRevision > 0, beacon.consent == .granted,
@@ -390,7 +390,7 @@ extension MetadataService {
 }
 
 extension DeviceCertificate {
-    /// In the order of issue.
+    /// Returns all certificates in the order of issue.
     static func all(of id: DeviceID, in connection: any RegistrySession) throws(StoreError) -> [DeviceCertificate] {
         try connection.rows(
             "SELECT fingerprint, serial, issued, expires, used FROM device_certificate WHERE device = ? ORDER BY row",

@@ -3,7 +3,7 @@
 ///
 /// A value that nobody has any more gives its number back. So values that devices make up cannot pile up.
 struct SharedValues<Value: Hashable> {
-    /// At most the number of devices, several times over, so 32 bits suffice.
+    /// The number of a value. There are at most as many as devices, several times over, so 32 bits suffice.
     typealias Number = Int32
 
     private struct Slot {

@@ -33,8 +33,8 @@ import WireModel
 ///
 /// **What somebody with a stolen backup can do.** The backup has the key, so it is as secret as the data directory. At
 /// a collector that was never restored, MACs do not count and the key is useless. At a restored one, the key together
-/// with a valid enrollment token of the organization takes over ids that the collector does not know, or to which it
-/// has issued no credential since the restore. If others may have read the backup, use `ws1collector restore
+/// with a valid enrollment token of the organization acquires ids that the collector does not know, or to which it has
+/// issued no credential since the restore. If others may have read the backup, use `ws1collector restore
 /// --new-credential-key`. It makes another key, and devices enrolled since the backup become new ones.
 ///
 /// **Why not** admit by the MAC alone, without enrolling? A device that was enrolled and revoked in the lost time would
@@ -154,7 +154,7 @@ struct CredentialLedger {
             """, Self.generationName, now)
     }
 
-    /// From now on, a credential that was issued before proves nothing except by its hash.
+    /// Makes a new key. From now on, a credential that was issued before proves nothing except by its hash.
     func renewKey() throws(StoreError) {
         try connection.setMeta(Self.keyName, to: Secret.randomBytes())
     }

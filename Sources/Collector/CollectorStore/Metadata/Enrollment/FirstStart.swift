@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WireModel
 
-/// The result of the very first start. The secrets are told only here.
+/// The result of the very first start. The secrets are shown only here.
 package struct FirstStart: Equatable, Sendable {
     package var enrollmentToken: String
     package var administratorToken: String
@@ -15,7 +15,7 @@ package struct FirstStart: Equatable, Sendable {
     /// advance.
     static let administratorTokenSeconds: Int64 = 365 * 86_400
 
-    /// In one transaction, makes the collector's ids, organization `default` with its profile, an enrollment token and
+    /// Makes, in one transaction, the collector's ids, organization `default` with its profile, an enrollment token and
     /// an administrator's token.
     /// - Parameter deliver: receives the tokens before they are valid. If the process is killed in between, the next
     ///   start makes others.

@@ -36,7 +36,7 @@ extension MetadataService {
 
     /// Makes a token. When it returns, the token and its audit entry are on synced disk. An actor with a token has the
     /// rights of that token as it is on disk now.
-    /// - Returns: the token as in lists, and its secret, which is told only here.
+    /// - Returns: the token as in lists, and its secret, which is shown only here.
     /// - Throws: `.forbidden` if the token would have more rights than the actor's own, `.notFound` for an unknown
     ///   organization.
     package func createToken(
@@ -93,7 +93,7 @@ extension MetadataService {
     /// - Parameters:
     ///   - expiresInSeconds: 30 days by default; 1 or more.
     ///   - maximumUses: devices that may enroll with it, 100 by default; `nil` for any number.
-    /// - Returns: the token, told only here.
+    /// - Returns: the token, shown only here.
     package func createEnrollmentToken(
         organization: String, expiresInSeconds: Int64 = FirstStart.enrollmentTokenSeconds,
         maximumUses: Int? = FirstStart.enrollmentTokenUses, note: String = ""
@@ -155,7 +155,7 @@ extension MetadataService {
 
     /// Refuses a token from now on. Revoking again changes nothing.
     /// - Parameter organization: the token's; `nil` for any.
-    /// - Throws: `.lastAdministrator` if nobody with a token could take the actor's place.
+    /// - Throws: `.lastAdministrator` if nobody with a token could replace the actor.
     package func revokeToken(
         _ id: String, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) {
@@ -198,7 +198,7 @@ extension MetadataService {
 extension TokenRow {
     static let columns = "id, kind, name, role, organization, created, expires, maximum_uses, uses, revoked"
 
-    /// In the order of creation, including revoked ones.
+    /// Returns all tokens in the order of creation, including revoked ones.
     static func all(in connection: any RegistrySession) throws(StoreError) -> [TokenRow] {
         try connection.rows("SELECT \(columns) FROM token ORDER BY created, id") { TokenRow($0) }
     }

@@ -29,7 +29,7 @@ package struct TokenRow: Equatable, Sendable {
     package var kind: Kind
     /// The person's name, or the enrollment token's note.
     package var name: String
-    /// For a person's token.
+    /// The role of a person's token.
     package var role: PersonRole?
     package var organization: String?
     package var created: Int64
@@ -89,7 +89,7 @@ extension TokenRow.Kind {
     }
 }
 
-/// What a token allows its holder to do with other tokens. Pure.
+/// The permissions of a token's holder on other tokens. Pure.
 extension TokenRow {
     /// Whether it can be used, or why not; in the API's words.
     package enum State: String, Sendable {

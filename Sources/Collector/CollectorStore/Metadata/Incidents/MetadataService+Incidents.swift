@@ -16,7 +16,7 @@ extension MetadataService {
     static let ownNotices = 100
     private static let manyDevices = "devices"
 
-    /// Takes a device's verdicts that replace the former ones. Call it inside a transaction.
+    /// Applies a device's verdicts that replace the former ones. Call it inside a transaction.
     /// - Returns: the command to wipe that was issued, to be given to the device once this is committed.
     func judge(_ verdicts: DeviceVerdicts, of device: DeviceRow, at now: Int64) throws(StoreError) -> IssuedCommand? {
         // A beacon of an earlier enrollment can be written after the device enrolled again.
@@ -145,7 +145,7 @@ extension MetadataService {
 }
 
 extension RegistrySession {
-    /// Notes that an incident of a device may be under way, and have had its wipe.
+    /// Records that an incident of a device may be under way, and have had its wipe.
     /// - Parameter device: `nil` for all devices.
     func withholdWipes(of device: DeviceID?, at now: Int64) throws(StoreError) {
         for kind in VerdictIncident.Kind.allCases {

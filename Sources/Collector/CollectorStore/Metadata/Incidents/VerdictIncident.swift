@@ -9,7 +9,7 @@ import WireModel
 ///
 /// A verdict that becomes unknown ends nothing, because it says that somebody could not look. An incident gets at most
 /// one wipe. It is kept on disk from its first beacon until it ends, and the wipe is issued in the transaction that
-/// notes it. So neither a further beacon nor a restart issues a second one.
+/// records it. So neither a further beacon nor a restart issues a second one.
 struct VerdictIncident: Equatable {
     enum Kind: String, CaseIterable, Sendable {
         case compromised
@@ -56,7 +56,7 @@ struct VerdictIncident: Equatable {
     }
 }
 
-/// What a beacon says of one kind of incident.
+/// The reading of a beacon for one kind of incident.
 struct VerdictReading: Equatable {
     var isBad: Bool
     var isGood: Bool
@@ -96,7 +96,7 @@ extension DeviceVerdicts {
 
     /// Whether a profile asks for a wipe because of what is bad. What the device judged by a former revision of the
     /// profile wipes nothing: detection may have been relaxed since, and a rule counts only as the profile has it now.
-    /// The device tells its verdict again as soon as it has the new revision.
+    /// The device reports its verdict again as soon as it has the new revision.
     func isWipeAsked(by profile: WireProfile, for kind: VerdictIncident.Kind) -> Bool {
         switch kind {
         case .compromised:

@@ -14,7 +14,7 @@ package struct ProfileRisk: Equatable, Sendable {
     package var cause: Cause
     /// Devices that get the setting.
     package var devices: Int
-    /// Those of them that it concerns now, by what they last told: they break the rule, are compromised, or, for
+    /// Those of them that it concerns now, by what they last reported: they break the rule, are compromised, or, for
     /// `telemetryDisabled`, all.
     package var concerned: Int
 }
@@ -87,8 +87,8 @@ extension ProfileRisk {
 }
 
 extension MetadataService {
-    /// What a profile may do to the organization's devices that the newest one does not, once it is put. Changes
-    /// nothing.
+    /// Returns what a profile may do to the organization's devices that the newest one does not, once it is put.
+    /// Changes nothing.
     /// - Parameter scope: whose profile it is.
     package nonisolated func risks(
         of profile: WireProfile, _ scope: ProfileScope

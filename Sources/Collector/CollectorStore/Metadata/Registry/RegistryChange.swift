@@ -9,7 +9,7 @@ package enum RegistryChange: Hashable, Sendable {
     case device(DeviceID)
     /// Its commands alone: there is a new one, or one has ended.
     case commands(DeviceID)
-    /// What its newest records report, in `device_state`.
+    /// The report of its newest records, in `device_state`.
     case observation(DeviceID)
     /// The profile of an organization or of one of its applications.
     case profile(organization: String)
@@ -17,7 +17,7 @@ package enum RegistryChange: Hashable, Sendable {
     case deviceJobs
 }
 
-/// What a collector has to read again.
+/// The changes that a collector has to read again.
 package enum RegistryNews: Equatable, Sendable {
     case changes(Set<RegistryChange>)
     /// Unknown changes: nothing that is in memory counts any more.

@@ -26,7 +26,7 @@ package final class RegistryLease: Sendable {
         return end.withLock { now < $0 }
     }
 
-    /// The time to take before a read, for `renew`.
+    /// The time that a caller of `renew` asks for before its read.
     package func now() -> Int64 { clock?.sinceBoot() ?? 0 }
 
     /// Everything that was committed before the read is known and applied.

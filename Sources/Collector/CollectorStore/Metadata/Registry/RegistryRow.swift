@@ -32,7 +32,7 @@ package struct RegistryRow {
 
     package func int(_ column: Int32) -> Int { Int(int64(column)) }
 
-    /// Of an integer that is not 0, or of a condition.
+    /// The value of an integer that is not 0, or of a condition.
     package func bool(_ column: Int32) -> Bool { int64(column) != 0 }
 
     /// - Throws: `.corrupt` for a negative number, because nobody stores one for an unsigned value.

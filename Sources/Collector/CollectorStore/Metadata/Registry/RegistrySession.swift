@@ -53,8 +53,8 @@ package protocol RegistrySession: AnyObject {
     /// Runs statements that see the database at one moment and change nothing.
     func reading<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value
 
-    /// Tells all collectors of the registry what the present transaction changes, as part of it. Does nothing where
-    /// there is only one.
+    /// Informs all collectors of the registry of what the present transaction changes, as part of it. Does nothing
+    /// where there is only one.
     func announce(_ changes: Set<RegistryChange>) throws(StoreError)
 
     /// - Throws: `.io` if the database was removed or replaced since the session was opened.
@@ -133,7 +133,7 @@ package protocol Registry: Sendable {
     /// - Throws: `.notFound` if no collector has made it yet.
     func requireCollector() throws(StoreError)
 
-    /// What `keepVerification` was last given; `nil` for nothing.
+    /// Returns what `keepVerification` was last given; `nil` for nothing.
     func verification() throws(StoreError) -> Data?
 
     /// Keeps the result of `verify`, in place of the former one.

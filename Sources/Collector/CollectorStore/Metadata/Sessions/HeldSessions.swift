@@ -16,7 +16,7 @@ struct HeldSessions {
     /// More than so many are refused, as every other change is.
     static let maximum = 1000
 
-    /// By the hash of their secret.
+    /// The sessions by the hash of their secret.
     private(set) var begun: [Data: Begun] = [:]
     /// Hashes of what has ended and may still be in the registry.
     private(set) var ended: Set<Data> = []

@@ -1,6 +1,6 @@
 import WireModel
 
-/// What a page shows that may change while somebody looks at it.
+/// A part of a page that may change while somebody looks at it.
 package enum LiveTopic: Hashable, Sendable {
     /// Enrollments, and what people change about devices.
     case devices

@@ -19,7 +19,7 @@ extension MetadataService {
 
     /// Begins a session. When it returns, session and audit entry are on synced disk, or are held in memory because the
     /// disk is full. Repeated sign-ins are one entry.
-    /// - Returns: the session's secret, which is told only here; `nil` if nobody has the token.
+    /// - Returns: the session's secret, which is shown only here; `nil` if nobody has the token.
     package func signIn(token: String) async throws(StoreError) -> (secret: String, person: Person)? {
         guard let person = try await authenticatePerson(token: token), let secret = try beginSession(of: person) else {
             return nil
@@ -37,7 +37,7 @@ extension MetadataService {
     }
 
     /// Makes a code with which one browser can sign in once as this person. A link may hold it: it is worthless soon.
-    /// - Returns: the code, which is told only here, and when it expires.
+    /// - Returns: the code, which is shown only here, and when it expires.
     package func createSignInCode(for person: Person) throws(StoreError) -> (code: String, expires: Int64) {
         let (now, code) = (clock.now(), Secret(.signInCode))
         let expires = now + Self.signInCodeSeconds * 1_000_000
@@ -208,7 +208,7 @@ extension MetadataService {
         do throws(StoreError) {
             try transaction { () throws(StoreError) in try audit.append(entry, at: now) }
         } catch {
-            // The attempt is refused all the same. The next one is noted as soon as the disk has room.
+            // The attempt is refused all the same. The next one is recorded as soon as the disk has room.
             signInRefusals = former
             signInRefusals.leaveOut()
             guard error.refusesWrites else { throw error }
