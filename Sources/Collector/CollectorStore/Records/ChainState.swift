@@ -37,7 +37,7 @@ package struct ChainState: Equatable, Sendable {
     /// The greatest point in the chain's history, up to its mark.
     ///
     /// The search ends with `unknown` at a point whose link was removed. A lower point may be in the history even so
-    /// (number 0 always is), but taking it for the greatest would make the device send stored records again.
+    /// (number 0 always is), but treating it as the greatest would make the device send stored records again.
     /// - Parameters:
     ///   - removedUpTo: the chain's mark in the dropped partitions; `nil` if none was dropped.
     ///   - link: the link at a number between the two marks; `nil` inside a gap or a lost range.
@@ -113,7 +113,8 @@ package struct DeviceTotals: Equatable, Sendable {
         droppedAbovePart = droppedAbovePart.filter { $0.value > 0 }
     }
 
-    /// What of it lies above a number at or above the part's last. Gaps are at a stream's front, so they go first.
+    /// Returns the part of it that lies above a number at or above the part's last. Gaps are at a stream's front, so
+    /// they go first.
     func above(_ number: UInt64) -> (waiting: UInt64, dropped: [DropReason: UInt64]) {
         guard number > partLast else { return (waitingAbovePart, droppedAbovePart) }
         var passed = number - partLast
@@ -169,7 +170,7 @@ package struct ChainColumns: Equatable, Sendable {
         closedAt = state.closed?.at
     }
 
-    /// Of a chain of which nothing is known yet.
+    /// The columns of a chain of which nothing is known yet.
     package static let none = ChainColumns(ChainState())
 }
 

@@ -1,17 +1,17 @@
 import WireModel
 
-/// What a part does to its chain: a pure function of the part and the chain's state, the same for every engine.
+/// The effect of a part on its chain: a pure function of the part and the chain's state, the same for every engine.
 package struct ChainStep: Sendable {
     package var outcome: PartOutcome
-    /// For people.
+    /// The detail for people.
     package var detail = ""
     /// The chain afterwards. The same as before if nothing is to be written.
     package var state: ChainState
-    /// What is to be stored together with the state.
+    /// The slice that is to be stored together with the state.
     package var slice: AcceptedSlice?
     /// The records that become stored, rejected, dropped or lost by it.
     package var counts = StoreCounts()
-    /// What administrators shall hear of, with the number of records concerned.
+    /// The incidents that administrators shall hear of, with the number of records concerned.
     package var incidents: [(DeviceIncident, UInt64)] = []
 
     package init(appending part: BatchPart, to former: ChainState, device: DeviceID) {

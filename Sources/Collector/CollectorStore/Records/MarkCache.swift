@@ -10,7 +10,7 @@ final class MarkCache: Sendable {
         /// The newest file that has the chain, and the chain's row there; `nil` where only the baseline has it, or
         /// nothing.
         var place: (partition: Partition, row: Int64)?
-        /// Of the chain's records in that file; `nil` if not known.
+        /// The bounds of the chain's records in that file; `nil` if not known.
         var bounds: RecordBounds?
     }
 
@@ -83,14 +83,15 @@ final class MarkCache: Sendable {
     }
 }
 
-/// What a transaction has read and changed so far; the cache takes it over after the commit.
+/// The reads and changes of a transaction so far; the cache adopts them after the commit.
 struct WriterChanges {
     var entries: [ChainKey: MarkCache.Entry] = [:]
     /// Those whose row has to be written.
     private(set) var changed: Set<ChainKey> = []
     var counts = StoreCounts()
 
-    /// What an administrator should know, with how many records it is about; told when the transaction is over.
+    /// The incidents that an administrator should know, with how many records each is about; reported when the
+    /// transaction is over.
     var incidents: [(incident: DeviceIncident, count: UInt64)] = []
 
     var isEmpty: Bool { changed.isEmpty }

@@ -10,7 +10,7 @@ extension RecordFile {
         var entryNumber: UInt64
         var entryLink: ChainLink
         var state: ChainState
-        /// Of its records in this file; `nil` if not known.
+        /// The bounds of its records in this file; `nil` if not known.
         var bounds: RecordBounds?
     }
 
@@ -28,7 +28,7 @@ extension RecordFile {
 
     func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] { try chains("device = ?", device.data) }
 
-    /// In the order of their epochs.
+    /// Returns the chains in the order of their epochs.
     /// - Parameter epoch: those behind it; `nil` from the first.
     func chains(of device: DeviceID, after epoch: EpochID?, limit: Int) throws(StoreError) -> [ChainRow] {
         try chains("device = ? AND epoch > ? ORDER BY epoch", device.data, epoch?.data ?? Data(), limit: limit)
@@ -141,7 +141,7 @@ extension RecordFile {
         return ChainKey(device: device, epoch: epoch)
     }
 
-    /// Of all records in the file; `nil` if not known for every chain.
+    /// Returns the bounds of all records in the file; `nil` if not known for every chain.
     func bounds() throws(StoreError) -> RecordBounds? {
         guard hasBounds else { return nil }
         let statement = try prepared("SELECT min(earliest), max(latest), kinds FROM chain GROUP BY kinds")

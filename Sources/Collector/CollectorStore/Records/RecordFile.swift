@@ -29,8 +29,8 @@ import WireModel
 ///   transaction that only reads sees synced commits of its own connection. A killed process may have left unsynced
 ///   commits. They are synced before the first read: opening to write commits a row of `opening`, and this fsync covers
 ///   the whole WAL. Earlier days' files with a WAL are checkpointed when the store opens.
-/// - *A mark never goes back.* The writer takes the day at commit, and never one before the newest file's. So a chain's
-///   newest state is in the newest file that has the chain. Only if no file has it is it in the baseline.
+/// - *A mark never goes back.* The writer chooses the day at commit, and never one before the newest file's. So a
+///   chain's newest state is in the newest file that has the chain. Only if no file has it is it in the baseline.
 /// - *No number twice.* The writer skips numbers up to the mark. `UNIQUE (chain, first)` is the second safeguard.
 /// - *The content can be proved.* Each chain's slices cover all numbers from `entry_number` to the mark; holes are
 ///   `lost_before`. Links recomputed over bytes, gaps and rejections match the stored ones (`StreamVerification`).

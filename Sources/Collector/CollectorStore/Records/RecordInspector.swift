@@ -2,8 +2,8 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// Lists, verifies, counts and copies record files. It only reads and takes no lock, so it works beside a running
-/// collector. Each file is read as of one moment, the newest last. It has a queue of its own, because it may take long.
+/// Lists, verifies, counts and copies record files. It only reads and acquires no lock, so it works beside a running
+/// collector. Each file is read as of one moment, the newest last. It has a queue of its own, because it may last long.
 actor RecordInspector {
     private let directory: DataDirectory
     private let damaged: DamagedFiles
@@ -13,7 +13,7 @@ actor RecordInspector {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// - Parameter damaged: told of files that cannot be read.
+    /// - Parameter damaged: called with files that cannot be read.
     init(
         directory: DataDirectory, damaged: DamagedFiles = DamagedFiles(),
         betweenLooks: @escaping @Sendable () -> Void = {}

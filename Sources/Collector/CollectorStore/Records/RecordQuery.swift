@@ -19,8 +19,8 @@ package struct RecordQuery: Equatable, Sendable {
     package var times: RecordTimes
     /// Whether to include test data.
     package var withTest: Bool
-    /// For a `scan`: only records received since, by the collector's clock, and perhaps a few older ones; `nil` for
-    /// all.
+    /// The time of receipt from which a `scan` reads, by the collector's clock, and perhaps a few older records; `nil`
+    /// for all.
     package var receivedSince: Int64?
 
     package init(

@@ -41,7 +41,7 @@ actor RecordReader {
         return Baseline(database)
     }
 
-    /// In the order of receipt.
+    /// Reads records in the order of receipt.
     /// - Parameter after: from the beginning without it. Its number does not count: a page ends behind a slice.
     func scan(_ query: RecordQuery, after: RecordCursor?) throws(StoreError) -> RecordPage {
         var page = RecordPageBuilder(query: query, limit: .max, isForward: true)
@@ -140,7 +140,7 @@ actor RecordReader {
         }
     }
 
-    /// Leaves out and notes what cannot be read, so one file does not keep the others from being read.
+    /// Leaves out and records what cannot be read, so one file does not keep the others from being read.
     /// - Returns: `nil` if it was left out.
     private func passingOver<T>(
         _ partition: Partition, _ codes: Set<StoreError.Code> = [.corrupt, .io], _ body: () throws(StoreError) -> T

@@ -28,7 +28,8 @@ import WireModel
 package protocol RecordStore: Sendable {
     // MARK: What devices send
 
-    /// How safe a stored record is, as answers tell devices: `fsync`, on synced disk; `replicated`, on several servers.
+    /// How safe a stored record is, as answers report to devices: `fsync`, on synced disk; `replicated`, on several
+    /// servers.
     var durability: String { get }
 
     /// Decides every part against its chain's mark, in order, and stores what lies above it.
@@ -86,7 +87,7 @@ package protocol RecordStore: Sendable {
     /// The balance of every device, as far as the partitions can be read.
     func balances() async throws(StoreError) -> FleetBalances
 
-    /// Takes the next step of following every chain through the numbers of its rows, for a round over all partitions.
+    /// Does the next step of following every chain through the numbers of its rows, for a round over all partitions.
     /// Each step is short. One caller at a time.
     ///
     /// It finds numbers that are missing or there twice, but reads no record: `verify` proves them.
@@ -212,7 +213,7 @@ extension RecordStore {
 package struct PartitionList: Equatable, Sendable {
     package struct Item: Equatable, Sendable {
         package var partition: Partition
-        /// On disk.
+        /// The bytes on disk.
         package var bytes: Int64
 
         package init(partition: Partition, bytes: Int64) {
@@ -232,7 +233,7 @@ package struct PartitionList: Equatable, Sendable {
     }
 }
 
-/// What is wrong with a partition.
+/// The fault of a partition.
 package struct PartitionHarm: Equatable, Sendable {
     package var isMissing = false
     package var message: String
@@ -251,7 +252,7 @@ package struct FleetBalances: Equatable, Sendable {
         package var epochs: [EpochBalance]
     }
 
-    /// By device, epoch and stream.
+    /// The balances by device, epoch and stream.
     package var devices: [Device]
     /// Names of partitions that cannot be read and were passed over.
     package var unreadableFiles: [String]
@@ -266,7 +267,8 @@ package struct FleetBalances: Equatable, Sendable {
 
 /// Balances by marks: a stored record is one that a mark counts.
 package struct MarkedBalances: Sendable {
-    /// In any order. `storedRows` differs from the mark's count only by what was counted when files were removed.
+    /// The balances in any order. `storedRows` differs from the mark's count only by what was counted when files were
+    /// removed.
     package var balances: [(device: DeviceID, balance: EpochBalance)] = []
     /// Names of partitions that cannot be read and were passed over.
     package var unreadableFiles: Set<String> = []
@@ -320,7 +322,7 @@ package struct StoreFigures: Equatable, Sendable {
     }
 
     package var streams: [Stream]
-    /// `nil` if the system does not tell.
+    /// `nil` if the system does not report it.
     package var disk: Disk?
     /// `nil` for a store without them, or if their server does not answer.
     package var peopleTables: PeopleTables?
@@ -378,7 +380,7 @@ package struct ClosedStream: Equatable, Sendable {
         case point(EpochClose.Point)
         /// None of the points is in the history.
         case none
-        /// Retention removed what could tell.
+        /// Retention removed what could show it.
         case unknown
     }
 

@@ -4,7 +4,7 @@ import SQLite
 import TelemetryBasics
 import WireModel
 
-/// The record store over SQLite: one file per day and stream (`RecordFile` tells its story), one writer per stream,
+/// The record store over SQLite: one file per day and stream (`RecordFile` describes it), one writer per stream,
 /// readers beside them. Marks and counts of dropped files are in `collector.sqlite` (`Baseline`).
 ///
 /// What only this engine has are damaged files, and what replaces them (`salvageDamaged`).
@@ -36,7 +36,7 @@ package final class SQLiteRecordStore: RecordStore {
     /// `nil` if the store is open only for reading.
     private let held: Held?
 
-    /// What a store has that alone holds its directory.
+    /// The parts of a store that alone holds its directory.
     private struct Held {
         let lock: FileLock
         let writers: [StreamName: StreamWriter]

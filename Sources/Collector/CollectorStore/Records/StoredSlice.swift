@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WireModel
 
-/// What one part added to a chain, packed: a row of a day's file, or of another engine's table.
+/// The addition of one part to a chain, packed: a row of a day's file, or of another engine's table.
 package struct StoredSlice: Sendable {
     package var id: Int64
     package var first: UInt64
@@ -150,7 +150,7 @@ extension AcceptedSlice {
     /// How many of its records are stored.
     package var storedCount: Int { records.count { $0.rejection == nil } }
 
-    /// Of the records that are stored.
+    /// The bounds of the records that are stored.
     package var bounds: RecordBounds {
         var bounds = RecordBounds.none
         for record in records where record.rejection == nil { bounds.include(kind: record.kind, at: record.wallTime) }

@@ -95,7 +95,8 @@ final class StreamFiles {
     /// A file was replaced by a readable one.
     func noteMended(_ day: UTCDay) { unreadable[day] = nil }
 
-    /// What is known of a chain: its row in the newest file that contains it, or the baseline's, whichever is greater.
+    /// Returns what is known of a chain: its row in the newest file that contains it, or the baseline's, whichever is
+    /// greater.
     func find(_ key: ChainKey) throws(StoreError) -> MarkCache.Entry {
         var found = MarkCache.Entry(state: ChainState(), place: nil)
         for day in days.reversed() {

@@ -7,7 +7,7 @@ struct StreamVerification {
     private struct Chain {
         /// The sums of the rows so far.
         var counted = StreamMark.none
-        /// What the newest row of the chain says.
+        /// The mark that the newest row of the chain states.
         var stated = StreamMark.none
         /// A finding has been made that makes the counts differ; they are not compared any more.
         var isBroken = false
@@ -159,7 +159,7 @@ struct StreamVerification {
             last: max(counted.number, stated.number))
     }
 
-    /// What only the baseline knows: its own rows must add up.
+    /// Checks what only the baseline knows: its own rows must add up.
     func finish(_ report: inout VerifyReport) {
         for (key, chain) in chains where !chain.isBroken && chain.counted.stored != chain.stated.stored {
             report.add(

@@ -47,8 +47,8 @@ package final class WriterPipeline: Sendable {
         }
     }
 
-    /// What shares the next transaction, in order of arrival; at least one job if any waits. It counts until it is
-    /// released.
+    /// Returns the jobs that share the next transaction, in order of arrival; at least one if any waits. They count
+    /// until they are released.
     package func take() -> [WriterJob] {
         state.withLock { state in
             var bytes = 0
@@ -99,7 +99,7 @@ package final class WriterJob: Sendable {
     package let device: DeviceID
     package let receivedAt: Int64
     package let work: Work
-    /// What it holds in memory, in bytes.
+    /// The size of what it holds in memory, in bytes.
     package let byteCount: Int
     private let settled = Mutex<Outcome?>(nil)
 
@@ -122,7 +122,7 @@ package final class WriterJob: Sendable {
 
     package func settle(_ outcome: Outcome) { settled.withLock { $0 = $0 ?? outcome } }
 
-    /// What the job is settled with if nothing of it can be done now.
+    /// The outcome with which the job is settled if nothing of it can be done now.
     /// - Parameter mark: the last known mark of a part's chain.
     package func refusal(_ error: StoreError, mark: (BatchPart) -> StreamMark = { _ in .none }) -> Outcome {
         switch work {

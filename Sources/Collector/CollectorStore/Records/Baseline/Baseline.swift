@@ -2,8 +2,8 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What the collector keeps of removed record files: each chain's state in its newest removed file, the counts of
-/// removed rows, and the names of the files, which must never be used again.
+/// The state that the collector keeps about removed record files: each chain's state in its newest removed file, the
+/// counts of removed rows, and the names of the files, which must never be used again.
 ///
 /// Not `Sendable`: the owner of its connection uses it.
 final class Baseline {
@@ -28,12 +28,12 @@ final class Baseline {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
 
-    /// Notes a record file before its first row, so that it is missed when it goes.
+    /// Records a file before its first row, so that it is missed when it goes.
     func add(_ partition: Partition, at time: Int64) throws(StoreError) {
         try StoreError.mapping(RecordFileList(connection).add(partition, at: time))
     }
 
-    /// Notes what a file holds as it is closed.
+    /// Records what a file holds as it is closed.
     func note(_ partition: Partition, slices: Int) throws(StoreError) {
         try StoreError.mapping(RecordFileList(connection).note(partition, slices: slices))
     }
@@ -43,7 +43,7 @@ final class Baseline {
         try StoreError.mapping(connection.userVersion >= 2 ? try RecordFileList(connection).entries() : [])
     }
 
-    /// Whether a file was noted: it had its schema on disk by then.
+    /// Whether a file was recorded: it had its schema on disk by then.
     func isListed(_ partition: Partition) throws(StoreError) -> Bool {
         try StoreError.mapping(RecordFileList(connection).contains(partition))
     }
@@ -54,7 +54,7 @@ final class Baseline {
         try entries("device = ? AND epoch = ? AND stream = ?", key.device.data, key.epoch.data, stream.rawValue).first
     }
 
-    /// In the order of their epochs.
+    /// Returns entries in the order of their epochs.
     /// - Parameter epoch: those behind it; `nil` from the first.
     func entries(
         of device: DeviceID, after epoch: EpochID?, limit: Int, stream: StreamName
@@ -68,7 +68,7 @@ final class Baseline {
         try entries("stream = ?", stream.rawValue)
     }
 
-    /// Of devices by their ids' bytes, both inclusive.
+    /// Returns entries of devices by their ids' bytes, both inclusive.
     func entries(from first: Data, to last: Data, stream: StreamName) throws(StoreError) -> [Entry] {
         try entries("device >= ? AND device <= ? AND stream = ?", first, last, stream.rawValue)
     }
@@ -101,12 +101,12 @@ final class Baseline {
             })
     }
 
-    /// Takes over a file's chains, their counts and the file's name, in one synced transaction. A repetition changes
+    /// Stores a file's chains, their counts and the file's name, in one synced transaction. A repetition changes
     /// nothing.
     ///
     /// A chain's counts in a file are normally those by which its mark moved in it. This is not so if the file has
     /// other row counts than at its close, or if a chain entered it at another mark than the baseline's. Then the rows
-    /// are counted one by one, so that missing ones stay visible. This takes long, so it happens before the
+    /// are counted one by one, so that missing ones stay visible. This lasts long, so it happens before the
     /// transaction, for which others wait.
     /// - Parameter file: the oldest of its stream; nobody writes to it.
     func absorb(_ file: RecordFile, at time: Int64) throws(StoreError) {
@@ -125,7 +125,7 @@ final class Baseline {
         }
     }
 
-    /// - Returns: whether it was not noted before.
+    /// - Returns: whether it was not recorded before.
     private func noteRemoved(_ partition: Partition, at time: Int64) throws(StoreError) -> Bool {
         try StoreError.mapping { () throws(SQLiteError) in
             try connection.run(

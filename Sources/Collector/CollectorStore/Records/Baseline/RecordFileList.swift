@@ -45,7 +45,7 @@ struct RecordFileList {
             "SELECT 1 FROM record_file WHERE day = ? AND stream = ?", partition.day.number, partition.stream.rawValue)
     }
 
-    /// What a file held when it was last closed in order; `nil`: it never was.
+    /// Returns how many slices a file held when it was last closed in order; `nil`: it never was.
     func slices(of partition: Partition) throws(SQLiteError) -> Int? {
         try connection.first(
             "SELECT slices FROM record_file WHERE day = ? AND stream = ? AND slices > 0", partition.day.number,

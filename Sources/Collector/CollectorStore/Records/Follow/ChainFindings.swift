@@ -1,8 +1,8 @@
 import WireModel
 
-/// What following every chain through the numbers of its stored rows has found.
+/// The findings of following every chain through the numbers of its stored rows.
 package struct ChainFindings: Equatable, Sendable {
-    /// By partition and chain; limited.
+    /// The faults by partition and chain; limited.
     package var faults: [ChainFault] = []
     /// Faults beyond the limit.
     package var furtherFaults = 0

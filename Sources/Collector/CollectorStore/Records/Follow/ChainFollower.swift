@@ -14,7 +14,7 @@ actor ChainFollower {
     static let slicesPerStep = 10_000
     private static let memoryBytes = 16 << 20
 
-    /// What was found in a file that nobody writes to.
+    /// The findings in a file that nobody writes to.
     private struct Verdict: Codable {
         var stamp: FileStamp
         var findings: FollowedFindings
@@ -32,7 +32,7 @@ actor ChainFollower {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// By the names of partitions; `nil` before they are read.
+    /// The verdicts by the names of partitions; `nil` before they are read.
     private var verdicts: [String: Verdict]?
     private var open: [Partition: OpenFile] = [:]
     /// Partitions of this round that are left, oldest last; `nil` between two rounds.
@@ -51,7 +51,7 @@ actor ChainFollower {
 
     // MARK: Following
 
-    /// Takes the next step of a round.
+    /// Does the next step of a round.
     /// - Returns: what was found, at the end of the round.
     func step() throws(StoreError) -> ChainFindings? {
         if left == nil { try beginRound() }
@@ -147,7 +147,7 @@ actor ChainFollower {
         return (try? JSONDecoder().decode([String: Verdict].self, from: Data(bytes))) ?? [:]
     }
 
-    /// A failure is not told: what is not remembered is followed again.
+    /// A failure is not reported: what is not remembered is followed again.
     private func remember() {
         guard isRemembering, let verdicts, let bytes = try? JSONEncoder.stable().encode(verdicts) else { return }
         try? Files<StoreError>.replace(directory.balancePath, with: bytes.bytes)

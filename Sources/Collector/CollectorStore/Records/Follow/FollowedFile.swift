@@ -14,7 +14,7 @@ import WireModel
 /// accepted is proved by `verify`, which reads everything. In return a file that grows is followed on from where it
 /// was, so each slice is looked at once.
 struct FollowedFile {
-    /// The most faults of a file that are told one by one.
+    /// The most faults of a file that are listed one by one.
     static let maximumFaults = 100
 
     private struct Counts {
@@ -126,7 +126,7 @@ struct FollowedFindings: Equatable, Codable {
     }
 }
 
-/// Tells whether a record file that nobody writes to is still the one that was followed.
+/// A stamp that shows whether a record file that nobody writes to is still the one that was followed.
 struct FileStamp: Equatable, Codable {
     private var inode: UInt64
     private var bytes: Int64

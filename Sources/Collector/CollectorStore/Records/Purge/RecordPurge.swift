@@ -206,10 +206,10 @@ struct PurgeRequest: Equatable, Codable {
         return answer
     }
 
-    /// As people are told it.
+    /// The id as people see it.
     var idText: String { id.uuidString.lowercased() }
 
-    /// For the whole collector, because a record file has the records of all organizations.
+    /// The entry for the whole collector, because a record file has the records of all organizations.
     func auditEntry(_ outcome: AuditEntry.Outcome, _ detail: [String: String] = [:]) -> AuditEntry {
         var told = detail
         told["files"] = "\(files.count)"

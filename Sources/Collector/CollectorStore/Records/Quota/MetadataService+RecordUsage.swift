@@ -75,7 +75,7 @@ extension MetadataService {
 }
 
 extension RecordOwner {
-    /// Of the first two columns, `organization` and `device`.
+    /// Creates the owner from the first two columns, `organization` and `device`.
     init(_ row: RegistryRow) {
         self.init(organization: row.string(0), device: DeviceID(row.data(1)))
     }

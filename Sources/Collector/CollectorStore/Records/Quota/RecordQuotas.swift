@@ -9,7 +9,7 @@ package struct RecordQuotas: Equatable, Sendable {
     package var deviceBytes = 1_000_000_000
     /// Bytes of all devices of an organization; `nil` for as many as 1,000 devices may store.
     package var organizationBytes: Int?
-    /// Epochs that one device may name. What the collector knows of an epoch stays for ever, so that none is taken
+    /// Epochs that one device may name. What the collector knows of an epoch stays for ever, so that none is accepted
     /// anew. A device whose histories diverge all the time begins some 30 a day.
     package var deviceEpochs = 100
 
@@ -46,13 +46,13 @@ package struct RecordQuotaRefusal: Equatable, Sendable {
 /// A device names more epochs than it may in a day.
 package struct EpochRefusal: Equatable, Sendable {
     package var limit: Int
-    /// As of a quota.
+    /// The wait, as of a quota.
     package var wait: Int64
     /// Whether it is the first one of the day.
     package var isFirst: Bool
 }
 
 extension BatchPart {
-    /// What a stored part counts against a quota: its records, and about what the store keeps beside them.
+    /// The bytes of a stored part that count against a quota: its records, and about what the store keeps beside them.
     package var quotaBytes: Int { records.reduce(256 + 48 * gaps.count) { $0 + $1.count } }
 }

@@ -22,7 +22,7 @@ final class RecordUsage: Sendable {
         /// Includes the unwritten ones.
         var bytes = 0
         var unwritten = 0
-        /// Of a device: what it named today, at most as many as it may.
+        /// The epochs that a device named today, at most as many as it may; of devices only.
         var epochs: [EpochID] = []
         var isToldOfEpochs = false
 
@@ -73,8 +73,8 @@ final class RecordUsage: Sendable {
         min(max(1_000_000, today.next.start - now), RecordQuotaRefusal.longestWait)
     }
 
-    /// Notes the epochs that a device names.
-    /// - Returns: why it may not, and then none is noted; `nil` if it may.
+    /// Records the epochs that a device names.
+    /// - Returns: why it may not, and then none is recorded; `nil` if it may.
     func refusal(
         ofEpochs epochs: some Sequence<EpochID>, of device: DeviceID, in organization: String, at now: Int64
     ) -> EpochRefusal? {
@@ -114,7 +114,7 @@ final class RecordUsage: Sendable {
         }
     }
 
-    /// What is to be written, in no order. It counts as written until `putBack`.
+    /// Returns what is to be written, in no order. It counts as written until `putBack`.
     /// - Parameter all: also what can wait.
     func take(all: Bool) -> [Unwritten] {
         state.withLock { state in
@@ -138,7 +138,7 @@ final class RecordUsage: Sendable {
         }
     }
 
-    /// What the registry has of a day: also what other collectors wrote.
+    /// Applies what the registry has of a day: also what other collectors wrote.
     func learn(_ bytes: Int, of owner: RecordOwner, day: UTCDay) {
         state.withLock { state in
             guard day == state.day else { return }

@@ -59,7 +59,7 @@ package enum ClockDoubt: Equatable, Sendable {
 struct ClockConsensus: Equatable {
     /// The most devices remembered. The first to report is dropped for the next.
     static let voices = 256
-    /// With fewer devices there is no median.
+    /// The least number of devices; with fewer there is no median.
     static let least = 5
     /// A device's newest record is at most a day old when it is sent (the longest sampling and sending intervals). They
     /// cannot explain twice that.
@@ -85,7 +85,7 @@ struct ClockConsensus: Equatable {
     }
 }
 
-/// A thread-safe `ClockConsensus`. Storing records notes devices' clocks, and retention reads the result.
+/// A thread-safe `ClockConsensus`. Storing records observes devices' clocks, and retention reads the result.
 package final class DeviceClocks: Sendable {
     private let consensus = Mutex(ClockConsensus())
 

@@ -11,14 +11,14 @@ actor PartitionKeeper {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// - Parameter damaged: told of files that cannot be read.
+    /// - Parameter damaged: called with files that cannot be read.
     init(directory: DataDirectory, damaged: DamagedFiles) throws(StoreError) {
         self.directory = directory
         self.damaged = damaged
         baseline = Baseline(try CollectorDatabase.open(directory))
     }
 
-    /// Takes a file's marks and counts over. Nobody writes to it any more.
+    /// Stores a file's marks and counts. Nobody writes to it any more.
     func absorb(_ partition: Partition, at time: Int64) throws(StoreError) {
         do throws(StoreError) {
             // What a killed process left in its log is synced before its marks are relied on.

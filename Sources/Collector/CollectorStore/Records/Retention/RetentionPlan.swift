@@ -8,7 +8,7 @@ package enum RetentionPlan {
     /// The facts about a record file that the plan uses.
     package struct File: Equatable, Sendable {
         package var day: UTCDay
-        /// On disk.
+        /// The bytes on disk.
         package var bytes: Int64
         /// When its newest record was received, in microseconds since 1970; `nil` if unknown, then the end of its day
         /// counts.

@@ -30,7 +30,7 @@ package struct RetentionService {
         package var streams: [Stream]
         /// Why no records are removed; `nil` if they are.
         package var waiting: String?
-        /// By the clock that was in doubt, in microseconds since 1970.
+        /// The time by the clock that was in doubt, in microseconds since 1970.
         package var waitingSince: Int64?
         /// `nil` if none was requested yet.
         package var purge: Purge?
@@ -40,7 +40,7 @@ package struct RetentionService {
 
     package init(_ registry: any Registry) { self.registry = registry }
 
-    /// Reads only, takes no lock.
+    /// Reads only, acquires no lock.
     /// - Throws: `.notFound` if there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
     package func status(of store: any RecordStore) async throws(StoreError) -> Status {
         let state = RetentionState(connection: try registry.openReading())

@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// What retention stores in the registry (`meta`): the last clock reading, whether it waits for an administrator,
-/// and what one requested to remove.
+/// The state of retention in the registry (`meta`): the last clock reading, whether it waits for an administrator, and
+/// what one requested to remove.
 ///
 /// Not `Sendable`: the owner of its connection uses it inside its transactions.
 struct RetentionState {
     /// Retention waits.
     struct Waiting: Equatable, Codable {
-        /// By the clock that is in doubt.
+        /// The beginning by the clock that is in doubt.
         var since: Int64
         var message: String
         var newestReceipt: Int64?

@@ -6,8 +6,8 @@ import WireModel
 /// row are lost at the collector.
 ///
 /// Numbers lost before a slice are its `lost_before`, as if a device's part began beyond the mark. Numbers lost at the
-/// end of a chain, up to the mark that its device was told, have no slice after them. They become a slice of their own
-/// that contains one gap, with a reason no device can give.
+/// end of a chain, up to the mark that was reported to its device, have no slice after them. They become a slice of
+/// their own that contains one gap, with a reason no device can give.
 struct ChainMend {
     private let file: RecordFile
     private let before: [ChainKey: ChainState]
@@ -80,7 +80,7 @@ struct ChainMend {
     }
 
     /// Finds the owners of slices whose chain has neither a row nor a key. A link belongs to one chain alone, so the
-    /// link at either end of them tells.
+    /// link at either end of them shows it.
     private func adopted(otherThan ids: Set<Int64>) throws(StoreError) -> [(id: Int64, key: ChainKey)] {
         var ends: [EpochClose.Point: ChainKey] = [:]
         for (key, state) in known { ends[EpochClose.Point(number: state.mark.number, link: state.mark.link)] = key }

@@ -21,7 +21,7 @@ final class DamagedFiles: Sendable {
         }
     }
 
-    /// The files to examine, oldest first. They stay noted until they are settled.
+    /// The files to examine, oldest first. They stay recorded until they are settled.
     var suspects: [Partition] { state.withLock { $0.suspects.keys.sorted() } }
 
     /// The file stays as it is for now.

@@ -22,7 +22,7 @@ import WireModel
 /// begins anew. The device's next part then starts beyond the mark, and the missing numbers count as lost, as for any
 /// part.
 ///
-/// The new file takes the name. The damaged one is kept in `records/damaged/` with `report.json`, where retention,
+/// The new file gets the name. The damaged one is kept in `records/damaged/` with `report.json`, where retention,
 /// `verify`, `backup` and `rebuild` do not look. Marks in later files still count lost records as stored, so they are
 /// counted again from their rows (`ChainMend.recount`); a repetition changes nothing. Then the notice is raised.
 ///
@@ -38,18 +38,18 @@ import WireModel
 ///
 /// - *Before 2*: nothing was moved. The next start removes the unfinished copy and begins anew.
 /// - *In 3*: the next start finds `report.json` and moves the remaining files. It does not read the damaged file again,
-///   so it never takes a file without its WAL for the whole.
+///   so it never treats a file without its WAL as the whole.
 /// - *In 4*: repeating the counts and the list changes nothing. The notice is raised once per directory.
 /// - The store finishes an unfinished salvage at its opening, before a writer reads its files. While the name is free,
 ///   a writer would make an empty file and begin every chain anew.
 ///
 /// ## Argued against
 ///
-/// - *Doubled or resurrected records*: slices keep their ids and are taken only above the chain's state before the
+/// - *Doubled or resurrected records*: slices keep their ids and are accepted only above the chain's state before the
 ///   file, in order, each number once.
 /// - *A file of the old name beside the new one's WAL*: SQLite would read a leftover WAL into the new file. Elsewhere
 ///   names of removed files are never used again. Here the WAL is moved before the file, and files that a reader made
-///   in between are removed before the new file takes the name.
+///   in between are removed before the new file gets the name.
 /// - *Two damaged files*: the older one is salvaged first, because the newer one's counts start from it.
 /// - *Disk full*: nothing was moved. The copy is removed, and the salvage is tried again later.
 struct RecordSalvage {
@@ -233,7 +233,7 @@ struct RecordSalvage {
 package struct SalvageReport: Codable, Equatable, Sendable {
     /// Relative to the data directory.
     package var file: String
-    /// What was found wrong.
+    /// The fault that was found.
     package var cause: String
     /// The collector's clock, microseconds since 1970.
     package var at: Int64

@@ -5,10 +5,10 @@ import WireModel
 /// Copies the rows of a damaged record file into a new one, wherever they are. `ChainMend` decides which of them are
 /// trusted.
 ///
-/// Rows are recognized by their columns alone. Of several copies of a slice the first is taken, because slices never
+/// Rows are recognized by their columns alone. Of several copies of a slice the first is used, because slices never
 /// change. Of several copies of a chain's row, the one with the greatest mark is kept.
 struct SalvageFill {
-    /// By their ids in the damaged file, which the new file keeps.
+    /// The chains by their ids in the damaged file, which the new file keeps.
     private(set) var chains: [Int64: RecordFile.ChainRow] = [:]
     /// The owners of chains from the table's index, even if the chain's row is lost.
     private(set) var keys: [Int64: ChainKey] = [:]
@@ -19,7 +19,7 @@ struct SalvageFill {
 
     init(into file: RecordFile, from path: String) throws(StoreError) {
         let wal = "\(path)-wal"
-        // If neither the file nor its WAL tells the page size, the sizes that record files have had are tried.
+        // If neither the file nor its WAL shows the page size, the sizes that record files have had are tried.
         let sizes = RawPages.pageBytes(database: path, wal: wal).map { [$0] } ?? [8192, 4096]
         for size in sizes {
             let pages = RawPages(database: path, wal: wal, pageBytes: size)
