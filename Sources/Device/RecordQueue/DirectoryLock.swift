@@ -5,7 +5,7 @@ import TelemetryBasics
 final class DirectoryLock: Sendable {
     private let lock: FileLock
 
-    /// Makes the directory and its parents with mode 0700 if missing, and takes the lock without waiting.
+    /// Makes the directory and its parents with mode 0700 if missing, and acquires the lock without waiting.
     init(directory: String) throws(QueueError) {
         guard !directory.isEmpty else { throw QueueError(.invalid, "the queue's directory has no name") }
         try Files<QueueError>.makeDirectory(directory, syncing: false)

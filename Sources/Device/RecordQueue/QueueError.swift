@@ -11,7 +11,7 @@ package struct QueueError {
         case diskFull = "disk-full"
         /// The queue has reached its own limit and may drop nothing in favour of the record.
         case capReached = "cap-reached"
-        /// The writer's buffer is full: records come faster than the disk can take them.
+        /// The writer's buffer is full: records come faster than the disk can write them.
         case bufferFull = "buffer-full"
         /// The record exceeds `WireLimits.recordBytes`.
         case tooLarge = "too-large"
@@ -31,9 +31,9 @@ package struct QueueError {
     }
 
     package let code: Code
-    /// What failed, where and with which numbers; without a full stop if a remedy follows.
+    /// The finding: what failed, where and with which numbers; without a full stop if a remedy follows.
     let finding: String
-    /// What to do, as sentences of their own.
+    /// The remedy, as sentences of their own.
     let remedy: String?
     package let cause: (any Error)?
 

@@ -38,7 +38,7 @@ enum QueueFile {
     static let keptCorruptFiles = 2
     /// The most ended epochs that wait to be closed. In older ones, what waits counts as unverifiable.
     static let closingEpochs = 32
-    /// The most notes of settled epochs.
+    /// The most entries of settled epochs.
     static let keptSettledEpochs = 8
     /// The most points of a stream in one close request. The collector accepts 1,024.
     static let closePoints = 1000

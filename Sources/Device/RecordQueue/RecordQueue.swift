@@ -149,7 +149,7 @@ package final class RecordQueue: Sendable {
     }
 
     /// Binds the queue to the device and collector that its records belong to. The first call binds. A call with
-    /// another binding is told so and changes nothing.
+    /// another binding returns that outcome and changes nothing.
     package func bind(to binding: QueueBinding) async throws(QueueError) -> BindingOutcome {
         try await writer.run { try $0.bind(to: binding) }
     }
@@ -183,10 +183,10 @@ package final class RecordQueue: Sendable {
 
 extension RecordQueue {
     package struct Configuration: Sendable {
-        /// The most bytes of the database file, 1 MiB to 1 GiB. The WAL takes 8 MiB more.
+        /// The most bytes of the database file, 1 MiB to 1 GiB. The WAL needs 8 MiB more.
         package var maximumBytes = 64 << 20
-        /// Free space in bytes that the file does not grow into, 0 or more. The first megabyte and the WAL are taken in
-        /// any case.
+        /// Free space in bytes that the file does not grow into, 0 or more. The first megabyte and the WAL are
+        /// allocated in any case.
         package var keepFreeBytes = 64 << 20
         /// Per cent of the file system's inodes that must stay free, 0 to 100.
         package var keepFreeInodesPercent = 1
@@ -223,12 +223,12 @@ extension RecordQueue {
         /// Pages by which the file grows: 1 MiB, less if the limit is small.
         var growthPages: Int { max(16, min(256, maximumBytes / QueueFile.pageBytes / 16)) }
         var maximumPages: Int { maximumBytes / QueueFile.pageBytes }
-        /// Keeps one transaction from taking the whole of a small queue.
+        /// Keeps one transaction from filling the whole of a small queue.
         var transactionBytes: Int { min(QueueFile.transactionBytes, maximumBytes / 8) }
     }
 }
 
-/// Ends epochs and closes them with the collector (Documentation/disk-formats.md tells the story).
+/// Ends epochs and closes them with the collector (Documentation/disk-formats.md describes them).
 extension RecordQueue {
     /// Ends the epoch and begins a new one at once. Waiting records are kept for the new epoch (`.restored`,
     /// `.reboundSend`) or dropped under the reason.
@@ -269,7 +269,7 @@ extension RecordQueue {
     }
 
     /// Applies the collector's answer to the last `nextClose`. Records above the greatest common number are queued
-    /// again; those up to it are stored there. If the collector can no longer tell, they count as unverifiable.
+    /// again; those up to it are stored there. If the collector can no longer know, they count as unverifiable.
     ///
     /// - Parameter answer: the answer to the newest request, because it refers to the points of that request.
     /// - Returns: `.again` if `nextClose` must be asked once more.
@@ -325,7 +325,7 @@ extension RecordQueue {
     /// Only records that the collector lacks by its own counts are queued; the others stay.
     /// - Parameters:
     ///   - ids: as in `inspect`; empty for all.
-    ///   - includingUncertain: also queue records of which nobody can tell whether the collector has them. It may then
+    ///   - includingUncertain: also queue records of which nobody knows whether the collector has them. It may then
     ///     store them twice.
     /// - Throws: `.capReached`, `.diskFull` if there is no room; nothing changes then.
     package func retry(_ ids: Set<Int64> = [], includingUncertain: Bool = false) async throws(QueueError) -> QueueRetry

@@ -4,7 +4,7 @@ import WireModel
 ///
 /// If a link matches, everything before it matches too. So the matching numbers are a prefix. To find its end, the
 /// device offers evenly spread numbers, and then numbers between the greatest match and the next offered one. A million
-/// rows take three rounds.
+/// rows need three rounds.
 enum ClosePlan {
     /// The collector's answer for one stream.
     struct Answer {
@@ -58,7 +58,7 @@ enum ClosePlan {
 /// The close states how the collector counts the numbers between its mark and `last`: as `moved`, or as dropped under
 /// the end's reason. The rows may fare differently, because a wipe may have abandoned what an earlier close was to
 /// move. So rows that the close does not cover are counted here. In a moved epoch these are all rows above the common
-/// number that are not moved after all. In another epoch these are rows that the collector takes for its own, because
+/// number that are not moved after all. In another epoch these are rows that the collector counts as its own, because
 /// another branch of the history had sent as many.
 struct CloseSettlement: Equatable {
     /// The epoch's final balance, the same as at the collector: its mark, and the numbers between that and `last` under

@@ -3,11 +3,11 @@ import WireModel
 /// An epoch that has ended.
 struct EndedEpoch: Equatable, Sendable {
     enum Phase: Int, Sendable {
-        /// The collector must be told, and asked what it has.
+        /// The collector must be informed, and asked what it has.
         case closing = 1
         /// The collector answered. What it lacks moves into the current epoch; the rest is erased.
         case moving = 2
-        /// Only this note is left.
+        /// Only this entry is left.
         case settled = 3
     }
 
@@ -61,7 +61,7 @@ package enum EpochEnd: String, Sendable, CaseIterable, Codable {
     var missingReason: DropReason { self == .salvaged ? .salvage : .unreadable }
 }
 
-/// What follows from an answer to a close.
+/// The step that follows from an answer to a close.
 package enum CloseProgress: Equatable, Sendable {
     /// Ask `nextClose` again: for finer points or another epoch.
     case again

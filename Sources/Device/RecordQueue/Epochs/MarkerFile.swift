@@ -21,7 +21,7 @@ import WireModel
 /// makes its tables and names its epoch. A checkpoint before that writes none. The marker is synced with each
 /// checkpoint, when an epoch begins, and when the queue closes. The valid slot with the greater sequence counts.
 ///
-/// Documentation/disk-formats.md tells what can go wrong, and Documentation/decisions/marker-file.md the alternatives.
+/// Documentation/disk-formats.md says what can go wrong, and Documentation/decisions/marker-file.md the alternatives.
 final class MarkerFile {
     static let slotBytes = 512
     private static let magic = "ws1-queue"

@@ -93,7 +93,7 @@ extension QueueStore {
         return try link(at: mark.number, of: epoch, stream) == mark.link
     }
 
-    /// Whether no other number can be the greatest match. If the collector cannot tell, the newest numbers up to its
+    /// Whether no other number can be the greatest match. If the collector does not know, the newest numbers up to its
     /// mark are offered once more before that is believed.
     private func isExact(_ epoch: EndedEpoch, _ stream: StreamName, former: CloseSearch) throws -> Bool {
         let search = epoch.streams[stream].closing
@@ -180,7 +180,7 @@ extension QueueStore {
 
     // MARK: - Settling
 
-    /// The common numbers are known. Takes the final balance, and starts moving what the collector lacks. One
+    /// The common numbers are known. Stores the final balance, and starts moving what the collector lacks. One
     /// transaction.
     private func settle(_ epoch: EndedEpoch, _ answers: [StreamName: ClosePlan.Answer]) throws {
         let comparisons = try StreamName.allCases.compactMap { stream in

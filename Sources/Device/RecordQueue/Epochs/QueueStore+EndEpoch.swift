@@ -209,7 +209,7 @@ extension QueueState {
     }
 
     /// Abandons the records of earlier epochs too. They never had a number in this one. The close may already have
-    /// told the collector that they are moved, so it keeps that reason.
+    /// informed the collector that they are moved, so it keeps that reason.
     private mutating func abandonEarlier(_ end: EpochEnd) {
         for stream in StreamName.allCases {
             for index in ended.indices where ended[index].phase == .moving {

@@ -79,7 +79,7 @@ package struct QueueVerification: Codable, Equatable, Sendable {
 
 /// The result of `repair`.
 package struct QueueRepair: Codable, Equatable, Sendable {
-    /// What was wrong. Empty if nothing was, and then nothing was changed.
+    /// The findings: what was wrong. Empty if nothing was wrong, and then nothing was changed.
     package var findings: [String]
     /// The directory that keeps the bad file.
     package var file: String?
@@ -200,14 +200,15 @@ extension QueueStore {
     }
 }
 
-/// For `ws1agent queue inspect|verify|repair|export`. Goes through a running agent, or opens the queue if none runs.
+/// The functions for `ws1agent queue inspect|verify|repair|export`. They go through a running agent, or open the queue
+/// if none runs.
 extension RecordQueue {
     /// The present contents.
     package func inspect() async throws(QueueError) -> QueueInspection {
         try await run(committingFirst: true) { try $0.inspect() }
     }
 
-    /// Recomputes the chain and all counts. Reads everything, which takes seconds for a large queue; nothing else is
+    /// Recomputes the chain and all counts. Reads everything, which needs seconds for a large queue; nothing else is
     /// committed meanwhile.
     package func verify() async throws(QueueError) -> QueueVerification {
         try await run(committingFirst: true) { try $0.verify() }

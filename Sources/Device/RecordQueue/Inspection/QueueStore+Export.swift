@@ -59,7 +59,7 @@ extension QueueStore {
         var timeSinceBoot: UInt64?
         var test: Bool?
         var application: String?
-        /// In base64 if the kind is unknown or the body is malformed.
+        /// The body; in base64 if the kind is unknown or the body is malformed.
         var body: String?
         /// The row cannot be read.
         var isDamaged: Bool?

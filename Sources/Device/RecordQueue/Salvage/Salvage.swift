@@ -7,7 +7,7 @@ import WireModel
 /// **The steps.** The file and its WAL are moved into `queue.salvaging/` unchanged. Every page is searched for rows of
 /// our tables. The rows found go into a new file, in which a new epoch begins at once. The old epoch waits to be closed
 /// with the collector, so records that had arrived are not sent again. Numbers without a readable row count as
-/// `salvage`. The new file takes the old one's place, and the old one is kept as `queue.corrupt-<n>-<time>/`.
+/// `salvage`. The new file replaces the old one, and the old one is kept as `queue.corrupt-<n>-<time>/`.
 ///
 /// **After a crash**, the next opening finds one of:
 /// 1. `queue.salvaging/` without a queue in it: the move goes on.
@@ -15,7 +15,7 @@ import WireModel
 /// 3. A queue in it and the new one outside: the folder only has to be renamed.
 ///
 /// **Accepted rows.** A row's columns and envelope must agree, and its link must follow from the row before it if that
-/// is there. `chain` names the epoch of a row, so a stale copy on an unused page is never taken for another epoch's.
+/// is there. `chain` names the epoch of a row, so a stale copy on an unused page never counts as another epoch's.
 ///
 /// **If the epoch's id is lost** (its row in `epoch` and `queue.epoch` are both gone), the collector cannot be asked
 /// what has arrived. The records count as `unverifiable`, because sending them could double them.
@@ -90,7 +90,7 @@ enum Salvage {
 }
 
 extension QueueStore {
-    /// Takes the records of a corrupt file.
+    /// Reads the records of a corrupt file.
     fileprivate func fill(
         from pages: RawPages, found: SalvagedState, marker: EpochMarker?, note: QueueStatus.Salvage
     ) throws -> QueueStatus.Salvage {

@@ -94,7 +94,7 @@ struct SalvageFiles {
         return "\(QueueFile.corruptPrefix)\((kept.last.map { Self.ordinal($0) } ?? 0) + 1)-\(time)Z"
     }
 
-    /// The leading number. One is added to it for the next name, so the greatest is not taken.
+    /// The leading number. One is added to it for the next name, so the greatest is not used.
     private static func ordinal(_ name: String) -> Int {
         min(Int(name.dropFirst(QueueFile.corruptPrefix.count).prefix { $0.isNumber }) ?? 0, .max - 1)
     }

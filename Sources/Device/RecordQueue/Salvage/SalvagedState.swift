@@ -1,6 +1,7 @@
 import WireModel
 
-/// What a corrupt file still says about itself, collected row by row, and the state that a new file starts with. Pure.
+/// The state that a corrupt file still shows of itself, collected row by row, and the state that a new file starts
+/// with. Pure.
 struct SalvagedState {
     private var meta: SalvageRow.Meta?
     private var copies: [CopiedFile: QueueState.FileCopy] = [:]

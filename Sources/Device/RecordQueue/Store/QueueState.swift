@@ -25,7 +25,7 @@ struct QueueState: Equatable, Sendable {
     /// The sum of all settled epochs.
     var past = StreamLedgers()
 
-    /// Of several copies found in a damaged file, the one with the greatest sequence is the newest.
+    /// A copy of a file; of several copies found in a damaged file, the one with the greatest sequence is the newest.
     struct FileCopy: Equatable, Sendable {
         var sequence: Int64
         var content: Data

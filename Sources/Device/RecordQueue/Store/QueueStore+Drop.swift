@@ -141,7 +141,8 @@ extension QueueStore {
 
 /// Allocates space in advance, so only inserting ever asks the disk for more.
 extension QueueStore {
-    /// At opening, the file's size is its allocation. A new file gets its first chunk, and the WAL its full size.
+    /// Allocates the file at opening, so that its size is its allocation. A new file gets its first chunk, and the WAL
+    /// its full size.
     func allocate() throws {
         try connection.setPersistentWAL(true)
         allocatedPages = Int(try connection.fileSize(.main)) / QueueFile.pageBytes
@@ -156,7 +157,8 @@ extension QueueStore {
         checkpointIfDue()
     }
 
-    /// On a full disk the queue continues with the WAL as it is, and tries again after the next checkpoint.
+    /// Allocates the WAL. On a full disk the queue continues with the WAL as it is, and tries again after the next
+    /// checkpoint.
     func allocateWAL() {
         do {
             try connection.preallocateWAL(bytes: QueueFile.walBytes)
@@ -187,7 +189,7 @@ extension QueueStore {
     }
 
     /// Allocates space for records if the file's own limit allows it. The space that must stay free does not count.
-    /// - Returns: the pages they may take.
+    /// - Returns: the pages they may use.
     @discardableResult
     func growIfAllowed(records: Int, bytes: Int) throws -> Int {
         let pages = RoomPlan.pages(records: records, bytes: bytes) * 2
@@ -255,7 +257,7 @@ struct RoomPlan: Equatable {
     }
 }
 
-/// What a file system offers to ordinary users.
+/// The space that a file system offers to ordinary users.
 struct FreeSpace: Equatable, Sendable {
     var bytes: UInt64
     var inodes: UInt64
@@ -271,7 +273,7 @@ struct FreeSpace: Equatable, Sendable {
 }
 
 extension FreeSpace {
-    /// `nil` if the system does not tell.
+    /// `nil` if the system does not report it.
     init?(path: String) {
         var figures = statvfs()
         guard statvfs(path, &figures) == 0 else { return nil }

@@ -3,7 +3,7 @@ import Logging
 import SQLite
 import WireModel
 
-/// Keeps quarantined records and queues them again (Documentation/disk-formats.md tells the story).
+/// Keeps quarantined records and queues them again (Documentation/disk-formats.md describes it).
 extension QueueStore {
     /// A record on its way from its stream to the quarantine.
     struct QuarantineRow {
@@ -178,7 +178,7 @@ extension QueueStore {
     }
 }
 
-/// What is known of a quarantined record.
+/// The state of knowledge about a quarantined record.
 package enum QuarantineFate: Int, Sendable {
     /// The collector's mark has not passed its number, so it may still have arrived.
     case open = 1
@@ -199,7 +199,7 @@ extension QuarantineFate: CustomStringConvertible {
     }
 }
 
-/// What a mark says about the quarantined records whose numbers it passes.
+/// The verdict of a mark about the quarantined records whose numbers it passes.
 enum QuarantineVerdict: Equatable {
     /// The collector has none of them.
     case notStored
@@ -209,8 +209,8 @@ enum QuarantineVerdict: Equatable {
 }
 
 extension StreamLedger {
-    /// A mark's counts are cumulative, so their growth tells the fate of the numbers in between. It does not tell
-    /// which: if some of several arrived, or the collector lost something, all of them are uncertain.
+    /// A mark's counts are cumulative, so their growth shows the fate of the numbers in between. It does not say which:
+    /// if some of several arrived, or the collector lost something, all of them are uncertain.
     ///
     /// - Returns: `nil` if nothing between the present mark and that one was quarantined.
     func verdictOnQuarantine(_ answered: StreamMark) -> QuarantineVerdict? {
@@ -234,16 +234,16 @@ package struct QueueRetry: Codable, Equatable, Sendable {
     package enum Outcome: String, Codable, Sendable {
         /// Queued again with another number.
         case queued
-        /// Stays: the collector has not told yet whether it has the record.
+        /// Stays: the collector has not said yet whether it has the record.
         case open
-        /// Stays: the collector may have it, and nobody can tell.
+        /// Stays: the collector may have it, and nobody can know.
         case uncertain
         /// Stays: the row is damaged.
         case unreadable
     }
 
     package struct Record: Codable, Equatable, Sendable {
-        /// As in `inspect`.
+        /// The id as in `inspect`.
         package var id: Int64
         package var stream: String
         /// Its number when it was quarantined.
@@ -253,7 +253,7 @@ package struct QueueRetry: Codable, Equatable, Sendable {
         package var newNumber: UInt64?
     }
 
-    /// In the order in which they were quarantined.
+    /// The records in the order in which they were quarantined.
     package var records: [Record]
     /// Requested ids that are not in the quarantine.
     package var unknown: [Int64]

@@ -20,7 +20,7 @@ struct StreamLedger: Equatable, Sendable {
     var gaps: [Gap] = []
     /// Records refused before they had a number.
     var unnumbered: [DropReason: UInt64] = [:]
-    /// In an ended epoch: the search for the last common number.
+    /// The search for the last common number, in an ended epoch.
     var closing = CloseSearch()
 
     /// Everything up to this number has left the table, or only waits to be erased.
@@ -33,8 +33,8 @@ struct StreamLedger: Equatable, Sendable {
     var unnumberedCount: UInt64 { unnumbered.values.reduce(0, +) }
     var produced: UInt64 { last + unnumberedCount }
 
-    /// What waited when an epoch's end abandoned it, which is then the last gap. The rows stay without content until
-    /// the close is settled.
+    /// The gap of the records that waited when an epoch's end abandoned them; it is then the last gap. The rows stay
+    /// without content until the close is settled.
     var abandoned: Gap? { gaps.last.flatMap { EpochEnd.abandoning.contains($0.reason) ? $0 : nil } }
     /// The front before anything was abandoned. There may be rows above it.
     var frontOfRows: UInt64 { abandoned.map { $0.first - 1 } ?? front }
@@ -83,7 +83,7 @@ struct StreamLedger: Equatable, Sendable {
         remove(removed)
     }
 
-    /// For rows on their way to a new epoch: everything up to `number` is done with.
+    /// Records, for rows on their way to a new epoch, that everything up to `number` is done with.
     mutating func passed(_ number: UInt64, link: ChainLink = .zero, removed: RemovedRows) {
         mark = StreamMark(number: number, link: link, stored: number)
         if number == last { lastLink = link }
@@ -135,7 +135,7 @@ struct CloseSearch: Equatable, Sendable {
     var matched: UInt64?
     /// Numbers from here on are known not to match; `nil` if none was offered yet.
     var bound: UInt64?
-    /// The collector once could not tell.
+    /// The collector once did not know.
     var isUnknown = false
 }
 
@@ -154,7 +154,7 @@ struct StreamLedgers: Equatable, Sendable {
 }
 
 /// The epoch and stream of a row as one small number. It is in `ledger`, `tally` and `gap` and in every record's row,
-/// so a row found in a damaged file tells where it belongs.
+/// so a row found in a damaged file shows where it belongs.
 struct ChainCode: Hashable, Sendable {
     /// 1, 2, 3 ... as the file's epochs began; `past` and `shelf` are not epochs.
     var ordinal: Int64
@@ -162,10 +162,9 @@ struct ChainCode: Hashable, Sendable {
 
     /// The sum of settled epochs.
     static let past: Int64 = 0
-    /// What an epoch's ordinal may be.
+    /// The valid ordinals of an epoch.
     static let ordinals: Range<Int64> = 1..<1 << 38
-    /// What the ordinal of a marker or of a row found in a damaged file may be. The ones that follow it are then valid,
-    /// too.
+    /// The valid ordinals of a marker or of a row found in a damaged file. The ones that follow it are then valid, too.
     static let foundOrdinals: Range<Int64> = 1..<1 << 37
     /// Up to version 5: records that waited for consent.
     static let shelf: Int64 = -1

@@ -9,7 +9,7 @@ import WireModel
 final class QueueWriter: @unchecked Sendable {
     private let queue = DispatchQueue(label: "ws1.record-queue", qos: .utility)
     private let buffer: Mutex<WriteBuffer>
-    /// As of the last call on `queue`.
+    /// The snapshot as of the last call on `queue`.
     private let snapshot: Mutex<Snapshot>
     /// Files replaced, at opening included.
     private let replaced: Mutex<Int>
@@ -24,10 +24,10 @@ final class QueueWriter: @unchecked Sendable {
     private var store: QueueStore?
     /// Only on `queue`; released after the store is closed.
     private var lock: DirectoryLock?
-    /// The end of the loss window. One source that is set anew, and void once a commit for another reason has taken
+    /// The end of the loss window. One source that is set anew, and void once a commit for another reason has included
     /// what it was set for: so a commit for sending is not followed by one for the few records that came since.
     private let timer: any DispatchSourceTimer
-    /// When an acknowledgement that no commit has taken along is committed alone.
+    /// When an acknowledgement that no commit has included is committed alone.
     private let settling: any DispatchSourceTimer
 
     init(
@@ -117,13 +117,13 @@ final class QueueWriter: @unchecked Sendable {
         return try result.get()
     }
 
-    /// As `run`, for callers that cannot await; never on the writer's own queue.
+    /// Runs like `run`, for callers that cannot await; never on the writer's own queue.
     func runWaiting<T>(_ body: (QueueStore) throws -> T) throws(QueueError) -> T {
         let result = queue.sync { outcome(of: body) }
         return try result.get()
     }
 
-    /// On `queue`.
+    /// Returns the outcome of a body; on `queue`.
     private func outcome<T>(of body: (QueueStore) throws -> T) -> Result<T, QueueError> {
         var result: Result<T, QueueError> = .failure(.closed)
         while let store {
@@ -190,7 +190,7 @@ final class QueueWriter: @unchecked Sendable {
         }
     }
 
-    /// On `queue`: after the state may have changed in what others look at.
+    /// Publishes the state after it may have changed in what others look at; on `queue`.
     private func look() {
         guard let store else { return }
         let seen = Snapshot(store.state)
@@ -200,7 +200,7 @@ final class QueueWriter: @unchecked Sendable {
     /// A disk that damages every file is not worked against for ever.
     private static let greatestReplacements = 8
 
-    /// On `queue`: the device goes on with a new file.
+    /// Goes on with a new file; on `queue`.
     /// - Returns: whether there is one, and what failed is worth another try.
     private func replaceCorrupt(after error: QueueError) -> Bool {
         guard error.code == .corrupt, replacements < Self.greatestReplacements, let former = store else { return false }
@@ -220,7 +220,7 @@ final class QueueWriter: @unchecked Sendable {
         }
     }
 
-    /// On `queue`: commits all that has gathered, in transactions of bounded size.
+    /// Commits all that has gathered, in transactions of bounded size; on `queue`.
     private func commitGathered() {
         let taken = buffer.withLock { $0.take() }
         var rest = taken.entries[...]
@@ -251,7 +251,7 @@ final class QueueWriter: @unchecked Sendable {
         store.checkpointIfDue()
     }
 
-    /// On a full disk there may still be room for what callers wait for, one by one, and always for the counts.
+    /// Commits one by one what callers wait for, because a full disk may still have room for it, and always the counts.
     private func commitLess(
         of entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], into store: QueueStore,
         after failure: QueueError

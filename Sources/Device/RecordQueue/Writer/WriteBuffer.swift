@@ -1,15 +1,16 @@
 import WireModel
 
-/// What gathers between two commits. Bounded in bytes, those being committed included; a value under the queue's lock.
+/// The records that gather between two commits. Bounded in bytes, those being committed included; a value under the
+/// queue's lock.
 struct WriteBuffer {
     struct Entry {
         let record: NewRecord
-        /// Told the number after the commit; `nil` for an ordinary record.
+        /// Gets the number after the commit; `nil` for an ordinary record.
         let waiter: (@Sendable (Result<UInt64, QueueError>) -> Void)?
     }
 
     enum Wake: Equatable {
-        /// Somebody has already asked for a commit that will take this record.
+        /// Somebody has already asked for a commit that will include this record.
         case none
         /// Commit when the loss window ends.
         case later
@@ -18,7 +19,7 @@ struct WriteBuffer {
 
     let capacity: Int
     private(set) var entries: [Entry] = []
-    /// Of `entries` and of what the writer has taken and not yet committed.
+    /// The bytes of `entries` and of what the writer has removed from here and not yet committed.
     private(set) var bytes = 0
     /// Refused, and not yet in the ledger.
     private(set) var unnumbered: [StreamName: [DropReason: UInt64]] = [:]
