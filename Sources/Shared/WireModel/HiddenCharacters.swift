@@ -67,12 +67,12 @@ extension Data {
 /// Detects long runs of combining characters. Swift compares and hashes text in a time that grows with the square of
 /// the run's length. One attribute name of 256 KiB would take ten seconds each time it is read.
 package enum CombiningCharacters {
-    /// The longest accepted run. It takes well under a millisecond, and no language needs more than 30.
+    /// The longest accepted run. It costs well under a millisecond, and no language needs more than 30.
     package static let limit = 1000
 
     /// Whether a run is longer than ``limit``. The bytes may be anything; bytes that are not UTF-8 end a run.
     package static func areTooMany(in bytes: UnsafeRawBufferPointer) -> Bool {
-        // Each character takes at least two bytes, all above 0x7F.
+        // Each character has at least two bytes, all above 0x7F.
         let fewestBytes = 2 * limit
         guard bytes.count > fewestBytes else { return false }
         var start = 0

@@ -48,7 +48,7 @@ package struct Identifier<Subject>: Hashable, Sendable {
     }
 }
 
-/// By their bytes, which is also the order of their texts.
+/// Identifiers are ordered by their bytes, which is also the order of their texts.
 extension Identifier: Comparable {
     package static func < (left: Self, right: Self) -> Bool { (left.high, left.low) < (right.high, right.low) }
 }

@@ -1,4 +1,4 @@
-/// What a device does with a mark from the collector. A pure function: the device's side of exactly-once
+/// The decision of a device about a mark from the collector. A pure function: the device's side of exactly-once
 /// (Documentation/wire-protocol.md).
 package enum MarkDecision: Equatable, Sendable {
     /// Remove everything up to the mark, and adopt the mark's counts.

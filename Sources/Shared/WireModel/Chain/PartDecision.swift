@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// What a collector does with a part, given its mark for that stream. A pure function of both: the collector's side of
-/// exactly-once (Documentation/wire-protocol.md).
+/// The decision of a collector about a part, given its mark for that stream. A pure function of both: the collector's
+/// side of exactly-once (Documentation/wire-protocol.md).
 package enum PartDecision: Equatable, Sendable {
     /// The part's items do not cover `first...last`, or its chain does not end in `lastLink`. Nothing is stored.
     case damaged(String)
@@ -127,7 +127,7 @@ package struct AcceptedRecord: Equatable, Sendable {
     package let bytes: Data
     /// `nil` if the record is stored.
     package let rejection: RejectReason?
-    /// From the envelope. Kind and time are 0 if the envelope is malformed.
+    /// The kind from the envelope. Kind and time are 0 if the envelope is malformed.
     package let kind: Int
     /// The device's wall clock, in microseconds.
     package let wallTime: Int64

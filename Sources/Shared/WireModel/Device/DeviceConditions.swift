@@ -7,7 +7,7 @@ package struct DeviceConditions: Equatable, Sendable {
     /// Whether the connection is billed by volume.
     package var metered: Bool?
     package var roaming: Bool?
-    /// In ten-thousandths; `nil` without a battery.
+    /// The battery level in ten-thousandths; `nil` without a battery.
     package var batteryLevel: UInt32?
     /// Whether the machine has mains power. A machine without a battery has.
     package var externalPower: Bool?

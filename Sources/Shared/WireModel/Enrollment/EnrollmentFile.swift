@@ -28,9 +28,9 @@ import TelemetryBasics
 package struct EnrollmentFile: Equatable, Sendable {
     package static let currentVersion = 1
     package static let maximumBytes = 64 * 1024
-    /// Of a token; more does not fit into a request's header.
+    /// The most bytes of a token; more does not fit into a request's header.
     package static let maximumTokenBytes = 505
-    /// Of certificate authorities.
+    /// The most certificate authorities.
     package static let maximumAuthorities = 8
 
     /// `http[s]://HOST[:PORT][/PREFIX]`, as devices reach the collector.

@@ -5,7 +5,7 @@ import Glibc
 package struct LogFilter: Equatable, Codable, Sendable {
     /// Lines of this level and of more severe ones.
     package var level: LogLevel
-    /// From this time on, and before `until`; microseconds since 1970. `nil` sets no border.
+    /// The time from which lines match, up to `until`; microseconds since 1970. `nil` sets no border.
     package var since: Int64?
     package var until: Int64?
     /// Lines of these categories. A name ending in `*` matches all categories that begin so. Empty: all.
@@ -52,7 +52,7 @@ package struct LogLineMatcher: Sendable {
     private let level: LogLevel
     private let times: Range<Int64>
     private let categories: [(name: [UInt8], isPrefix: Bool)]
-    /// In lower case.
+    /// The text in lower case.
     private let text: [UInt8]
 
     package init(_ filter: LogFilter) {

@@ -84,8 +84,8 @@ package enum LogLimits {
     package static let categoryBytes = 128
     /// The approximate distance between restart points. A block consists of whole lines.
     package static let blockBytes = 65_536
-    /// The most categories that the collector takes in a filter. A device takes twice as many, so that a later
-    /// collector may take more.
+    /// The most categories that the collector accepts in a filter. A device accepts twice as many, so that a later
+    /// collector may accept more.
     package static let filterCategories = 32
     /// The longest text to look for in lines.
     package static let filterTextBytes = 1024

@@ -16,7 +16,7 @@ package struct TransportRequest: Sendable {
     package var path: String
     package var headers: [(name: String, value: String)]
     package var body: Data?
-    /// For the whole exchange.
+    /// The timeout for the whole exchange.
     package var timeout: Duration
     /// A longer answer is a `responseTooLarge` error.
     package var maximumResponseBytes: Int
@@ -102,7 +102,7 @@ package struct TransportError: CodedError, Equatable {
     }
 
     package var code: Code
-    /// What failed, to which host and port, and what to look at.
+    /// The text for people: what failed, to which host and port, and what to look at.
     package var message: String
 
     package init(_ code: Code, _ message: String) {

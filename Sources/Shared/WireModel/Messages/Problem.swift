@@ -8,7 +8,7 @@ package struct Problem: Error, Codable, Equatable, Sendable {
     package var type: String
     package var title: String
     package var status: Int
-    /// What failed, on what, with which numbers, and what to do.
+    /// The detail for people: what failed, on what, with which numbers, and what to do.
     package var detail: String?
     /// A ``Code``, or one of a newer collector.
     package var code: String

@@ -12,7 +12,7 @@ package struct WireError: CodedError, Equatable {
     }
 
     package let code: Code
-    /// What and where it is, and which value was expected. Never personal data.
+    /// The text: what and where it is, and which value was expected. Never personal data.
     package let message: String
 
     package init(_ code: Code, _ message: String) {

@@ -1,5 +1,5 @@
-/// What a field tells about a person, as far as a profile decides on it. The raw values are the names in profiles and
-/// configuration files and never change.
+/// The kind of personal data in a field, as far as a profile decides on it. The raw values are the names in profiles
+/// and configuration files and never change.
 ///
 /// What the actions mean for each class, and what holds where neither the profile nor a local setting decides:
 ///

@@ -268,9 +268,9 @@ package enum ProfileLimits {
     package static let holdSeconds: ClosedRange<UInt32> = 0...259_200
     /// Seconds a device may be offline before the library reports it: 0 (never) to 366 d.
     package static let offlineSeconds: ClosedRange<UInt32> = 0...31_622_400
-    /// In ten-thousandths of a full battery.
+    /// The range of a battery level in ten-thousandths of a full battery.
     package static let batteryShare: ClosedRange<UInt32> = 0...10_000
-    /// In ten-thousandths of one core. More than one core is possible; 0 sets no budget.
+    /// The range of a share in ten-thousandths of one core. More than one core is possible; 0 sets no budget.
     package static let cpuShare: ClosedRange<UInt32> = 0...10_000_000
     package static let radiusMeters: ClosedRange<Double> = 1...20_000_000
 
@@ -289,7 +289,7 @@ package enum ProfileLimits {
     static let ssidBytes = 1...32
     static let complianceRules = 256
     static let geofences = 256
-    /// Of each list of the detection settings.
+    /// The most entries of each list of the detection settings.
     static let detectionEntries = 512
     package static let pins = 32
     package static let scrubs = 256

@@ -13,7 +13,7 @@ package indirect enum ScrubPattern: Equatable, Sendable {
     case character(ScrubCharacters)
     case border(Border)
     case sequence([ScrubPattern])
-    /// The first alternative that leads to a match is taken.
+    /// The first alternative that leads to a match is used.
     case alternatives([ScrubPattern])
     /// - most: `nil` for no limit.
     /// - isLazy: prefers the fewest repetitions.
@@ -99,7 +99,7 @@ package struct ScrubCharacters: Equatable, Sendable {
 package enum ScrubPatternSyntax {
     package struct Fault: Equatable, Sendable {
         package var message: String
-        /// In characters (Unicode scalars), from 0.
+        /// The position in characters (Unicode scalars), from 0.
         package var position: Int
     }
 

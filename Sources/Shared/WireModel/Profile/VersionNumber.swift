@@ -151,7 +151,7 @@ package enum ComplianceOperator: String, CaseIterable, Sendable {
     }
 }
 
-/// What a compliance rule compares.
+/// The subject that a compliance rule compares.
 package enum ComplianceSubject: String, CaseIterable, Sendable {
     /// The version of the program that embeds the library. The result applies to the application.
     case applicationVersion = "application-version"
@@ -159,12 +159,12 @@ package enum ComplianceSubject: String, CaseIterable, Sendable {
     case operatingSystemVersion = "operating-system-version"
 }
 
-/// What follows where a compliance rule is broken or a device is compromised. A device never erases anything on its own
-/// verdict.
+/// The consequence where a compliance rule is broken or a device is compromised. A device never erases anything on its
+/// own verdict.
 package enum VerdictConsequence: String, CaseIterable, Sendable {
     /// Device and collector report it.
     case report
-    /// The device also tells the program that embeds the library.
+    /// The device also informs the program that embeds the library.
     case block
     /// The collector also issues a wipe, once per incident.
     case wipe
@@ -174,7 +174,7 @@ package enum VerdictConsequence: String, CaseIterable, Sendable {
 }
 
 extension WireComplianceRule {
-    /// What the rule expects, as `RuleResult.expected` reports it.
+    /// The expectation of the rule, as `RuleResult.expected` reports it.
     package var expectation: String { "\(`operator`) \(version)" }
 
     /// Whether a version meets the rule; unknown if one of the two is no version, or if the rule asks for a point
