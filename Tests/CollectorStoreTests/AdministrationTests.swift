@@ -254,7 +254,7 @@ import WireModel
         await #expect(throws: AdministrationError.noDevice) {
             _ = try await metadata.reinstateDevice(device.deviceID, organization: "other", by: .commandLine)
         }
-        // A start in between takes over what it finds.
+        // A start in between adopts what it finds.
         await metadata.close()
         let (again, _) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(

@@ -6,7 +6,7 @@ import WireModel
 
 @testable import DataSampler
 
-/// What a configuration takes from an enrollment file.
+/// What a configuration adopts from an enrollment file.
 @Suite struct EnrollmentFileSettingsTests {
     private static let expires: Int64 = 1_798_718_400_000_000
     private static let pin = Data(repeating: 1, count: 32)

@@ -4,7 +4,7 @@ import Transmitter
 
 @testable import DataSampler
 
-/// What the host is told of the enrollment, both as a delegate and in the sequence of notices.
+/// What the host hears of the enrollment, both as a delegate and in the sequence of notices.
 @Suite(.timeLimit(.minutes(10))) struct EnrollmentNoticeTests {
     @Test func `The host is told once when the device is enrolled, and once when it is unenrolled`() async throws {
         let bench = SamplerBench()

@@ -6,7 +6,7 @@ import NIOHTTP1
 import TelemetryTestKit
 import Testing
 
-/// What changes in an agent's configuration between two starts, or while it runs, does not take it from its work.
+/// What changes in an agent's configuration between two starts, or while it runs, does not keep it from its work.
 @Suite(.timeLimit(.minutes(5)))
 struct AgentSettingsTests {
     @Test func anEnrolledAgentStartsWithoutItsTokenFile() async throws {

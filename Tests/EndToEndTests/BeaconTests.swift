@@ -2,7 +2,7 @@ import Foundation
 import NIOHTTP1
 import Testing
 
-/// What a device reports is with the collector at once, and whoever waits for it is told when.
+/// What a device reports is with the collector at once, and whoever waits for it hears when.
 @Suite(.timeLimit(.minutes(5)))
 struct BeaconTests {
     private struct Device: Decodable {

@@ -3,7 +3,7 @@ import Glibc
 import TelemetryTestKit
 import Testing
 
-/// What `ws1collector` is started with, and what it is told while it runs.
+/// What `ws1collector` is started with, and what changes while it runs.
 @Suite(.timeLimit(.minutes(5)))
 struct CollectorSettingsTests {
     @Test func aHangupFromTheFirstMomentOnEndsNothing() async throws {

@@ -6,7 +6,7 @@ import Testing
 /// Processes that die at any moment lose nothing and double nothing.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct KillTests {
-    /// What the producers were told.
+    /// The answers that the producers got.
     private final class Ledger: Sendable {
         struct Entries {
             var acknowledged: Set<String> = []

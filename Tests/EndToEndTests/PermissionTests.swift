@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// What another user of the machine is told, and what a group may be allowed.
+/// What another user of the machine gets as an answer, and what a group may be allowed.
 @Suite(.timeLimit(.minutes(5)), .enabled(if: geteuid() == 0, "only root can become another user"))
 struct PermissionTests {
     /// A group of every Debian, and a user that is in none.

@@ -5,7 +5,7 @@ import NIOHTTP1
 import Testing
 import WireModel
 
-/// What damage takes from a device's queue is counted and told on both sides, and what is left goes on.
+/// What damage destroys in a device's queue is counted and reported on both sides, and what is left goes on.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct QueueDamageTests {
     enum Damage: String, CaseIterable, CustomTestStringConvertible {

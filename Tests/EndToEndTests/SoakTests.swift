@@ -11,7 +11,7 @@ import Testing
 struct SoakTests {
     private static let seconds = ProcessInfo.processInfo.environment["WS1_SOAK_SECONDS"].flatMap { Int($0) } ?? 20
 
-    /// What the producers were told.
+    /// The answers that the producers got.
     private final class Ledger: Sendable {
         struct Entries {
             var acknowledged: Set<String> = []

@@ -8,7 +8,7 @@ import WireModel
 @testable import HTTPConnection
 @testable import HTTPTransport
 
-/// What a person is told when there is no TLS connection: the cause and the remedy, never a library's source file.
+/// What a person reads when there is no TLS connection: the cause and the remedy, never a library's source file.
 @Suite(.timeLimit(.minutes(5))) struct TLSMessageTests {
     private func message(at host: String, certificate: ServerCertificates.Server?) async throws -> String {
         var text = ""

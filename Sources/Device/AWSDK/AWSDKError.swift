@@ -10,7 +10,7 @@ import Foundation
 ///
 /// | number | meaning here |
 /// |---|---|
-/// | 0 | the library failed in a way that no other number tells |
+/// | 0 | the library failed in a way that no other number describes |
 /// | 1 | ``AWController/stop(completion:)`` came before the initial check had ended |
 /// | 2 | does not occur |
 /// | 3 | the device's identity is damaged, or belongs to another machine |
@@ -19,7 +19,7 @@ import Foundation
 /// | 7 | the configuration has no application identifier |
 /// | 8 | the key of the server that answers is none of those that are pinned |
 /// | 9 to 14 | does not occur; 13: no documented call unenrolls the device |
-/// | 15 | detectors found signs of compromise, and the profile blocks such a device; also told of later, with ``AWControllerDelegate/controllerDidLockDataAccess()`` |
+/// | 15 | detectors found signs of compromise, and the profile blocks such a device; also reported later, with ``AWControllerDelegate/controllerDidLockDataAccess()`` |
 /// | 16 | the collector speaks another version |
 /// | 17 | does not occur |
 /// | 18 | the data directory cannot be read or written, or another process holds it |

@@ -4,7 +4,7 @@ import Testing
 @testable import Transmitter
 import WireModel
 
-/// What the status tells about uploads of logs.
+/// What the status says about uploads of logs.
 @Suite struct WaitingUploadsTests {
     private static func upload(
         _ number: UInt8, of application: String, type: WireLogType = .application, waitsFor detail: String

@@ -6,7 +6,7 @@ import WireModel
 
 /// A device that lies: every text that it sends is markup, has control characters, and is 10,000 characters long.
 struct HostileDevice {
-    /// What it does to a page that takes its texts for markup: it sets `window.hacked`.
+    /// What it does to a page that treats its texts as markup: it sets `window.hacked`.
     static let markup = #"<script>window.hacked=1</script>"'><img src=x onerror="window.hacked=1">{{7*7}}&lt;"#
     /// Escape, bell, right-to-left override, zero-width space, and combining marks upon each other.
     static let characters = "\u{1B}[31m\u{7}\u{202E}gnp.exe\u{200B}a\u{301}\u{316}\u{330}"

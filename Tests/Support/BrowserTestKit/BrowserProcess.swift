@@ -22,7 +22,7 @@ final class BrowserProcess: Sendable {
     /// Debian's script beside it would add settings of the system.
     private static let programs = ["/usr/lib/chromium/chromium", "/usr/bin/chromium"]
 
-    /// The shell must not hold the socket: its end tells us that the browser has ended. The browser's other processes
+    /// The shell must not hold the socket: its end shows us that the browser has ended. The browser's other processes
     /// have their own way to notice that, and may write files until then.
     private static let script = """
         directory=$1; shift

@@ -9,7 +9,7 @@ import PostgreSQL
 ///     partition   one row for each stream and day that ever had a slice: kept, being dropped or dropped
 ///     receipt     one row for each day and position with slices that count: which they are, for lists
 ///     outbox      one row for each slice whose records are not in the tables for people yet
-///     taken       while a data directory moves in: one row for each stream and day, how far its slices are taken
+///     taken       while a data directory moves in: one row for each stream and day, how far its slices are imported
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
 enum ChainSchema {

@@ -6,7 +6,7 @@ import WireModel
 ///     slice_status, slice_event, slice_sample     one row for each slice, also for those that never became part of
 ///                                                 their chain; partition: the day of receipt
 ///     baseline                                    floor of each chain of each dropped day, for recovery
-///     generation                                  every generation ever taken, for recovery
+///     generation                                  every generation ever begun, for recovery
 ///
 /// A reader never counts rows as data by themselves. PostgreSQL's marks say which slices count (`SliceTiling`).
 enum SliceSchema {

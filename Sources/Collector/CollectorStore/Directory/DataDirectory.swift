@@ -10,7 +10,7 @@ import WireModel
 ///     <data>/reserve            space for deleting when the disk is full
 ///     <data>/balance.json       what was found in record files that nobody writes to any more (`ChainFollower`)
 ///     <data>/verify.json        the last result of `ws1collector verify`
-///     <data>/moved.json         the cluster that has taken everything over; nothing is written here any more
+///     <data>/moved.json         the cluster that has imported everything; nothing is written here any more
 ///     <data>/enrollment-token, administrator-token         of the first start; made by `ws1collector serve`
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite

@@ -11,12 +11,12 @@ import WireModel
 /// | the limits of an organization's commands | are of `openCommands`, so they may be exceeded by what others issue in 2 s |
 /// | the index of `search` | `.device`, `.observation` read rows again; made anew without a lease |
 /// | `hasDeviceJobs` | `.deviceJobs` |
-/// | `seen`, `results` | are no copies: they wait to be written, and the change is told when they are |
+/// | `seen`, `results` | are no copies: they wait to be written, and the change is reported when they are |
 /// | `heldSessions` | wait to be written, too; other collectors do not know them meanwhile |
 /// | `auditLimit`, `signInLimit`, `signInRefusals` | limit what this collector writes; each collector has its own |
 /// | `nextForget` | when this collector next cleans up; several may |
 /// | `deviceClocks` | what this collector hears from devices |
-/// | `recordUsage` | is written to the registry in shares of a quota, and takes over what others wrote |
+/// | `recordUsage` | is written to the registry in shares of a quota, and adopts what others wrote |
 /// | `logQuotas` | this collector's configuration, which has to be the same in all |
 /// | `collectorID`, `incarnationID` | never change while a collector runs |
 ///

@@ -8,10 +8,10 @@ import WireModel
 /// it: a decision of this device counts when the collector hears of it, however long ago it was made. So clocks play
 /// no part.
 ///
-///     decided here ──► waits ──► the collector answers ──► told
+///     decided here ──► waits ──► the collector answers ──► known
 ///                        └──────► the collector refuses ──► forgotten
-///     told ──► the collector says another decision ──► that one
-///          └─► the collector has lost it ──► waits, if it was decided here
+///     known ──► the collector says another decision ──► that one
+///           └─► the collector has lost it ──► waits, if it was decided here
 ///
 /// While a decision waits, what the collector says is not applied: it is older. A decision is reported under the id of
 /// its request, so that a repeat after a lost answer does not override what a person decided meanwhile. The state is

@@ -5,9 +5,9 @@ import WireModel
 
 /// Ends the enrollment of this device. A crash or an unreachable collector only delays it.
 ///
-///     note stored ─► last beacon ─► status sent ─► epoch ended ─► epochs closed ─► collector told ──┐
-///                    └──────────── left out if the collector cannot be told ───────────┘            │
-///                       note removed ◄── rest of the enrollment erased ◄── credential erased ◄──────┘
+///     decision stored ─► last beacon ─► status sent ─► epoch ended ─► epochs closed ─► collector informed ──┐
+///                        └────────── left out if the collector cannot be informed ─────────┘                │
+///                           file removed ◄── rest of the enrollment erased ◄── credential erased ◄──────────┘
 ///
 /// The decision is on synced disk before the first step. The file says which step comes next, and every step may be
 /// repeated. So the next start goes on where a crash came. The credential is erased before the rest, so the rest of the

@@ -6,7 +6,7 @@ import WireModel
 
 /// Erases what the device stores, and continues after a crash at any point.
 ///
-///     note stored ─► producers stopped ─► collector told ─► host has erased ─► queue, kept state, logs erased
+///     decision stored ─► producers stopped ─► collector informed ─► host has erased ─► queue, kept state, logs erased
 ///                                                                                        │
 ///           clear data:      note removed ◄───────────────── result recorded ◄───────────┤
 ///                            records go into the new epoch                               │

@@ -7,7 +7,7 @@ import WireModel
 
 /// Follows logind while the data sampler runs, and connects again whenever the connection ends.
 ///
-/// | logind tells | what follows |
+/// | logind reports | what follows |
 /// |---|---|
 /// | an unlock | a beacon, by `DevicePolicy` |
 /// | a lock | a line in the log |

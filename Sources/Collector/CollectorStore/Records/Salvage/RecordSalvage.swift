@@ -31,7 +31,7 @@ import WireModel
 ///     records/salvaging/<day>-<stream>/
 ///       new/...            1  filled from the damaged file, which stays where it is
 ///       report.json        2  the new file is whole and synced
-///       <stream>.sqlite    3  the WAL, then the damaged file, are moved here; the new file takes the name
+///       <stream>.sqlite    3  the WAL, then the damaged file, are moved here; the new file gets the name
 ///                          4  later files are counted anew; list of files and notice are written
 ///     records/damaged/<day>-<stream>-<time>/
 ///                          5  the directory gets its last name
