@@ -3,7 +3,7 @@ import WireModel
 /// Retention in a running collector, for administrators. A day's file contains the records of all organizations, so all
 /// of this concerns the collector as a whole.
 extension MetadataService {
-    /// Which records are kept, whether retention waits, and the state of the last purge.
+    /// The rules by which records are kept, whether retention waits, and the state of the last purge.
     package nonisolated func retention(of store: any RecordStore) async throws(StoreError) -> RetentionService.Status {
         try await requireInPlace()
         return try await RetentionService(registry).status(of: store)

@@ -4,7 +4,7 @@ import WireModel
 package struct RecordQuery: Equatable, Sendable {
     package enum Devices: Equatable, Sendable {
         case one(DeviceID)
-        /// Only these devices of the fleet.
+        /// These devices of the fleet alone.
         case among(Set<DeviceID>)
     }
 
@@ -12,9 +12,9 @@ package struct RecordQuery: Equatable, Sendable {
     package var stream: StreamName
     /// Raw values of record kinds; empty for all.
     package var kinds: Set<Int>
-    /// Only of this sample module.
+    /// The sample module whose records alone are read.
     package var module: String?
-    /// Only records of this bundle id; empty for those of the agent itself.
+    /// The bundle id whose records alone are read; empty for those of the agent itself.
     package var application: String?
     package var times: RecordTimes
     /// Whether to include test data.

@@ -189,7 +189,7 @@ extension RecordStore {
         return newest
     }
 
-    /// Which partitions of a stream are over the limits, oldest first.
+    /// Returns the partitions of a stream that are over the limits, oldest first.
     ///
     /// It asks for the time of a partition's newest record only if that can decide: if a record from the day's
     /// beginning would be over the limit.

@@ -2,7 +2,7 @@ import WireModel
 
 /// A query with its values looked up, so that devices are compared by numbers. Good for one pass over an index.
 struct DeviceFilter {
-    /// Which of the filters that have a facet a device fails.
+    /// The filters with a facet that a device fails.
     struct Failures: OptionSet {
         var rawValue: UInt8
 

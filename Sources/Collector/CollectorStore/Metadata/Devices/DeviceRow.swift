@@ -50,7 +50,7 @@ package struct DevicePage: Equatable, Sendable {
 }
 
 package enum DeviceAuthentication: Equatable, Sendable {
-    /// Without beacon and identity.
+    /// The row without beacon and identity.
     case device(DeviceRow)
     case unknown
     /// Revoked or deleted by an administrator.

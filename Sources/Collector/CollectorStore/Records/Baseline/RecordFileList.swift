@@ -19,7 +19,7 @@ struct RecordFileList {
         self.connection = connection
     }
 
-    /// Before the first row of a file is written.
+    /// Lists a file before its first row is written.
     func add(_ partition: Partition, at time: Int64) throws(SQLiteError) {
         try connection.run(
             "INSERT OR IGNORE INTO record_file (day, stream, made) VALUES (?, ?, ?)", partition.day.number,

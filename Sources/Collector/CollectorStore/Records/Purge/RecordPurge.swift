@@ -102,7 +102,7 @@ package struct RecordPurge: Sendable {
     }
 }
 
-/// Which request a collector was asked.
+/// The id of a request for a purge that a collector was asked for.
 package struct PurgeTicket: Equatable, Sendable {
     let id: UUID
 }
@@ -114,7 +114,7 @@ extension StoreError {
     )
 }
 
-/// Which record files a purge would remove.
+/// The record files that a purge would remove.
 package struct PurgePlan: Equatable, Sendable {
     package struct File: Equatable, Sendable {
         package var partition: Partition
@@ -144,7 +144,7 @@ package struct PurgePlan: Equatable, Sendable {
         }
     }
 
-    /// Only these files.
+    /// A digest of the names of the files. It confirms a purge of these files alone.
     package var confirmation: String {
         Data(SHA256.hash(data: Data(files.map(\.partition.name).joined(separator: "\n").utf8)).prefix(16)).hexadecimal
     }
