@@ -12,13 +12,35 @@ import Testing
         try await ConsoleScene.run { scene in
             try await scene.withPage(.viewer) { page in
                 try await page.navigate(to: scene.origin)
-                for (part, topic) in [("states-part", "devices"), ("notices-part", "notices")] {
+                for (part, topics) in [
+                    ("states-part", "devices"), ("notices-part", "notices"), ("room-part", "notices"),
+                    ("adoption-part", "devices"), ("changes-part", "devices and notices"),
+                ] {
                     let script = "document.getElementById('\(part)').dataset.fresh"
                     let text = try await page.evaluate(script, as: String.self)
                     #expect(
-                        text.wholeMatch(of: #/Follows \w+\. As of \d\d:\d\d:\d\d UTC, \d+ s ago\./#) != nil, "\(text)")
-                    #expect(text.hasPrefix("Follows \(topic). "))
+                        text.wholeMatch(of: #/Follows [a-z ]+\. As of \d\d:\d\d:\d\d UTC, \d+ s ago\./#) != nil, "\(text)")
+                    #expect(text.hasPrefix("Follows \(topics). "))
                 }
+            }
+        }
+    }
+
+    @Test func allPartsOfHomeFollowWhatHappens() async throws {
+        try await ConsoleScene.run { scene in
+            try await scene.withPage { page in
+                try await page.navigate(to: scene.origin)
+                let still = try await page.evaluate(
+                    "[...document.querySelectorAll('main section:not([data-live])')].map((part) => part.id).join()",
+                    as: String.self)
+                #expect(still.isEmpty)
+                _ = try await page.evaluate(
+                    "document.getElementById('room-part').dataset.seen = 'before'", as: String.self)
+                _ = try await scene.deployment.request("/organizations", .POST, body: #"{"name": "quay"}"#)
+                try await page.waitUntil("document.getElementById('adoption-part').textContent.includes('quay')")
+                try await page.waitUntil(
+                    "document.getElementById('changes-part').textContent.includes('organization create')")
+                try await page.waitUntil("!document.getElementById('room-part').dataset.seen")
             }
         }
     }
