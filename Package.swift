@@ -322,13 +322,14 @@ let package = Package(
                 "FleetSimulator",
                 "ws1collector",
                 "ws1log", "Gzip",
-                "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", swiftProtobuf,
+                "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
+                "ClusterStore", "ClickHouse", swiftProtobuf,
                 hummingbird, hummingbirdTesting, nioCore, nioPosix,
                 nioHTTP1, nioSSL,
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
             ]),
-        tests("ClickHouse", ["ClickHouseTestKit", "HTTPTestKit", logging, nioCore, nioHTTP1]),
+        tests("ClickHouse", ["ClickHouseTestKit", "HTTPConnection", "HTTPTestKit", logging, nioCore, nioHTTP1]),
         tests(
             "ClusterStore",
             [

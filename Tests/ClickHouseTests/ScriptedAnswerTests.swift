@@ -1,4 +1,5 @@
 import ClickHouse
+import HTTPConnection
 import HTTPTestKit
 import Testing
 
@@ -28,6 +29,28 @@ import Testing
     @Test func `A whole answer is rows`() async throws {
         let rows = try await query([Self.head + "Content-Length: 2\r\n\r\nab"]).get()
         #expect(rows.remainingBytes == 2)
+    }
+
+    @Test func `A replica is reached through the proxy of the environment, and this machine directly`() async throws {
+        let row = Self.head + "Content-Length: 2\r\n\r\nab"
+        let answers = ["HTTP/1.1 200 OK\r\n\r\n", row, row]
+        try await ScriptedServer.serving(answers.map { [.send($0)] }) { server in
+            var configuration = ClientFixtures.configuration([
+                "http://clickhouse.test:8123", "http://127.0.0.1:\(server.port)",
+            ])
+            configuration.allowsPlaintext = true
+            configuration.proxies = ProxyEnvironment(["http_proxy": "http://127.0.0.1:\(server.port)"])
+            try await ClientFixtures.withClient(configuration) { client in
+                for replica in client.replicas {
+                    let rows = try await client.query("SELECT 1 -- <end>", on: replica)
+                    #expect(rows.remainingBytes == 2)
+                }
+            }
+            let requests = server.requests
+            #expect(requests.count == 3)
+            #expect(requests.first?.hasPrefix("CONNECT clickhouse.test:8123 HTTP/1.1\r\n") == true)
+            #expect(requests.dropFirst().allSatisfy { $0.hasPrefix("POST /?") })
+        }
     }
 
     @Test func `An exception that a header names is an error, also with status 200`() async throws {

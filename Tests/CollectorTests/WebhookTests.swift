@@ -1,6 +1,10 @@
+import ClickHouse
+import ClusterStore
 import Collector
 import CommandKit
 import Foundation
+import HTTPConnection
+import HTTPTestKit
 import Hummingbird
 import HummingbirdTesting
 import NIOSSL
@@ -45,22 +49,25 @@ import WireModel
         return delivery
     }
 
+    private static func settings(
+        _ url: String, _ environment: [String: String] = [:]
+    ) throws(CommandError) -> Settings {
+        try Settings(SettingLayers(flags: ["data": "/d", "notice-webhook": url], environment: environment))
+    }
+
     @Test(arguments: ["", "x", "ftp://a/b", "http://", "https:///path", "/path"])
     func whatIsNoAddressIsNone(text: String) {
         #expect(Webhook(text) == nil)
     }
 
     @Test func overPlainHTTPNoticesLeaveThisMachineOnlyWhereThatIsAllowed() throws {
-        func settings(_ url: String, _ environment: [String: String] = [:]) throws(CommandError) -> Settings {
-            try Settings(SettingLayers(flags: ["data": "/d", "notice-webhook": url], environment: environment))
-        }
         for url in ["http://127.0.0.1:9/x", "http://localhost/x", "http://[::1]:9/x", "https://hooks.example/x"] {
-            #expect(try settings(url).noticeWebhook != nil, "\(url)")
+            #expect(try Self.settings(url).noticeWebhook != nil, "\(url)")
         }
         for url in ["http://hooks.example/s3cret", "HTTP://192.0.2.1/s3cret", "http://127.0.0.1.example/s3cret"] {
-            let error = #expect(throws: CommandError.self, "\(url)") { try settings(url) }
+            let error = #expect(throws: CommandError.self, "\(url)") { try Self.settings(url) }
             #expect(error?.message.contains("--allow-plaintext") == true && error?.message.contains("s3cret") == false)
-            #expect(try settings(url, ["WS1_ALLOW_PLAINTEXT": "true"]).noticeWebhook != nil)
+            #expect(try Self.settings(url, ["WS1_ALLOW_PLAINTEXT": "true"]).noticeWebhook != nil)
         }
     }
 
@@ -129,6 +136,54 @@ import WireModel
                 if !isTaken, case .failed = delivery {} else { #expect(isTaken, "\(delivery)") }
             }
         }
+    }
+
+    @Test func aProxyOfTheEnvironmentIsAskedToConnectToTheReceiver() async throws {
+        let answers = ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
+        try await ScriptedServer.serving(answers.map { [.send($0)] }) { server in
+            let settings = try Self.settings(
+                "http://hooks.test:8080/s3cret?key=x",
+                ["http_proxy": "http://127.0.0.1:\(server.port)", "WS1_ALLOW_PLAINTEXT": "true"])
+            let sender = WebhookSender(
+                try #require(settings.noticeWebhook), collector: CollectorID(high: 1, low: 2),
+                proxy: settings.webhookProxy)
+            let delivery = await sender.post(Self.news)
+            await sender.shutDown()
+            #expect(delivery == .delivered)
+            #expect(server.requests.first?.hasPrefix("CONNECT hooks.test:8080 HTTP/1.1\r\n") == true)
+            #expect(server.requests.first?.contains("s3cret") == false)
+            #expect(server.requests.last?.hasPrefix("POST /s3cret?key=x HTTP/1.1\r\n") == true)
+        }
+    }
+
+    @Test func theProxyOfTheEnvironmentIsReadWithTheSettings() throws {
+        let environment = ["HTTPS_PROXY": "http://proxy.test:3128", "no_proxy": "example.org"]
+        func proxy(_ url: String) throws -> String? { try Self.settings(url, environment).webhookProxy?.authority }
+        #expect(try proxy("https://hooks.example/x") == "proxy.test:3128")
+        #expect(try proxy("https://user:pass@hooks.example/x?y#z") == "proxy.test:3128")
+        for direct in ["https://localhost/x", "https://127.0.0.1:9/x", "https://[::1]:9/x", "https://a.example.org/"] {
+            #expect(try proxy(direct) == nil, "\(direct)")
+        }
+        let settings = try Self.settings("https://hooks.example/x", environment)
+        #expect(settings.clusterRecords.clickHouse.proxies == ProxyEnvironment(environment))
+        let error = #expect(throws: CommandError.self) {
+            try Self.settings("https://hooks.example/x", ["https_proxy": "socks5://u:s3cret@proxy.test"])
+        }
+        #expect(error?.code == .usage && error?.message.contains("https_proxy") == true)
+        #expect(error?.message.contains("s3cret") == false)
+    }
+
+    @Test func aProxyThatIsAwayIsNamed() async throws {
+        let proxy = try EndpointURL(proxy: "http://127.0.0.1:1")
+        let sender = WebhookSender(
+            try #require(Webhook("https://hooks.test/s3cret")), collector: CollectorID(high: 1, low: 2), proxy: proxy)
+        let delivery = await sender.post(Self.news)
+        await sender.shutDown()
+        guard case .failed(let reason) = delivery else {
+            Issue.record("it was taken for delivered")
+            return
+        }
+        #expect(reason.hasPrefix("hooks.test, through the proxy 127.0.0.1:1, cannot be reached"), "\(reason)")
     }
 
     @Test func aReceiverThatIsAwayIsTriedAgain() async throws {

@@ -62,6 +62,27 @@ import WireModel
         }
     }
 
+    @Test func aBucketIsReachedThroughTheProxyOfTheEnvironment() async throws {
+        try await ScriptedServer.serving([[.send("HTTP/1.1 200 OK\r\n\r\n")], [Self.answer("200 OK")]]) { server in
+            var configuration = try ObjectStorageConfiguration(
+                endpoint: "http://storage.test:9000", region: "us-east-1", bucket: "logs", credentials: .environment)
+            configuration.allowsPlaintext = true
+            let storage = try ObjectStorage(
+                configuration, on: MultiThreadedEventLoopGroup.singleton,
+                environment: [
+                    "AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "the-secret",
+                    "HTTP_PROXY": "http://127.0.0.1:\(server.port)",
+                ], now: { Self.now })
+            do { try await storage.put("key", Data("data".utf8)) } catch {
+                await storage.shutDown()
+                throw error
+            }
+            await storage.shutDown()
+            #expect(server.requests.first?.hasPrefix("CONNECT storage.test:9000 HTTP/1.1\r\n") == true)
+            #expect(server.requests.last?.hasPrefix("PUT /logs/key HTTP/1.1\r\n") == true)
+        }
+    }
+
     @Test func anOverloadedStorageIsAskedAgain() async throws {
         let broken = Self.answer("500 Internal Server Error")
         try await Self.serving([[Self.slowDown], [broken], [Self.answer("200 OK")]]) { storage, server in

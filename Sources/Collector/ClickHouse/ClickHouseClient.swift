@@ -25,7 +25,8 @@ package final class ClickHouseClient: Sendable {
     /// The most bytes of an answer.
     package var maximumAnswerBytes: Int { configuration.maximumAnswerBytes }
     private let exchanges: [ClickHouseExchange]
-    private let client: HTTPClient
+    /// One for each replica, because their ways may lead through different proxies.
+    private let clients: [HTTPClient]
     private let logger: Logger
     private let now: @Sendable () -> ContinuousClock.Instant
     private let state: Mutex<State>
@@ -47,38 +48,42 @@ package final class ClickHouseClient: Sendable {
         now: @escaping @Sendable () -> ContinuousClock.Instant
     ) throws(ClickHouseError) {
         let endpoints: [EndpointURL]
-        let clientConfiguration: HTTPClient.Configuration
+        let clientConfigurations: [HTTPClient.Configuration]
         do throws(ConnectionSettingsError) {
             endpoints = try configuration.urls.map { (url) throws(ConnectionSettingsError) in
                 try EndpointURL(server: url, name: "ClickHouse URL")
             }
-            clientConfiguration = try Self.clientConfiguration(configuration, endpoints)
+            try Self.checkPlaintext(configuration, endpoints)
+            clientConfigurations = try endpoints.map { (endpoint) throws(ConnectionSettingsError) in
+                try Self.clientConfiguration(configuration, endpoint)
+            }
         } catch {
             throw ClickHouseError(.configuration, error.message, cause: error)
         }
         guard !endpoints.isEmpty else {
             throw ClickHouseError(.configuration, "no ClickHouse URL is given; give at least one, http[s]://HOST:PORT")
         }
-        let client = HTTPClient(
-            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: clientConfiguration)
+        let clients = clientConfigurations.map {
+            HTTPClient(
+                eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: $0)
+        }
         let replicas = endpoints.enumerated().map { ClickHouseReplica(index: $0.offset, url: "\($0.element)") }
-        self.client = client
+        self.clients = clients
         self.replicas = replicas
         self.configuration = configuration
         self.logger = logger
         self.now = now
-        exchanges = zip(endpoints, replicas).map {
+        exchanges = zip(zip(clients, endpoints), replicas).map {
             ClickHouseExchange(
-                client: client, endpoint: $0, replica: $1, user: configuration.user, password: configuration.password)
+                client: $0.0, endpoint: $0.1, replica: $1, user: configuration.user, password: configuration.password)
         }
         let health = ReplicaHealth(count: replicas.count)
         state = Mutex(State(reads: health, inserts: health))
     }
 
-    private static func clientConfiguration(_ configuration: ClickHouseConfiguration, _ endpoints: [EndpointURL])
-        throws(ConnectionSettingsError) -> HTTPClient.Configuration
-    {
-        guard let endpoint = endpoints.first else { return HTTPClient.Configuration() }
+    private static func checkPlaintext(
+        _ configuration: ClickHouseConfiguration, _ endpoints: [EndpointURL]
+    ) throws(ConnectionSettingsError) {
         if !configuration.allowsPlaintext,
             let exposed = endpoints.first(where: { $0.scheme == .http && !$0.isLoopback })
         {
@@ -87,6 +92,11 @@ package final class ClickHouseClient: Sendable {
                 "ClickHouse at \(exposed) is on another machine, and plain http:// lets everybody in between read and "
                     + "change records. Use https://, or allow plaintext where the network itself is protected")
         }
+    }
+
+    private static func clientConfiguration(
+        _ configuration: ClickHouseConfiguration, _ endpoint: EndpointURL
+    ) throws(ConnectionSettingsError) -> HTTPClient.Configuration {
         var settings = ConnectionSettings(
             collector: endpoint, certificateAuthorityFile: configuration.caFile)
         // Each address has been checked.
@@ -94,6 +104,7 @@ package final class ClickHouseClient: Sendable {
         settings.trustsSystem = false
         settings.keepAlive = keepAlive
         settings.connectTimeout = .seconds(configuration.connectTimeoutSeconds)
+        try settings.takeProxy(from: configuration.proxies)
         var result = try settings.clientConfiguration()
         result.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsForEachReplica
         return result
@@ -107,7 +118,7 @@ package final class ClickHouseClient: Sendable {
         }
         guard isFirst else { return }
         // Fails only if it was shut down before.
-        try? await client.shutdown()
+        for client in clients { try? await client.shutdown() }
     }
 
     func checkRunning() throws(ClickHouseError) {

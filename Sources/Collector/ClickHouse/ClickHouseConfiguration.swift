@@ -1,3 +1,5 @@
+import HTTPConnection
+
 /// Where the ClickHouse servers are, and who asks them.
 package struct ClickHouseConfiguration: Sendable, CustomStringConvertible, CustomReflectable {
     /// HTTP interfaces of the replicas, `http[s]://HOST[:PORT]`. Reads and inserts use the first one that works. Where
@@ -10,6 +12,8 @@ package struct ClickHouseConfiguration: Sendable, CustomStringConvertible, Custo
     package var caFile: String?
     /// Whether plain HTTP may leave this machine. Everybody on the way can then read and change records.
     package var allowsPlaintext = false
+    /// Names the proxy on the way to a replica. The default names none.
+    package var proxies = ProxyEnvironment()
     /// Time limit for a connection, seconds.
     package var connectTimeoutSeconds: Int
     /// Time limit for a whole query on one replica, seconds. The server ends a slow query one second earlier.

@@ -38,7 +38,7 @@ struct ClusterCommand: AsyncParsableCommand {
         func run() async throws {
             try await options.withCluster { cluster in
                 var steps = try await ClusterSetup(
-                    cluster.settings.cluster.records(allowsPlaintext: cluster.settings.allowPlaintext),
+                    cluster.settings.clusterRecords,
                     logger: .ofCommand
                 )
                 .run(isDryRun: dryRun)
@@ -77,7 +77,7 @@ struct ClusterCommand: AsyncParsableCommand {
             try await options.withCluster { cluster in
                 let registry = cluster.postgresRegistry
                 let recovery = ClusterRecovery(
-                    cluster.settings.cluster.records(allowsPlaintext: cluster.settings.allowPlaintext),
+                    cluster.settings.clusterRecords,
                     isRestored: restored, logger: .ofCommand
                 ) {
                     session throws(StoreError) in

@@ -47,7 +47,7 @@ struct MoveCommand: AsyncParsableCommand {
             do {
                 let move = ClusterMove(
                     from: source,
-                    to: cluster.settings.cluster.records(allowsPlaintext: cluster.settings.allowPlaintext),
+                    to: cluster.settings.clusterRecords,
                     registry: cluster.postgresRegistry,
                     chunks: try cluster.chunks(), name: cluster.settings.cluster.name, logger: .ofCommand)
                 result = .success(try await move.run(Self.tell))

@@ -56,11 +56,7 @@ package struct ConnectionSettings: Sendable {
             redirectConfiguration: .disallow,
             timeout: .init(connect: TimeAmount(connectTimeout)),
             connectionPool: .init(idleTimeout: TimeAmount(keepAlive)),
-            proxy: proxy.map { proxy in
-                .server(
-                    host: proxy.host, port: proxy.port,
-                    authorization: proxy.credentials.map { .basic(username: $0.user, password: $0.password) })
-            },
+            proxy: proxy?.clientProxy,
             decompression: .disabled)
         configuration.httpVersion = .http1Only
         // Who sends decides on retries, by what failed; here a failure is reported at once.
@@ -124,5 +120,14 @@ package struct ConnectionSettings: Sendable {
             }
         }
         return given
+    }
+}
+
+extension EndpointURL {
+    /// This address as the proxy of a client, with the name and password that it asks for.
+    package var clientProxy: HTTPClient.Configuration.Proxy {
+        .server(
+            host: host, port: port,
+            authorization: credentials.map { .basic(username: $0.user, password: $0.password) })
     }
 }

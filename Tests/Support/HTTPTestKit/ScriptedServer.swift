@@ -96,12 +96,13 @@ package final class ScriptedServer: Sendable {
             for step in steps { perform(step, context) }
         }
 
-        /// The bodies of POST are marked by their end. Those of PUT have a length; they are text.
+        /// A body has a length, and is text, or it is one of POST that is marked by its end.
         private static func isWhole(_ request: String) -> Bool {
-            if request.hasPrefix("POST") { return request.hasSuffix("<end>") }
+            if request.hasPrefix("POST"), request.hasSuffix("<end>") { return true }
             guard let end = request.firstRange(of: "\r\n\r\n") else { return false }
             let length = request[..<end.lowerBound].firstMatch(of: /content-length: ([0-9]+)/.ignoresCase())
-            return request[end.upperBound...].utf8.count >= length.flatMap { Int($0.1) } ?? 0
+            guard let bytes = length.flatMap({ Int($0.1) }) else { return !request.hasPrefix("POST") }
+            return request[end.upperBound...].utf8.count >= bytes
         }
 
         private func perform(_ step: Step, _ context: ChannelHandlerContext) {

@@ -2,14 +2,15 @@ import ClickHouse
 import ClusterStore
 import CommandKit
 import Foundation
+import HTTPConnection
 import ObjectStorage
 import PostgreSQL
 
 /// Where a collector keeps its data.
 enum StoreKind: String, CaseIterable, Sendable {
-    /// The data lies in the data directory of one collector.
+    /// In the data directory of one collector.
     case directory
-    /// The data lies in ClickHouse, PostgreSQL and a bucket, which several collectors share.
+    /// In ClickHouse, PostgreSQL and a bucket, which several collectors share.
     case cluster
 }
 
@@ -99,14 +100,17 @@ struct ClusterSettings: Equatable, Sendable {
         }
     }
 
-    /// The configuration for the record store.
-    /// - Parameter allowsPlaintext: whether plain HTTP and unverified TLS may leave this machine.
-    func records(allowsPlaintext: Bool) -> ClusterRecordStore.Configuration {
+    /// For the record store.
+    /// - Parameters:
+    ///   - allowsPlaintext: whether plain HTTP and unverified TLS may leave this machine.
+    ///   - proxies: for ClickHouse.
+    func records(allowsPlaintext: Bool, proxies: ProxyEnvironment) -> ClusterRecordStore.Configuration {
         var clickHouse = ClickHouseConfiguration(
             urls: clickHouseURLs, user: clickHouseUser, password: clickHousePassword ?? "",
             database: clickHouseDatabase)
         clickHouse.caFile = clickHouseCA
         clickHouse.allowsPlaintext = allowsPlaintext
+        clickHouse.proxies = proxies
         var configuration = ClusterRecordStore.Configuration(
             postgreSQL: database(allowsPlaintext: allowsPlaintext), clickHouse: clickHouse)
         configuration.quorum = clickHouseQuorum
@@ -131,6 +135,13 @@ struct ClusterSettings: Equatable, Sendable {
             storage.allowsPlaintext = allowsPlaintext
             return storage
         } catch { throw CommandError(.usage, error.message, cause: error) }
+    }
+}
+
+extension Settings {
+    /// For a cluster's record store.
+    var clusterRecords: ClusterRecordStore.Configuration {
+        cluster.records(allowsPlaintext: allowPlaintext, proxies: proxies)
     }
 }
 

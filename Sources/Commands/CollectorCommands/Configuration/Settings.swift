@@ -2,6 +2,7 @@ import Collector
 import CollectorStore
 import CommandKit
 import Foundation
+import HTTPConnection
 import Logging
 import WireModel
 
@@ -37,6 +38,10 @@ struct Settings: ProgramSettings, Equatable {
     var diskNoticeBytes = 2 << 30
     var noticeWebhook: Webhook?
     var assets: String?
+    /// The proxies that the environment names for what the collector itself asks.
+    private(set) var proxies = ProxyEnvironment()
+    /// The proxy on the way to the webhook; `nil` to reach it directly.
+    private(set) var webhookProxy: EndpointURL?
 
     static let keyStyle = SettingKeyStyle.dashes
 
@@ -186,6 +191,7 @@ struct Settings: ProgramSettings, Equatable {
     init(_ layers: SettingLayers<Settings>) throws(CommandError) {
         try layers.require(\.data)
         self = try layers.read()
+        proxies = ProxyEnvironment(layers.environment)
         if store == .cluster { try cluster.check(layers) }
         try checkTLS(layers)
         try checkDeviceCertificates(layers)
@@ -202,6 +208,11 @@ struct Settings: ProgramSettings, Equatable {
                 \.noticeWebhook,
                 "it is an http:// address of another machine, and anybody on the network path could read the notices. Give an https:// "
                     + "address, or --allow-plaintext")
+        }
+        if let noticeWebhook {
+            do throws(ConnectionSettingsError) { webhookProxy = try proxies.proxy(for: noticeWebhook.server) } catch {
+                throw CommandError(.usage, error.message, cause: error)
+            }
         }
     }
 

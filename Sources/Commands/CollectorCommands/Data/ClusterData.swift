@@ -43,7 +43,7 @@ final class ClusterData: CollectorData {
         observer: (any StoreObserver)? = nil
     ) async throws(StoreError) -> ClusterRecordStore {
         let store = try await ClusterRecordStore.open(
-            settings.cluster.records(allowsPlaintext: settings.allowPlaintext), incidents: incidents, logger: logger,
+            settings.clusterRecords, incidents: incidents, logger: logger,
             observer: observer)
         opened.withLock { $0.records = store }
         return store

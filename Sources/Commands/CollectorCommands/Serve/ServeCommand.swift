@@ -66,7 +66,9 @@ struct ServeCommand: ServiceCommand {
         let application = try collector.application(tls: tls?.configuration) { port in
             Self.announce(settings, port: port, isFirstStart: served.created != nil, logger: logger)
         }
-        let webhook = settings.noticeWebhook.map { WebhookSender($0, collector: served.metadata.collectorID) }
+        let webhook = settings.noticeWebhook.map {
+            WebhookSender($0, collector: served.metadata.collectorID, proxy: settings.webhookProxy)
+        }
         let watched = WatchedFiles(settings: settings) {
             (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
         }

@@ -16,14 +16,20 @@ final class WebhookSender: Sendable {
     private let webhook: Webhook
     private let collector: CollectorID
     private let client: HTTPClient
+    /// The receiver in messages, with the proxy on the way.
+    private let peer: String
 
     private static let timeout = TimeAmount.seconds(10)
 
     /// - Parameters:
     ///   - collector: the id of the sender.
+    ///   - proxy: the HTTP proxy on the way; `nil` connects directly.
     ///   - authorities: the trusted certificate authorities; `nil` for the system's.
-    init(_ webhook: Webhook, collector: CollectorID, authorities: NIOSSLTrustRoots? = nil) {
+    init(
+        _ webhook: Webhook, collector: CollectorID, proxy: EndpointURL? = nil, authorities: NIOSSLTrustRoots? = nil
+    ) {
         self.webhook = webhook
+        peer = proxy.map { "\(webhook.host), through the proxy \($0.authority)," } ?? webhook.host
         self.collector = collector
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
@@ -33,6 +39,7 @@ final class WebhookSender: Sendable {
             timeout: .init(connect: .seconds(5), read: Self.timeout))
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
         configuration.httpVersion = .http1Only
+        configuration.proxy = proxy?.clientProxy
         // The courier retries with growing pauses, so the client reports a failure at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
@@ -57,7 +64,7 @@ final class WebhookSender: Sendable {
             case 408, 425, 429, 500...: return .failed("\(webhook.host) answered \(status)")
             default: return .refused("\(webhook.host) answered \(status)")
             }
-        } catch { return .failed("\(webhook.host) cannot be reached: \(type(of: error))") }
+        } catch { return .failed("\(peer) cannot be reached: \(type(of: error))") }
     }
 
     func shutDown() async {
@@ -70,18 +77,20 @@ final class WebhookSender: Sendable {
 struct Webhook: Equatable, Sendable {
     /// It may contain a secret, so it is never logged.
     let url: URL
+    /// Scheme, host and port of the address, without what may be secret.
+    let server: EndpointURL
 
     /// - Returns: `nil` unless the text is an http or https URL with a host.
     init?(_ text: String) {
-        guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased() ?? ""),
-            url.host?.isEmpty == false
-        else { return nil }
-        self.url = url
+        guard let url = URL(string: text), var parts = URLComponents(string: text) else { return nil }
+        (parts.user, parts.password, parts.path, parts.query, parts.fragment) = (nil, nil, "", nil, nil)
+        guard let server = try? EndpointURL(server: parts.string ?? "", name: "webhook") else { return nil }
+        (self.url, self.server) = (url, server)
     }
 
     /// Whether nobody on the network path can read the notices.
-    var isConfidential: Bool { url.scheme?.lowercased() == "https" || LoopbackHost.contains(host) }
+    var isConfidential: Bool { server.scheme == .https || server.isLoopback }
 
     /// The part of the address that may be shown.
-    var host: String { url.host ?? "" }
+    var host: String { server.host }
 }
