@@ -1,5 +1,6 @@
 import BrowserTestKit
 import Foundation
+import NIOHTTP1
 import Testing
 
 /// A page that follows what happens says so, and says when it does not any more.
@@ -19,7 +20,8 @@ import Testing
                     let script = "document.getElementById('\(part)').dataset.fresh"
                     let text = try await page.evaluate(script, as: String.self)
                     #expect(
-                        text.wholeMatch(of: #/Follows [a-z ]+\. As of \d\d:\d\d:\d\d UTC, \d+ s ago\./#) != nil, "\(text)")
+                        text.wholeMatch(of: #/Follows [a-z ]+\. As of \d\d:\d\d:\d\d UTC, \d+ s ago\./#) != nil,
+                        "\(text)")
                     #expect(text.hasPrefix("Follows \(topics). "))
                 }
             }
