@@ -118,7 +118,7 @@ import Testing
             .init(body: bare))
         let html = try await page(harness)
         #expect(html.contains("250 names") && html.contains("too many names for a chart"))
-        #expect(html.contains("50 names with fewer events are left out") && html.contains(">n199<"))
+        #expect(html.contains("Left out: 50 names with fewer events.") && html.contains(">n199<"))
         #expect(!html.contains(">n200<"))
     }
 
@@ -183,7 +183,7 @@ import Testing
             Self.summary + "?name=sale&\(Self.day)&by=value&step=1800",
             .init(body: Self.answer([Self.group("cash", 6), Self.group("", 1)], by: "value")))
         let html = try await page(harness, event: "sale")
-        #expect(!html.contains("t-numbers") && html.contains("3 more events have no value."))
+        #expect(!html.contains("t-numbers") && html.contains("3 events without value."))
         #expect(html.contains(#"href="/proxy/analytics/event?event=sale&amp;value=cash">only this</a>"#))
         #expect(html.contains("(empty)") && !html.contains(#"sale?value=">"#))
     }

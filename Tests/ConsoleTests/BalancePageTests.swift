@@ -18,13 +18,13 @@ import Testing
         let html = try await page(HomePageTests.faulty())
         #expect(html.contains(#"href="/devices/\#(HomePageTests.device)/balance""#))
         #expect(html.contains("1 lost, 1 doubled") && html.contains(#"<span class="state bad">missing</span>"#))
-        #expect(!html.contains("more devices have a fault"))
+        #expect(!html.contains("Further devices with a fault"))
     }
 
     @Test func moreFaultsThanAreListedAreCounted() async throws {
         let balance = HomePageTests.faulty()["balance"].with(["devicesWithFaults": 120])
         let html = try await page(HomePageTests.faulty().with(["balance": balance]))
-        #expect(html.contains("119 more devices have a fault."))
+        #expect(html.contains("Further devices with a fault: 119."))
     }
 
     @Test func withoutABalanceNoSumIsShown() async throws {
@@ -42,7 +42,9 @@ import Testing
             "whole": false, "findingCount": 3, "findings": [finding],
         ])
         let html = try await page(HomePageTests.whole.with(["verification": verification]))
-        #expect(html.contains("Verified, 3 faults found") && html.contains("2 more findings"))
+        #expect(
+            html.contains("Verified, 3 faults found")
+                && html.contains("Further findings, in the output of the command: 2."))
         #expect(html.contains("records/2026-01-01/event.sqlite") && !html.contains("<script>alert"))
     }
 

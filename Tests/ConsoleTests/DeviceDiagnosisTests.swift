@@ -48,7 +48,7 @@ import Testing
             "state": "silent", "expectedBeaconSeconds": 60, "lastBeaconAt": Self.ago(600), "lastSeenAt": Self.ago(600),
         ]
         let contact = diagnosis(device, beacon: beacon).contact
-        #expect(contact.first == "Beacons are due every 60 s; 10 are missing.")
+        #expect(contact.first == "Beacons are due every 60 s. Missing: 10.")
         #expect(contact.contains { $0.contains(words) }, "\(contact)")
         #expect(!contact.contains { $0.contains("was in contact") })
     }

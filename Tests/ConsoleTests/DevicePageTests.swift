@@ -203,7 +203,7 @@ import Testing
         let harness = try harness(
             Self.device(), ["GET \(Self.api)/samples/series": .refusal(400, "invalid-parameter", "`metric` is <odd>.")])
         let html = try await page(harness)
-        #expect(html.contains("`metric` is &lt;odd&gt;.") && html.contains("every 15 min"))
+        #expect(html.contains("<code>metric</code> is &lt;odd&gt;.") && html.contains("every 15 min"))
     }
 
     @Test func aTimeThatIsNoneIsRefused() async throws {

@@ -173,7 +173,7 @@ import Testing
             "GET /api/v1/devices": .init(body: ["items": [Self.device(), other], "next": .null, "total": 30])
         ])
         let html = try await page(harness, [("metric", "system.memory.limit"), ("device", "till")])
-        #expect(html.contains("30 devices match. These are the first."))
+        #expect(html.contains("30 devices found. These are the first."))
         #expect(html.contains(#"/proxy/explore?metric=system.memory.limit&amp;device=\#(Self.id)">till 7</a>"#))
         #expect(html.contains("&lt;script&gt;") && !html.contains("<script>alert") && !html.contains("\u{202E}"))
         #expect(asked(harness, "series") == nil)

@@ -179,7 +179,7 @@ import Testing
         #expect(html.contains(#"compromised=yes"><span class="figure">3</span>"#))
         #expect(!html.contains("compliance=non-compliant"), "nobody breaks a rule")
         #expect(html.contains(#"agentVersion=1.0.0">1.0.0</a>"#) && html.contains("agentVersion=none"))
-        #expect(html.contains("2,980 devices run other versions"))
+        #expect(html.contains("Other versions: 2,980 devices."))
     }
 
     @Test func anEmptyFleetSaysWhatToDoNext() async throws {

@@ -89,7 +89,7 @@ import Testing
     @Test func aLongLineIsCutInTheListAndWholeAtItsAddress() async throws {
         let long = Self.line(1, ["text": .text(String(repeating: "w", count: 9000))])
         var html = try await page(try harness(Self.lines([long])))
-        #expect(html.contains("… 8,000 more characters") && messages(html).first?.count == LogLine.maximumShown)
+        #expect(html.contains("… 8,000 characters more") && messages(html).first?.count == LogLine.maximumShown)
         let context: JSONValue = ["items": [long], "line": "line1", "hasEarlier": false, "hasLater": false]
         html = try await page(try harness(context), [("around", "line1")])
         #expect(messages(html).first?.count == 9000)

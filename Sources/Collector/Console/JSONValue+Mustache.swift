@@ -54,9 +54,8 @@ extension JSONValue: MustacheParent, MustacheCustomRenderable, MustacheTransform
         case "seconds": number.map(DisplayText.duration)
         case "time": text.map(DisplayText.time)
         case "devices": DisplayText.devices(self)
-        case "records": DisplayText.counted(self, "record")
-        case "lines": DisplayText.counted(self, "line")
-        case "chunks": DisplayText.counted(self, "chunk")
+        case "records", "lines", "chunks", "chains", "characters", "days", "events", "files", "groups", "names", "sets":
+            DisplayText.counted(self, String(name.dropLast()))
         // A text of the API in parts, of which some are code.
         case "prose": text.map(DisplayText.prose)
         // An object of numbers as a list; a single 0 if it is empty.

@@ -37,7 +37,10 @@ struct CertificatesPage: Page {
             let days = seconds / 86_400
             added["state"] = .text(days < badDays ? "bad" : days < warningDays ? "warn" : "good")
             added["word"] = .text(
-                end <= now ? "ended" : begin.map { $0 > now } ?? false ? "not valid yet" : "\(days) days left")
+                end <= now
+                    ? "ended"
+                    : begin.map { $0 > now } ?? false
+                        ? "not valid yet" : "\(DisplayText.counted(.integer(days), "day")) left")
             if let begin, begin > now { added["state"] = "bad" }
         }
         return certificate.with(added)

@@ -67,7 +67,7 @@ struct StoragePage: Page {
             (
                 label: "\(stream["stream"].renderText) records",
                 value: JSONValue.text(
-                    "\(DisplayText.bytes(stream["bytes"].number ?? 0)) of \(stream["files"].renderText) days, "
+                    "\(DisplayText.bytes(stream["bytes"].number ?? 0)) of \(stream.counted("files", "day")), "
                         + "\(stream["oldest"].renderText) to \(stream["newest"].renderText)")
             )
         }

@@ -50,7 +50,7 @@ struct DeviceBalancePage: Page {
             + "\(count("recordsWaiting")) waiting on the device"
         return balance["closes"].isTrue
             ? "The balance closes. Every record is accounted for: \(sum)."
-            : "The balance does not close: \(count("leftOut")) of the streams are left out of these sums: \(sum)."
+            : "The balance does not close. \(totals.counted("leftOut", "stream")) left out of these sums: \(sum)."
     }
 
     /// The reasons that occur, with their meaning.

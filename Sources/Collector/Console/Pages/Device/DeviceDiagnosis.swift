@@ -50,7 +50,7 @@ struct DeviceDiagnosis {
         var lines: [String] = []
         if let interval, let since = ago(device["lastBeaconAt"]) ?? ago(device["enrolledAt"]) {
             let missing = DisplayText.count((since / interval).rounded(.down))
-            lines.append("Beacons are due every \(DisplayText.duration(interval)); \(missing) are missing.")
+            lines.append("Beacons are due every \(DisplayText.duration(interval)). Missing: \(missing).")
         }
         lines.append(lastWords)
         if let beacon = time(device["lastBeaconAt"]), let seen = time(device["lastSeenAt"]), let interval,
@@ -114,11 +114,12 @@ struct DeviceDiagnosis {
 
     private var waiting: [String] {
         beacon["queue"].items.compactMap { stream in
-            guard let count = stream["waiting"].number, count > 0 else { return nil }
+            guard stream["waiting"].number ?? 0 > 0 else { return nil }
             let age = stream["oldestAgeSeconds"].number.map { ", the oldest for \(DisplayText.duration($0))" } ?? ""
             let bytes = stream["waitingBytes"].number.map { " (\(DisplayText.bytes($0)))" } ?? ""
             let name = stream["stream"].text ?? ""
-            return "\(DisplayText.count(count)) records of the stream \(name) waited at its last beacon\(bytes)\(age)."
+            return
+                "\(DisplayText.counted(stream["waiting"], "record")) of the stream \(name) waited at its last beacon\(bytes)\(age)."
         }
     }
 

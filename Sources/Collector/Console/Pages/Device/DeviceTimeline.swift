@@ -90,7 +90,7 @@ extension DeviceTimeline {
         let parts = [
             beacon["network"].text.map { "network \($0)" },
             beacon["power"]["batteryLevel"].number.map { "battery \(DisplayText.percent($0 / 10_000))" },
-            waiting > 0 ? "\(DisplayText.count(waiting)) records waited" : nil,
+            waiting > 0 ? "\(DisplayText.counted(.real(waiting), "record")) waited" : nil,
         ]
         return Entry(
             at: record["time"].text ?? "", kind: ["start", "stop"].contains(trigger) ? .agent : .beacon,
@@ -285,7 +285,7 @@ extension DeviceTimeline {
                 let application = upload["application"].text.map { " of \($0)" } ?? ""
                 let detail =
                     "\(DisplayText.bytes(upload["rawBytes"].number ?? 0)), "
-                    + "\(upload["storedChunks"].renderText) of \(upload["chunks"].renderText) chunks stored"
+                    + "\(upload["storedChunks"].renderText) of \(upload.counted("chunks", "chunk")) stored"
                 func entry(_ time: JSONValue, _ word: String) -> Entry? {
                     time.text.map {
                         Entry(

@@ -143,7 +143,7 @@ struct DeviceActionForm {
             return .done("No device is selected, so nothing is done.", at: visit.query.address(visit.path))
         }
         let count = DisplayText.count(plan["devices"].number ?? 0)
-        let noun = plan["devices"].integer == 1 ? "1 device" : "\(count) devices"
+        let noun = DisplayText.devices(plan["devices"])
         var facts: [(label: String, value: JSONValue)] = [("Devices", .text(count))]
         if case .matching(let filters) = selection {
             facts.append(("Which", .text(DeviceFilterLinks.words(filters))))

@@ -118,6 +118,6 @@ extension JSONValue {
 
     /// A count with the name of what is counted.
     func counted(_ name: String, _ noun: String) -> String {
-        "\(countText(name)) \(noun)\(self[name].integer == 1 ? "" : "s")"
+        self[name].number == nil ? "? \(noun)s" : DisplayText.counted(self[name], noun)
     }
 }

@@ -38,7 +38,7 @@ struct ChosenDevices {
         let ids = before + page.pageItems.compactMap { $0["id"].text }.filter { !before.contains($0) }
         guard total <= maximum, ids.count <= maximum else {
             throw problem(
-                "\(DisplayText.count(Double(total))) devices match “\(text)”, and a page takes \(maximum) at most.")
+                "\(DisplayText.devices(.integer(total))) found with “\(text)”, and a page takes \(maximum) at most.")
         }
         for id in ids { kept.add("device", id) }
         // Who searches for a test device wants to see it.

@@ -200,14 +200,14 @@ struct LogRequestsPage: Page {
             let job = try await visit.api.send(
                 "POST", "/api/v1/device-jobs", body: .object(body), idempotencyKey: visit.formKey)
             return .done(
-                "The request goes to \(devices.count) devices.",
+                "The request goes to \(DisplayText.devices(.integer(Int64(devices.count)))).",
                 at: FormFields([("job", job["id"].text ?? "")]).address(path))
         }
         let plan = try await visit.api.send("POST", "/api/v1/device-jobs", body: .object(body))
         let given = DeviceCommandsPage.values(of: ["arguments": arguments])["given"].items
         return .view(
             Question(
-                title: "Request logs of \(plan["devices"].renderText) devices?",
+                title: "Request logs of \(DisplayText.devices(plan["devices"]))?",
                 text: "Each device sends its logs when it is in contact, as far as the quotas of logs allow.",
                 facts: given.map { ($0["name"].renderText, $0["value"]) }, action: "request-logs",
                 fields: visit.form.only(["device"] + Self.fieldNames).with("confirm", plan["confirm"].text),
