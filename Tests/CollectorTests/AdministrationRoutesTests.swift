@@ -101,15 +101,18 @@ struct AdministrationRoutesTests {
         }
     }
 
-    /// Keys of the collector, the address, and whether pins are wanted.
+    /// Keys and root of the collector, the address, and whether pins are wanted.
     struct Enrollment: Sendable {
         var (own, backup): (Data?, Data?)
+        var root: Data?
         var address = "https://c.example:8420/t"
         var pinned: Bool?
         var pins: [Data] = []
+        var authorities: [Data] = []
     }
 
     private static let (own, backup) = (Data(repeating: 1, count: 32), Data(repeating: 2, count: 32))
+    private static let root = Data([0x30, 0])
 
     @Test(arguments: [
         Enrollment(own: own, backup: backup, pins: [own, backup]),
@@ -119,8 +122,14 @@ struct AdministrationRoutesTests {
         // One pin alone would cut off all devices when its key is lost.
         Enrollment(own: own, backup: nil), Enrollment(own: own, backup: own),
         Enrollment(own: own, backup: backup, address: "http://127.0.0.1:8420"),
-    ]) func anEnrollmentURLNamesTheAddressTheTokenAndBothKeysOrNone(_ enrollment: Enrollment) async throws {
-        let harness = try MetadataHarness(ownPin: enrollment.own, backupPin: enrollment.backup)
+        // The certificate of a private authority, whose root its file holds.
+        Enrollment(own: own, backup: backup, root: root, pins: [own, backup], authorities: [root]),
+        Enrollment(own: own, backup: nil, root: root, authorities: [root]),
+        Enrollment(own: own, backup: backup, root: root, pinned: false),
+        Enrollment(own: own, backup: backup, root: root, address: "http://127.0.0.1:8420"),
+    ]) func anEnrollmentURLNamesTheAddressTheTokenTheAuthorityAndBothKeysOrNone(_ enrollment: Enrollment) async throws {
+        let harness = try MetadataHarness(
+            ownPin: enrollment.own, backupPin: enrollment.backup, ownRoot: enrollment.root)
         try await harness.route { client in
             let pinned = enrollment.pinned.map { #", "pinned": \#($0)"# } ?? ""
             let made = try await client.post(
@@ -133,6 +142,8 @@ struct AdministrationRoutesTests {
             #expect(file.expires == Harness.now + 30 * 86_400 * 1_000_000)
             #expect(file.certificatePins == enrollment.pins)
             #expect(token.number("enrollmentPins") == enrollment.pins.count)
+            #expect(file.certificateAuthorities == enrollment.authorities)
+            #expect(token.number("enrollmentAuthorities") == enrollment.authorities.count)
             #expect(
                 try await client.post(WireNames.enrollPath, bearer: file.token, WireEnrollRequest().encoded).status
                     == .ok)

@@ -1,5 +1,6 @@
 import Collector
 import Foundation
+import Logging
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -19,6 +20,20 @@ struct KeyPinTests {
         #expect(try KeyPin.of(file: chain, flag: "--tls-certificate") == pin, "the server's own certificate is first")
         let new = try files.write("new.key", try KeyPin.newKey())
         #expect(try KeyPin.of(file: new, flag: "--backup-key") != pin)
+    }
+
+    @Test func theRootOfAChainIsTheOneThatItsFileHolds() throws {
+        let leaf = try files.write("leaf.pem", TestCertificates.server)
+        let chain = try files.write("chain.pem", TestCertificates.server + "\n" + TestCertificates.authority)
+        let root = try KeyPin.certificates(file: chain, flag: "")[1]
+        #expect(try KeyPin.root(file: chain, flag: "") == root)
+        #expect(try KeyPin.root(file: leaf, flag: "") == nil)
+        let key = try files.write("server.key", TestCertificates.serverKey)
+        for (file, expected) in [(chain, root), (leaf, nil)] {
+            let tls = try ServerTLS(
+                TLSFiles(certificate: file, key: key), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            #expect(tls.root == expected)
+        }
     }
 
     @Test func aFileWithoutAKeyIsNamed() throws {
@@ -90,6 +105,20 @@ struct EnrollmentFileCommandTests {
         let key = try files.write("server.key", TestCertificates.serverKey)
         let refused = try await run(key, data.path + "/none.json")
         #expect(refused.status != 0 && refused.errors.contains("it holds no certificate"), "\(refused)")
+    }
+
+    @Test func `It holds the root of the collector's own chain where none is given`() async throws {
+        let data = try await KeptData(days: 0)
+        let chain = try files.write("chain.pem", TestCertificates.server + "\n" + TestCertificates.authority)
+        let output = data.path + "/own.json"
+        let made = try await run(
+            data, "--address", "https://collector.example:8420", "--tls-certificate", chain, "--output", output)
+        #expect(made.status == 0, "\(made)")
+        #expect(try file(output).certificateAuthorities == [KeyPin.certificates(file: chain, flag: "")[1]])
+        let plain = try await run(
+            data, "--address", "http://127.0.0.1:8420", "--tls-certificate", chain, "--output", data.path + "/p.json")
+        #expect(plain.status == 0, "\(plain)")
+        #expect(try file(data.path + "/p.json").certificateAuthorities.isEmpty)
     }
 
     @Test func overPlainHTTPThereAreNoPins() async throws {

@@ -34,7 +34,9 @@ import Testing
     }
 
     /// The page after the form was sent.
-    private static func made(_ form: FormFields, pins: Int = 2) async throws -> (body: JSONValue?, html: String) {
+    private static func made(
+        _ form: FormFields, pins: Int = 2, authorities: Int = 0
+    ) async throws -> (body: JSONValue?, html: String) {
         let harness = try harness()
         let url = "\(form["address"] ?? "")#pin=a&token=secret&version=1"
         harness.set(
@@ -43,6 +45,7 @@ import Testing
                 status: 201,
                 body: token.with([
                     "token": "secret", "enrollmentURL": .text(url), "enrollmentPins": JSONValue(pins),
+                    "enrollmentAuthorities": JSONValue(authorities),
                 ])))
         let response = try await harness.console.answerForm(path, harness.visit(path, form: form, base: "/t"))
         return (harness.requests.first?.body, String(decoding: response.body, as: UTF8.self))
@@ -87,6 +90,15 @@ import Testing
         #expect(html.contains("enrollmentURL: &quot;\(url)&quot;)</pre>"))
         #expect(html.contains("The lines pin the collector"))
         #expect(!html.contains("PLAINTEXT") && !html.contains("Anybody on the way"))
+    }
+
+    @Test func thePageSaysWhetherTheLinesBringTheCollectorsAuthority() async throws {
+        for pins in [0, 2] {
+            let brought = try await Self.made(Self.form(), pins: pins, authorities: 1).html
+            #expect(brought.contains(pins == 0 ? "and the one in them" : "and bring its certificate authority"))
+            let plain = try await Self.made(Self.form(), pins: pins).html
+            #expect(!plain.contains("the one in them") && !plain.contains("bring its certificate authority"))
+        }
     }
 
     @Test func plainHTTPToAnotherMachineIsSaidAndAllowedOnTheDevice() async throws {

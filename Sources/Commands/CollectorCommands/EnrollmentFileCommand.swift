@@ -25,7 +25,8 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             With an http:// address the file has no pins.
 
             Where a private certificate authority signed the collector's certificate, give it with --ca: the file then \
-            holds it, and devices trust it beside the authorities of their system.
+            holds it, and devices trust it beside the authorities of their system. Without --ca the file has the root \
+            of the chain in tls-certificate, if that holds it.
 
             With --url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the \
             environment variable WS1_ENROLLMENT, which other users do not see. The URL is as secret as the file. Quote \
@@ -58,7 +59,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "PEM file with certificate authorities that devices trust beside those of their system, such as a private one.",
+            "PEM file with certificate authorities that devices trust beside those of their system, such as a private one (default: the root in tls-certificate, if it holds one).",
             valueName: "file"))
     var ca: String?
 
@@ -91,7 +92,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
         try await settings.withData { try $0.registry.requireCollector() }
         let pins = try pins(settings)
-        let authorities = try authorities()
+        let authorities = try authorities(settings)
         let seconds = Int64(expiresDays) * 86_400
         // Not later than the token's own end.
         let expires = SystemStoreClock().now() + seconds * 1_000_000
@@ -125,9 +126,12 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
     }
 
-    /// The certificates of `--ca`, in DER.
-    private func authorities() throws -> [Data] {
-        guard let ca else { return [] }
+    /// The authorities of `--ca`, else the root of the collector's own chain; in DER.
+    private func authorities(_ settings: Settings) throws -> [Data] {
+        guard let ca else {
+            guard address.lowercased().hasPrefix("https:"), let certificate = settings.tlsCertificate else { return [] }
+            return try KeyPin.root(file: certificate, flag: "--tls-certificate").map { [$0] } ?? []
+        }
         guard address.lowercased().hasPrefix("https:") else {
             throw CommandError(
                 .usage, "--ca is for https://: over plain http:// no certificate is shown. Leave it out.")

@@ -38,7 +38,7 @@ struct MetadataHarness: Sendable {
     init(
         quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now,
         certificates: DeviceCertificates = .off,
-        ownPin: Data? = nil, backupPin: Data? = nil,
+        ownPin: Data? = nil, backupPin: Data? = nil, ownRoot: Data? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
         clock = SteppedClock(now)
@@ -56,7 +56,7 @@ struct MetadataHarness: Sendable {
         server = CollectorServer(
             store: store, metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),
             settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin },
-            backupPin: { backupPin }, logger: logger,
+            backupPin: { backupPin }, ownRoot: { ownRoot }, logger: logger,
             clock: { clock.now() })
     }
 

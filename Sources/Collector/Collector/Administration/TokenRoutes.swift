@@ -12,7 +12,7 @@ struct TokenRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
     let metadata: MetadataService
-    let pins: EnrollmentPins
+    let trust: EnrollmentTrust
     let reader: BodyReader
     let logger: Logger
 
@@ -67,12 +67,15 @@ struct TokenRoutes: Sendable {
             var view = TokenView(made.row, now: context.now)
             view.token = made.secret
             if let address = document.address, let expires = made.row.expires {
-                let pins = pins.forDevices(at: address, wanted: document.isPinned)
+                let pins = trust.pins(at: address, wanted: document.isPinned)
+                let authorities = trust.authorities(at: address, wanted: document.isPinned)
                 view.enrollmentURL =
                     EnrollmentFile(
-                        collector: address, certificatePins: pins, token: made.secret, expires: expires
+                        collector: address, certificatePins: pins, certificateAuthorities: authorities,
+                        token: made.secret, expires: expires
                     ).url
                 view.enrollmentPins = pins.count
+                view.enrollmentAuthorities = authorities.count
             }
             var response = try view.response(status: .created)
             response.headers[.location] = "/api/v1/tokens/\(made.row.id)"
@@ -111,7 +114,7 @@ struct TokenDocument {
     var token: NewToken
     /// The collector's address as devices reach it, for an enrollment URL.
     var address: String?
-    /// Whether the enrollment URL pins the collector's keys.
+    /// Whether the enrollment URL pins the collector's keys and brings its authority.
     var isPinned: Bool
 
     private static let addressBytes = 2048
@@ -221,6 +224,8 @@ struct TokenView: Encodable {
     var enrollmentURL: String?
     /// The number of keys that the URL pins.
     var enrollmentPins: Int?
+    /// The number of certificate authorities that the URL brings.
+    var enrollmentAuthorities: Int?
 
     init(_ row: TokenRow, now: Int64) {
         id = row.id

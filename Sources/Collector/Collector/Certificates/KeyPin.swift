@@ -57,6 +57,25 @@ package enum KeyPin {
         }
     }
 
+    /// Whether a chain can end here: the certificate names itself as its issuer.
+    static func isRoot(_ certificate: Certificate) -> Bool { certificate.issuer == certificate.subject }
+
+    /// The root that ends a server's chain, in DER; `nil` if the chain ends below it.
+    static func root(of chain: [Certificate]) -> Data? {
+        guard let root = chain.last(where: isRoot) else { return nil }
+        var serializer = DER.Serializer()
+        // It was parsed, so it can be written.
+        do { try serializer.serialize(root) } catch { return nil }
+        return Data(serializer.serializedBytes)
+    }
+
+    /// The root that ends the chain in a PEM file.
+    /// - Parameter flag: who named the file, for errors.
+    /// - Throws: `invalidConfiguration` if the file is unreadable or has no certificate.
+    package static func root(file: String, flag: String) throws(CollectorError) -> Data? {
+        root(of: try certificates(file: file, flag: flag).compactMap { try? Certificate(derEncoded: Array($0)) })
+    }
+
     /// Where `ws1collector enrollment-file` keeps the backup key.
     /// - Parameter directory: the data directory.
     package static func backupKeyPath(in directory: String) -> String { "\(directory)/backup-key.pem" }
@@ -67,18 +86,29 @@ package enum KeyPin {
     }
 }
 
-/// The pins in an enrollment URL that this collector makes: of its own key, and of a backup key for the day when that
-/// one is lost. With one pin alone, a lost key would cut off all devices, so there are both or none.
-struct EnrollmentPins: Sendable {
+/// What an enrollment URL of this collector says about its certificate.
+///
+/// The pins are of its own key, and of a backup key for the day when that one is lost. With one pin alone, a lost key
+/// would cut off all devices, so there are both or none. The authority is the root of the served chain, so that devices
+/// need not know a private one. A public root there is no harm: devices trust it anyway.
+struct EnrollmentTrust: Sendable {
     /// The pin of the certificate that is served now; `nil`: this collector does not end TLS.
     let own: @Sendable () -> Data?
     /// `nil` as long as nobody has made one.
     let backup: @Sendable () -> Data?
+    /// The root of the served chain in DER; `nil` if the certificate's file does not hold it.
+    let root: @Sendable () -> Data?
 
     /// - Parameters:
-    ///   - address: as devices reach the collector. Over plain HTTP no key is shown.
-    ///   - wanted: `false` where a proxy shows devices a key of its own.
-    func forDevices(at address: String, wanted: Bool) -> [Data] {
+    ///   - address: as devices reach the collector. Over plain HTTP no certificate is shown.
+    ///   - wanted: `false` where a proxy shows devices a certificate of its own.
+    func authorities(at address: String, wanted: Bool) -> [Data] {
+        guard wanted, address.lowercased().hasPrefix("https:") else { return [] }
+        return root().map { [$0] } ?? []
+    }
+
+    /// - Parameters: as of ``authorities(at:wanted:)``.
+    func pins(at address: String, wanted: Bool) -> [Data] {
         guard wanted, address.lowercased().hasPrefix("https:"), let own = own(), let backup = backup(), own != backup
         else { return [] }
         return [own, backup]

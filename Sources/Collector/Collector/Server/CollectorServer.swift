@@ -70,6 +70,7 @@ package struct CollectorServer: Sendable {
         telemetry: CollectorTelemetry = CollectorTelemetry(), console: Console? = nil,
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
         ownPin: @escaping @Sendable () -> Data? = { nil }, backupPin: @escaping @Sendable () -> Data? = { nil },
+        ownRoot: @escaping @Sendable () -> Data? = { nil },
         serverCertificates: @escaping @Sendable () -> ServerCertificates? = { nil },
         retentionLimits: @escaping @Sendable () async -> RetentionLimits = { RetentionLimits() },
         logger: Logger, clock: @escaping @Sendable () -> Int64
@@ -101,7 +102,8 @@ package struct CollectorServer: Sendable {
         AssignmentRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         OrganizationRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
         TokenRoutes(
-            metadata: metadata, pins: EnrollmentPins(own: ownPin, backup: backupPin), reader: reader, logger: logger
+            metadata: metadata, trust: EnrollmentTrust(own: ownPin, backup: backupPin, root: ownRoot), reader: reader,
+            logger: logger
         ).add(to: router)
         RetentionRoutes(metadata: metadata, store: store, reader: reader, logger: logger).add(to: router)
         CapacityRoutes(store: store, rate: telemetry.metrics.ingestRate, limits: retentionLimits).add(to: router)

@@ -26,6 +26,7 @@ package final class ServerTLS: Service {
     private final class Current: Sendable {
         let leaf = Mutex<WatchedCertificate?>(nil)
         let pin = Mutex<Data?>(nil)
+        let root = Mutex<Data?>(nil)
         let shown: Mutex<ServerCertificates>
 
         init(_ files: TLSFiles) { shown = Mutex(ServerCertificates(files)) }
@@ -54,6 +55,8 @@ package final class ServerTLS: Service {
                 }
                 // A key that cannot be encoded is one that no device could have checked.
                 if let pin = try? KeyPin.of(leaf.publicKey) { current.pin.withLock { $0 = pin } }
+                let root = KeyPin.root(of: change.currentX509CertificateChain)
+                current.root.withLock { $0 = root }
                 guard let former = change.previousX509CertificateChain, former != change.currentX509CertificateChain
                 else { return }
                 logger.notice(
@@ -94,6 +97,9 @@ package final class ServerTLS: Service {
 
     /// The pin of the key in use: SHA-256 of its subject public key info.
     package var pin: Data? { current.pin.withLock { $0 } }
+
+    /// The root of the chain in use, in DER; `nil` if the certificate's file does not hold it.
+    package var root: Data? { current.root.withLock { $0 } }
 
     /// Reads both files now.
     package func reload() {

@@ -82,7 +82,9 @@ struct AddDevicePage: Page {
                     + "\(isExposed ? " -e WS1_ALLOW_PLAINTEXT=true" : "") ws1agent"),
             "library": .text(swift + (isExposed ? "\nconfiguration.allowsPlaintext = true" : "")),
             "isExposed": .boolean(isExposed), "isPlain": .boolean(isPlain),
-            "isPinned": .boolean(token["enrollmentPins"].integer ?? 0 > 0), "isLoopback": .boolean(isLoopback),
+            "isPinned": .boolean(token["enrollmentPins"].integer ?? 0 > 0),
+            "hasAuthority": .boolean(token["enrollmentAuthorities"].integer ?? 0 > 0),
+            "isLoopback": .boolean(isLoopback),
         ]
     }
 }

@@ -55,7 +55,8 @@ struct ServeCommand: ServiceCommand {
             console: console,
             certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
             backupPin: { try? KeyPin.of(file: KeyPin.backupKeyPath(in: settings.data), flag: "the backup key") },
-            serverCertificates: { tls?.certificates }, retentionLimits: { served.retention.limits },
+            ownRoot: { tls?.root }, serverCertificates: { tls?.certificates },
+            retentionLimits: { served.retention.limits },
             logger: logger, clock: { SystemStoreClock().now() })
         let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
             logLevel.level = new.logLevel
