@@ -96,6 +96,7 @@ struct OpenAPITests {
         var detection = try #require(object["detection"] as? [String: Any])
         detection["systemPaths"] = ["/etc"]
         object["detection"] = detection
+        object["certificateAuthorities"] = [TestCertificates.authority]
         let profile = try ProfileDocument.read(try JSONSerialization.data(withJSONObject: object))
         try profile.validate()
         // Every field of the message is set by it, but those that are the collector's.

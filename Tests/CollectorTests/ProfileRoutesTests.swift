@@ -260,7 +260,8 @@ struct ProfileRoutesTests {
                  "compliance": [{"id": "os", "subject": "operating-system-version", "operator": ">=", "version": "12", "action": "tell",
                   "consequence": "wipe"}],
                  "detection": {"detectors": [], "systemPaths": ["/etc"], "unsignedKernelModules": ["nvidia"], "consequence": "block"},
-                 "certificatePins": ["\(Data(repeating: 1, count: 32).base64EncodedString())"], "telemetryDisabled": false,
+                 "certificatePins": ["\(Data(repeating: 1, count: 32).base64EncodedString())"],
+                 "certificateAuthorities": ["\(ProfileAuthoritiesTests.base64(TestCertificates.authority))"], "telemetryDisabled": false,
                  "budgets": {"sentBytesPerDay": 1000000, "cpuShare": 50}, "analytics": {"holdSeconds": 0}, "doNotDisturbAllowed": true}
                 """
             let bearer = harness.administrator
@@ -290,6 +291,7 @@ struct ProfileRoutesTests {
         (#"{"privacyKey": "AAAA"}"#, "privacyKey"),
         (#"{"revision": 9}"#, "revision"),
         (#"{"certificatePins": ["*"]}"#, "certificatePins[0]"),
+        (#"{"certificateAuthorities": ["*"]}"#, "certificateAuthorities[0]"),
         (#"{"geofences": [{"id": "a", "latitude": 1}]}"#, "geofences[0].longitude"),
         (#"{"transmission": [{"data": "sample", "networks": ["wlan"]}]}"#, "transmission[0].networks[0]"),
         (#"{"detection": {"consequence": "erase"}}"#, "detection.consequence"),

@@ -392,10 +392,12 @@ import WireModel
     @Test func `While an enrollment ends, what protects its last records stays in force`() {
         var profile = Self.profile
         profile.certificatePins = [Data(repeating: 1, count: 32)]
+        profile.certificateAuthorities = [Data([1])]
         profile.privacy["user"] = .drop
         profile.telemetryDisabled = true
         let kept = profile.protection
         #expect(kept.certificatePins == profile.certificatePins && kept.privacy == profile.privacy)
+        #expect(kept.certificateAuthorities == profile.certificateAuthorities)
         #expect(kept.revision == profile.revision && kept.telemetryDisabled)
         #expect(!kept.hasCustomPayload && !kept.hasLogging && kept.privacyKey.isEmpty)
     }

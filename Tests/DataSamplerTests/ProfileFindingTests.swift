@@ -60,12 +60,15 @@ import WireModel
         #expect(findings { $0 = later } == ["unknown-settings"])
     }
 
-    @Test func `Pins without TLS have a finding`() {
+    @Test func `Pins and authorities without TLS have a finding`() {
         let pins = [Data(repeating: 1, count: 32)]
         #expect(
             findings(local: { $0.collectorURL = "http://127.0.0.1:8420" }) { $0.certificatePins = pins }
                 == ["certificate-pins-without-tls"])
         #expect(findings { $0.certificatePins = pins }.isEmpty)
+        #expect(
+            findings(local: { $0.collectorURL = "http://127.0.0.1:8420" }) { $0.certificateAuthorities = pins }
+                == ["certificate-authorities-without-tls"])
     }
 
     @Test func `A stricter setting of the device is told of where the profile says otherwise`() {

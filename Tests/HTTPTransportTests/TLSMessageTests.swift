@@ -38,8 +38,7 @@ import WireModel
         let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID()).pem")
         try Data(ServerCertificates.authority.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let lines = ServerCertificates.authority.split(separator: "\n").filter { !$0.hasPrefix("-----") }
-        let authority = try #require(Data(base64Encoded: lines.joined()))
+        let authority = try #require(Data(base64Encoded: Self.base64(ServerCertificates.authority)))
         for isFile in [true, false] {
             try await ScriptedServer.serving(
                 [[.send("HTTP/1.1 204 No Content\r\n\r\n")]], certificate: ServerCertificates.one
@@ -63,6 +62,36 @@ import WireModel
                 #expect(alone.additionalTrustRoots.isEmpty && alone.trustRoots != nil)
             }
         }
+    }
+
+    @Test func `Authorities changed at run time hold for the next request, beside those of the start`() async throws {
+        let authority = try #require(Data(base64Encoded: Self.base64(ServerCertificates.authority)))
+        let answer = ScriptedServer.Step.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        try await ScriptedServer.serving(
+            Array(repeating: [answer], count: 8), certificate: ServerCertificates.one
+        ) { server in
+            var settings = ConnectionSettings(collector: try EndpointURL(collector: "https://localhost:\(server.port)"))
+            func statuses(_ sets: [[Data]]) async throws -> [Int?] {
+                let transport = try HTTPTransport(settings)
+                var statuses: [Int?] = []
+                for set in sets {
+                    transport.trust(set)
+                    statuses.append(try? await transport.send(TransportRequest(method: .get, path: "/x")).status)
+                }
+                await transport.shutdown()
+                return statuses
+            }
+            #expect(try await statuses([[], [authority], [authority, Data([1])], []]) == [nil, 200, 200, nil])
+            settings.certificateAuthorities = [authority]
+            #expect(try await statuses([[Data([1])], []]) == [200, 200])
+            settings.trustsSystem = false
+            let other = try #require(Data(base64Encoded: Self.base64(ServerCertificates.two.certificate)))
+            #expect(try await statuses([[other], []]) == [200, 200])
+        }
+    }
+
+    private static func base64(_ pem: String) -> String {
+        pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }.joined()
     }
 
     @Test func `A server without TLS is said to be one`() async throws {

@@ -183,7 +183,8 @@ public final class DataSampler: Service {
             // The last step that can fail, except for files, because a connection would have to be shut down again.
             var connection = try environment.connect(transport)
             let events = DeviceEvents()
-            connection.transport = PinWatchingTransport(base: connection.transport, core: core, events: events)
+            let trusting = AuthorityTransport(base: connection.transport, core: core, events: events)
+            connection.transport = PinWatchingTransport(base: trusting, core: core, events: events)
             do {
                 return try await compose(core, connection, events, heard)
             } catch {

@@ -7,11 +7,13 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// The device's transport over HTTP/1.1: one event loop thread, kept-alive connections, pins, client certificates.
+/// The device's transport over HTTP/1.1: one event loop thread, kept-alive connections, pins, authorities, client
+/// certificates.
 ///
 /// Safe to use from any task. `shutdown()` must be called once, last.
 package final class HTTPTransport: Transport {
     private let settings: ConnectionSettings
+    /// The configuration with the authorities of the settings alone.
     private let configuration: HTTPClient.Configuration
     private let group: MultiThreadedEventLoopGroup
     let state: Mutex<State>
@@ -27,9 +29,11 @@ package final class HTTPTransport: Transport {
         var pins = PinSet()
         var shown = ShownKey()
         var identity: ClientIdentity?
+        /// The authorities, in DER, that are trusted beside those of the settings.
+        var authorities: [Data] = []
         var connection: HTTPConnection
-        /// Former clients that are shutting down.
-        var ending: [Task<Void, Never>] = []
+        /// Ends when all former clients have shut down; `nil`: there were none.
+        var ending: Task<Void, Never>?
         var isShutDown = false
     }
 
@@ -89,6 +93,16 @@ package final class HTTPTransport: Transport {
         }
     }
 
+    /// Closes connections made under another set, as `pin` does: an authority that is dropped vouches for none of them.
+    package func trust(_ authorities: [Data]) {
+        guard isTLS else { return }
+        state.withLock { state in
+            guard !state.isShutDown, state.authorities != authorities else { return }
+            state.authorities = authorities
+            replaceConnection(&state)
+        }
+    }
+
     /// Like `pin`, closes connections that showed another certificate or none.
     package func show(certificate chain: String?) throws(TransportError) -> CertificateLife? {
         guard isTLS else { return nil }
@@ -112,9 +126,14 @@ package final class HTTPTransport: Transport {
         let former = state.connection
         // The former client may still make connections. Their keys do not count for the new pins.
         state.shown = ShownKey()
-        state.connection = Self.connection(settings, configuration, state.pins, state.identity, state.shown, on: group)
+        let trusting = settings.trusting(state.authorities, in: configuration)
+        state.connection = Self.connection(settings, trusting, state.pins, state.identity, state.shown, on: group)
         // It ends on its own; shutdown waits for it, so that the thread outlives it.
-        state.ending.append(Task { await former.shutdown() })
+        let earlier = state.ending
+        state.ending = Task {
+            await former.shutdown()
+            await earlier?.value
+        }
     }
 
     /// Closes the connections and ends the thread. Requests still running end with an error.
@@ -123,7 +142,7 @@ package final class HTTPTransport: Transport {
             state.isShutDown = true
             return (state.connection, state.ending)
         }
-        for task in ending { await task.value }
+        await ending?.value
         await connection.shutdown()
         // Fails only where it was shut down before, and then there is nothing left to do.
         try? await group.shutdownGracefully()

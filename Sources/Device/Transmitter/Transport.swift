@@ -14,6 +14,10 @@ package protocol Transport: Sendable {
     ///   vouches for.
     func pin(to pins: [Data])
 
+    /// Trusts these certificate authorities, each in DER, beside those it was made with, from now on. Closes earlier
+    /// connections if the set is another. One that cannot be read is left out.
+    func trust(_ authorities: [Data])
+
     /// SHA-256 of the subject public key info that the server showed on the newest connection under the present pins;
     /// `nil` if there was none yet, or no TLS.
     var serverKey: Data? { get }
@@ -26,9 +30,10 @@ package protocol Transport: Sendable {
     func show(certificate chain: String?) throws(TransportError) -> CertificateLife?
 }
 
-/// A transport without TLS has no server key to pin and no certificate to show.
+/// A transport without TLS has no server key to pin, no authority to trust and no certificate to show.
 extension Transport {
     package func pin(to pins: [Data]) {}
+    package func trust(_ authorities: [Data]) {}
     package var serverKey: Data? { nil }
     package func show(certificate chain: String?) throws(TransportError) -> CertificateLife? { nil }
 }

@@ -82,14 +82,44 @@ package struct ConnectionSettings: Sendable {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.cipherSuites = WireNames.cipherSuites
-        let given = try givenAuthorities()
-        if given.isEmpty { return tls }
-        if trustsSystem, Self.hasSystemAuthorities {
-            tls.additionalTrustRoots = [.certificates(given)]
-        } else {
-            tls.trustRoots = .certificates(given)
-        }
+        trust(try givenAuthorities(), in: &tls)
         return tls
+    }
+
+    /// The configuration with more trusted certificate authorities, each in DER. One that cannot be read is left out:
+    /// whoever takes them over checks them first with ``certificates(ofDER:)``.
+    package func trusting(_ authorities: [Data], in configuration: HTTPClient.Configuration) -> HTTPClient.Configuration
+    {
+        guard var tls = configuration.tlsConfiguration else { return configuration }
+        trust(authorities.compactMap { try? NIOSSLCertificate(bytes: Array($0), format: .der) }, in: &tls)
+        var configuration = configuration
+        configuration.tlsConfiguration = tls
+        return configuration
+    }
+
+    private func trust(_ authorities: [NIOSSLCertificate], in tls: inout TLSConfiguration) {
+        guard !authorities.isEmpty else { return }
+        if case .certificates(let given)? = tls.trustRoots {
+            tls.trustRoots = .certificates(given + authorities)
+        } else if trustsSystem, Self.hasSystemAuthorities {
+            tls.additionalTrustRoots.append(.certificates(authorities))
+        } else {
+            tls.trustRoots = .certificates(authorities)
+        }
+    }
+
+    /// Reads certificates in DER.
+    /// - Throws: `certificateAuthorities` for one that is none; with its place.
+    @discardableResult
+    package static func certificates(ofDER authorities: [Data]) throws(ConnectionSettingsError) -> [NIOSSLCertificate] {
+        var certificates: [NIOSSLCertificate] = []
+        for (place, authority) in authorities.enumerated() {
+            do { certificates.append(try NIOSSLCertificate(bytes: Array(authority), format: .der)) } catch {
+                throw ConnectionSettingsError(
+                    .certificateAuthorities, "certificateAuthorities[\(place)] is no certificate in DER", cause: error)
+            }
+        }
+        return certificates
     }
 
     /// A machine without any, such as a small container, makes the library fail that is asked to trust them.
@@ -113,13 +143,7 @@ package struct ConnectionSettings: Sendable {
                     cause: error)
             }
         }
-        for (place, authority) in certificateAuthorities.enumerated() {
-            do { given.append(try NIOSSLCertificate(bytes: Array(authority), format: .der)) } catch {
-                throw ConnectionSettingsError(
-                    .certificateAuthorities, "certificateAuthorities[\(place)] is no certificate in DER", cause: error)
-            }
-        }
-        return given
+        return given + (try Self.certificates(ofDER: certificateAuthorities))
     }
 }
 

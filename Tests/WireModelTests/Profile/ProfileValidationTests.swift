@@ -53,6 +53,7 @@ import WireModel
         profile.offlineTimeAllowedSeconds = 0
         profile.privacyKey = Data(repeating: 7, count: 32)
         profile.certificatePins = [Data(repeating: 7, count: 32)]
+        profile.certificateAuthorities = Array(repeating: Data(count: 8192), count: 8)
         profile.budgets.cpuShare = 100
         try profile.validate()
         #expect(fence(-90, 180, 1) == nil && rule { $0.version = "6.1.0-18+deb12u1" } == nil)
@@ -95,6 +96,10 @@ import WireModel
         #expect(message { $0.offlineTimeAllowedSeconds = 40_000_000 } != nil)
         #expect(message { $0.privacyKey = Data([1]) } != nil)
         #expect(message { $0.certificatePins = [Data(count: 31)] }?.hasPrefix("certificatePins[0]") == true)
+        #expect(message { $0.certificateAuthorities = [Data()] }?.hasPrefix("certificateAuthorities[0]") == true)
+        #expect(
+            message { $0.certificateAuthorities = [Data([1]), Data(count: 8193)] }?.contains("[1] has 8193") == true)
+        #expect(message { $0.certificateAuthorities = Array(repeating: Data([1]), count: 9) } != nil)
         #expect(message { $0.customPayload = String(repeating: "x", count: 262_145) } != nil)
         #expect(message { $0.organization = String(repeating: "x", count: 256) } != nil)
         #expect(message { $0.logging.level = .UNRECOGNIZED(9) } != nil)

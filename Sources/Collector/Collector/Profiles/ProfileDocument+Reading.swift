@@ -47,6 +47,7 @@ enum ProfileDocument {
             }
             profile.certificatePins.append(bytes)
         }
+        profile.certificateAuthorities = try ProfileAuthorities.read(fields.texts("certificateAuthorities"))
         if let payload = try fields.text("customPayload") { profile.customPayload = payload }
         if let disabled = try fields.flag("telemetryDisabled") { profile.telemetryDisabled = disabled }
         if let test = try fields.flag("test") { profile.test = test }

@@ -52,6 +52,7 @@ extension ProfileField {
         ProfileField("offlineTimeAllowedSeconds", .number(isWhole: true, 0, 31622400), "Seconds without the collector until the library tells its program; also how long certificate pins may fail. Absent: the device's, else never."),
         ProfileField("doNotDisturbAllowed", .boolean, "Whether do-not-disturb may be switched on, on the device and by people. Absent: false."),
         ProfileField("certificatePins", .texts(emptyDecides: false), "The keys that devices accept of the collector; none means any key of a trusted certificate. Wrong pins would cut devices off, so there must be the key in use, and should be a backup key."),
+        ProfileField("certificateAuthorities", .texts(emptyDecides: false), "Root certificates that devices trust for the collector beside those of their system and of their enrollment, such as a private one. To change an authority, name both until the collector has its new certificate. A device that an authority's removal would cut off keeps the former ones and says so."),
         ProfileField("customPayload", .text(maximumLength: 262144), "Any text for the program on the device, which reads it whole or by key."),
         ProfileField("telemetryDisabled", .boolean, "Whether nothing is sampled or recorded, and only commands are answered. Absent: false."),
         ProfileField("test", .boolean, "Whether all records are test data, and with them the device and its logs. Absent: false."),

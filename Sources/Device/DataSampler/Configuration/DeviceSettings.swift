@@ -82,6 +82,10 @@ struct DeviceSettings: Equatable, Sendable {
     var pins: [Data] = []
     /// The pins of the configuration, which hold as long as the profile has none.
     var localPins: [Data] = []
+    /// The profile's certificate authorities, in DER, which are trusted beside those of system and configuration.
+    var authorities: [Data] = []
+    /// Whether the configuration names authorities, too.
+    var hasLocalAuthorities = false
     /// Text that is passed to the host unchanged (ws1).
     var customPayload: String?
     var test = false
@@ -273,6 +277,10 @@ extension DeviceSettings {
         pins = profile.certificatePins.isEmpty ? localPins : profile.certificatePins
         sources["certificatePins"] =
             !profile.certificatePins.isEmpty ? .profile : localPins.isEmpty ? .compiled : .local
+        authorities = profile.certificateAuthorities
+        hasLocalAuthorities = local.certificateAuthorityFile != nil || !local.certificateAuthorities.isEmpty
+        sources["certificateAuthorities"] =
+            !authorities.isEmpty ? .profile : hasLocalAuthorities ? .local : .compiled
         customPayload = profile.hasCustomPayload ? profile.customPayload : nil
         offlineTimeAllowed = choose(
             "offlineTimeAllowed",
@@ -352,6 +360,9 @@ extension DeviceSettings {
             budgets.writtenBytesPerDay.map { "\($0) bytes written a day" },
             budgets.processorShare.map { "\($0) of a core" },
         ].compactMap { $0 }
+        let trusted =
+            (["of the system"] + (hasLocalAuthorities ? ["of the configuration"] : [])
+            + (authorities.isEmpty ? [] : ["\(authorities.count) of the profile"])).joined(separator: ", ")
         let personal = FieldClass.decidable.sorted { $0.rawValue < $1.rawValue }.map {
             "\($0.rawValue) \(privacy[$0].rawValue)"
         }
@@ -368,6 +379,7 @@ extension DeviceSettings {
             "privacy": personal.joined(separator: ", "),
             "offlineTimeAllowed": said(offlineTimeAllowed),
             "certificatePins": pins.isEmpty ? "none" : pins.count == 1 ? "1 key" : "\(pins.count) keys",
+            "certificateAuthorities": trusted,
             "detectors": BuiltInDetector.allCases.filter(detection.detectors.contains).map(\.rawValue).joined(
                 separator: ", "),
             "budgets": limits.isEmpty ? "none" : limits.joined(separator: ", "),

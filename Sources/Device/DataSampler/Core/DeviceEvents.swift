@@ -37,6 +37,8 @@ enum DeviceEvent: Sendable {
     case budgetJudged(BudgetVerdict)
     /// Connections showed that other certificate pins are in force.
     case pinsChanged
+    /// Connections showed whether the profile's certificate authorities suffice.
+    case authoritiesChanged
     /// Leaving or wiping began or came further, or what waited for a decision was dropped: something else may be
     /// recorded or sent.
     case gateChanged

@@ -147,7 +147,7 @@ struct DevicePolicy: Sendable {
             slowdown = verdict.factor
             let notice = DataSamplerNotice(.slowdown, verdict.description, ["factor": "\(verdict.factor)"])
             return [.notify(notice), .follow]
-        case .pinsChanged, .gateChanged: break
+        case .pinsChanged, .authoritiesChanged, .gateChanged: break
         case .consentChanging: consentChanges += 1
         case .consentChanged: consentChanges -= 1
         case .wipeEnded: return [.recordUsage(.sdkAction(SDKAction.wiped.rawValue, .succeeded)), .follow]

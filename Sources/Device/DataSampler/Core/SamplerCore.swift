@@ -52,6 +52,7 @@ final class SamplerCore: Sendable {
     let conditions: any ConditionsSource
     let consent: ConsentKeeper
     let pins: PinKeeper
+    let authorities: AuthorityKeeper
     let metrics: SelfMetrics
     private let state: Mutex<State>
 
@@ -74,6 +75,9 @@ final class SamplerCore: Sendable {
             }
             let pins = try PinKeeper(
                 directory: configuration.directory, logger: logger, damaged: notices.postSetAside(PinKeeper.fileName))
+            let authorities = try AuthorityKeeper(
+                directory: configuration.directory, logger: logger,
+                damaged: notices.postSetAside(AuthorityKeeper.fileName))
             let runtime =
                 try RuntimeSettings.file(in: configuration.directory)
                 .loadOrKeepAsDamaged(damaged: notices.postSetAside(RuntimeSettings.fileName)) ?? RuntimeSettings()
@@ -82,8 +86,7 @@ final class SamplerCore: Sendable {
             let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
             let core = SamplerCore(
                 configuration, runtime: runtime, queue: queue, queueClock: clock, consent: consent, pins: pins,
-                profile: profile,
-                environment: environment, notices: notices, logger: logger)
+                authorities: authorities, profile: profile, environment: environment, notices: notices, logger: logger)
             let status = try await queue.status()
             core.countEarlyEvents(status)
             core.tellReplacedQueue(status)
@@ -120,6 +123,7 @@ final class SamplerCore: Sendable {
     private init(
         _ configuration: DataSamplerConfiguration, runtime: RuntimeSettings, queue: RecordQueue,
         queueClock: QueueClock, consent: ConsentKeeper, pins: PinKeeper,
+        authorities: AuthorityKeeper,
         profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment,
         notices: NoticeBoard, logger: Logger
     ) {
@@ -135,6 +139,7 @@ final class SamplerCore: Sendable {
         conditions = environment.conditions(environment.host, logger)
         self.consent = consent
         self.pins = pins
+        self.authorities = authorities
         analytics = AnalyticsLedger(
             directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled,
             logger: logger)
@@ -162,9 +167,10 @@ final class SamplerCore: Sendable {
             logger.warning("identity", metadata: ["reason": "\(notice.message)"])
             notices.post(notice)
         }
-        storedProfile = Self.withoutFormerPins(profile, of: identity, pins)
+        storedProfile = Self.withoutFormerTrust(profile, of: identity, pins, authorities)
         settings = DeviceSettings.resolve(local: local, profile: storedProfile?.profile)
         pins.apply(settings)
+        authorities.apply(settings)
         var state = State(
             settings: settings, filter: filter, gate: RecordGate(), facts: facts,
             areEarlyEventsDecided: settings.profileChecked, queueClock: queueClock)
@@ -192,6 +198,7 @@ final class SamplerCore: Sendable {
             state.gate.take(settings)
         }
         pins.apply(settings)
+        authorities.apply(settings)
         analytics.setEnabled(settings.analyticsEnabled && !settings.telemetryDisabled)
     }
 

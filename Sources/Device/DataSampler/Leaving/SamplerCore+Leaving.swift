@@ -31,6 +31,7 @@ extension SamplerCore {
         }
         try await parts()
         try pins.erase()
+        try authorities.erase()
         try RuntimeSettings.file(in: configuration.directory).file.remove()
         try ToldBlocks.file(in: configuration.directory).file.remove()
         try ToldOff.file(in: configuration.directory).file.remove()

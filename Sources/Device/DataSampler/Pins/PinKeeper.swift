@@ -123,18 +123,21 @@ final class PinKeeper: Sendable {
 }
 
 extension SamplerCore {
-    /// The stored profile of a device that is not enrolled is of a former enrollment. Its pins must not decide who is
-    /// asked for the next one, and the next profile is news even if it is the same.
-    static func withoutFormerPins(
-        _ profile: (stored: StoredProfile, profile: WireProfile)?, of identity: IdentityStore, _ pins: PinKeeper
+    /// The stored profile of a device that is not enrolled is of a former enrollment. Its pins and authorities must not
+    /// decide who is asked for the next one, and the next profile is news even if it is the same.
+    static func withoutFormerTrust(
+        _ profile: (stored: StoredProfile, profile: WireProfile)?, of identity: IdentityStore, _ pins: PinKeeper,
+        _ authorities: AuthorityKeeper
     ) -> (stored: StoredProfile, profile: WireProfile)? {
         switch try? identity.state() {
         case .enrolled?, .clone?, nil: return profile
         case .some(.none), .unenrolled?: break
         }
         pins.forgetFormerEnrollment()
+        authorities.forgetFormerEnrollment()
         var profile = profile
         profile?.profile.certificatePins = []
+        profile?.profile.certificateAuthorities = []
         profile?.stored.etag = ""
         profile?.stored.profile = Data()
         return profile
@@ -212,6 +215,8 @@ struct PinWatchingTransport: Transport {
     }
 
     func pin(to pins: [Data]) { base.pin(to: pins) }
+
+    func trust(_ authorities: [Data]) { base.trust(authorities) }
 
     func show(certificate chain: String?) throws(TransportError) -> CertificateLife? {
         try base.show(certificate: chain)

@@ -47,6 +47,11 @@ struct ProfileFinding: Equatable, Sendable {
                 "certificate-pins-without-tls",
                 "the certificate pins of the profile have no effect: the collector is reached without TLS")
         }
+        if !profile.certificateAuthorities.isEmpty, local.collectorURL.lowercased().hasPrefix("http:") {
+            add(
+                "certificate-authorities-without-tls",
+                "the certificate authorities of the profile have no effect: the collector is reached without TLS")
+        }
         if profile.privacyKey.isEmpty, profile.privacy.values.contains(.hash) {
             add("privacy-key-missing", "personal fields that the profile would hash are dropped: it has no key")
         }
@@ -99,8 +104,9 @@ struct ProfileFinding: Equatable, Sendable {
 }
 
 extension SamplerCore {
-    /// The parts of the profile that are not applied, the certificate pins included.
+    /// The parts of the profile that are not applied, certificate pins and authorities included.
     func profileFindings(_ settings: DeviceSettings) -> [ProfileFinding] {
-        (pins.finding(settings.pins).map { [ProfileFinding(name: $0.name, text: $0.text)] } ?? []) + settings.findings
+        let pins = pins.finding(settings.pins).map { ProfileFinding(name: $0.name, text: $0.text) }
+        return [pins, authorities.finding].compactMap { $0 } + settings.findings
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPConnection
 import Logging
 import RecordQueue
 import Synchronization
@@ -214,6 +215,15 @@ actor ProfileKeeper {
         }
     }
 
+    /// Why the profile cannot be run; `nil` if it can.
+    private static func objection(to profile: WireProfile) -> String? {
+        do throws(WireError) { try profile.validate() } catch { return error.message }
+        do throws(ConnectionSettingsError) {
+            try ConnectionSettings.certificates(ofDER: profile.certificateAuthorities)
+        } catch { return error.message }
+        return nil
+    }
+
     private func take(_ body: Data, etag: String, audience: String) async -> (
         Outcome, ProfileRefreshPolicy.Outcome
     ) {
@@ -223,8 +233,8 @@ actor ProfileKeeper {
         } catch {
             return (.failed("the profile cannot be read: \(error.message)"), .failed(after: nil))
         }
-        do throws(WireError) { try profile.validate() } catch {
-            let why = "profile revision \(profile.revision) is refused: \(error.message)"
+        if let objection = Self.objection(to: profile) {
+            let why = "profile revision \(profile.revision) is refused: \(objection)"
             if report.refusal != why {
                 core.logger.error("profile refused, the last valid one stays in force", metadata: ["reason": "\(why)"])
                 core.notices.post(.profileRefused, why, ["revision": "\(profile.revision)"])
@@ -262,14 +272,15 @@ actor ProfileKeeper {
 }
 
 extension WireProfile {
-    /// The part of the profile that stays in force until an enrollment that a wipe ends is over: certificate pins,
-    /// privacy, transmission rules and switches. Without the key, privacy drops what it would hash.
+    /// The part of the profile that stays in force until an enrollment that a wipe ends is over: certificate pins and
+    /// authorities, privacy, transmission rules and switches. Without the key, privacy drops what it would hash.
     var protection: WireProfile {
         var kept = WireProfile()
         kept.revision = revision
         kept.privacy = privacy
         kept.transmission = transmission
         kept.certificatePins = certificatePins
+        kept.certificateAuthorities = certificateAuthorities
         if hasOfflineTimeAllowedSeconds { kept.offlineTimeAllowedSeconds = offlineTimeAllowedSeconds }
         if hasTelemetryDisabled { kept.telemetryDisabled = telemetryDisabled }
         if hasTest { kept.test = test }

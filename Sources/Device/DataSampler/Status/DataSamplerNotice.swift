@@ -25,6 +25,11 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let pinsFallenBack = Kind(rawValue: "pins-fallen-back")
         /// The profile's certificate pins, refused before, are in force. `details["revision"]`.
         public static let pinsTaken = Kind(rawValue: "pins-taken")
+        /// The profile's certificate authorities alone did not lead to the collector; those that last worked are
+        /// trusted beside them. `details["revision"]`.
+        public static let authoritiesFallenBack = Kind(rawValue: "authorities-fallen-back")
+        /// The profile's certificate authorities, which failed before, are in force alone. `details["revision"]`.
+        public static let authoritiesTaken = Kind(rawValue: "authorities-taken")
         /// Telemetry was switched off: nothing is sampled or recorded, and only commands are answered.
         public static let telemetryDisabled = Kind(rawValue: "telemetry-disabled")
         /// Telemetry was switched on again.

@@ -3225,6 +3225,7 @@ package nonisolated struct WireFileSystem: Sendable {
 
   package var inodesFree: UInt64 = 0
 
+  /// the file system itself, not only a mount of it
   package var readOnly: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -4037,6 +4038,12 @@ package nonisolated struct WireProfile: @unchecked Sendable {
   package var hasDetection: Bool {_storage._detection != nil}
   /// Clears the value of `detection`. Subsequent reads from it will return its default value.
   package mutating func clearDetection() {_uniqueStorage()._detection = nil}
+
+  /// DER; trusted beside the system's and those of the enrollment
+  package var certificateAuthorities: [Data] {
+    get {_storage._certificateAuthorities}
+    set {_uniqueStorage()._certificateAuthorities = newValue}
+  }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -9602,7 +9609,7 @@ nonisolated extension WireCustomSample: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Profile"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}organization\0\u{1}application\0\u{1}sampling\0\u{1}analytics\0\u{1}logging\0\u{1}privacy\0\u{1}transmission\0\u{3}beacon_seconds\0\u{1}compliance\0\u{1}geofences\0\u{3}offline_time_allowed_seconds\0\u{3}do_not_disturb_allowed\0\u{3}certificate_pins\0\u{3}custom_payload\0\u{3}telemetry_disabled\0\u{1}test\0\u{3}privacy_key\0\u{1}budgets\0\u{2}\u{3}detection\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}organization\0\u{1}application\0\u{1}sampling\0\u{1}analytics\0\u{1}logging\0\u{1}privacy\0\u{1}transmission\0\u{3}beacon_seconds\0\u{1}compliance\0\u{1}geofences\0\u{3}offline_time_allowed_seconds\0\u{3}do_not_disturb_allowed\0\u{3}certificate_pins\0\u{3}custom_payload\0\u{3}telemetry_disabled\0\u{1}test\0\u{3}privacy_key\0\u{1}budgets\0\u{2}\u{3}detection\0\u{3}certificate_authorities\0")
 
   fileprivate class _StorageClass {
     var _revision: UInt64 = 0
@@ -9625,6 +9632,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
     var _privacyKey: Data = Data()
     var _budgets: WireBudgetProfile? = nil
     var _detection: WireDetectionProfile? = nil
+    var _certificateAuthorities: [Data] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -9655,6 +9663,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
       _privacyKey = source._privacyKey
       _budgets = source._budgets
       _detection = source._detection
+      _certificateAuthorities = source._certificateAuthorities
     }
   }
 
@@ -9693,6 +9702,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
         case 18: try { try decoder.decodeSingularBytesField(value: &_storage._privacyKey) }()
         case 19: try { try decoder.decodeSingularMessageField(value: &_storage._budgets) }()
         case 22: try { try decoder.decodeSingularMessageField(value: &_storage._detection) }()
+        case 23: try { try decoder.decodeRepeatedBytesField(value: &_storage._certificateAuthorities) }()
         default: break
         }
       }
@@ -9765,6 +9775,9 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
       try { if let v = _storage._detection {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
       } }()
+      if !_storage._certificateAuthorities.isEmpty {
+        try visitor.visitRepeatedBytesField(value: _storage._certificateAuthorities, fieldNumber: 23)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -9794,6 +9807,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
         if _storage._privacyKey != rhs_storage._privacyKey {return false}
         if _storage._budgets != rhs_storage._budgets {return false}
         if _storage._detection != rhs_storage._detection {return false}
+        if _storage._certificateAuthorities != rhs_storage._certificateAuthorities {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -27,6 +27,14 @@ extension WireProfile {
         for (place, pin) in certificatePins.enumerated() where pin.count != ProfileLimits.digestBytes {
             throw .field("certificatePins[\(place)]", "has \(pin.count) bytes", "the 32 bytes of a SHA-256")
         }
+        try Self.checkCount(certificateAuthorities.count, "certificateAuthorities", ProfileLimits.authorities)
+        for (place, authority) in certificateAuthorities.enumerated()
+        where !ProfileLimits.authorityBytes.contains(authority.count) {
+            let bytes = ProfileLimits.authorityBytes
+            throw .field(
+                "certificateAuthorities[\(place)]", "has \(authority.count) bytes",
+                "a certificate of \(bytes.lowerBound) to \(bytes.upperBound)")
+        }
         if hasCustomPayload { try Self.checkText(customPayload, "customPayload", 0...ProfileLimits.payloadBytes) }
         guard privacyKey.isEmpty || privacyKey.count == ProfileLimits.digestBytes else {
             throw .field("privacyKey", "has \(privacyKey.count) bytes", "32, or none")
@@ -292,6 +300,9 @@ package enum ProfileLimits {
     /// The most entries of each list of the detection settings.
     static let detectionEntries = 512
     package static let pins = 32
+    package static let authorities = EnrollmentFile.maximumAuthorities
+    /// The size of one certificate in DER. A root with a key of 4,096 bits has about 1,500 bytes.
+    package static let authorityBytes = 1...8192
     package static let scrubs = 256
     package static let scrubBytes = 1024
     /// The longest name of an organization, application or action.

@@ -4,8 +4,9 @@ extension WireProfile {
     /// Overlays this organization's profile with an application's, field by field.
     ///
     /// What the application leaves open stays. Privacy classes and module overrides are overlaid one by one. Lists of
-    /// rules, geofences and pins replace the organization's lists as a whole if they are not empty. Scrub rules add up,
-    /// so an application cannot uncover what the organization hides. The caller sets revision, names and key. Pure.
+    /// rules, geofences, pins and authorities replace the organization's lists as a whole if they are not empty. Scrub
+    /// rules add up, so an application cannot uncover what the organization hides. The caller sets revision, names and
+    /// key. Pure.
     func overlaid(by application: WireProfile) -> WireProfile {
         var profile = self
         if application.hasSampling { profile.sampling.overlay(application.sampling) }
@@ -22,6 +23,9 @@ extension WireProfile {
         }
         if application.hasDoNotDisturbAllowed { profile.doNotDisturbAllowed = application.doNotDisturbAllowed }
         if !application.certificatePins.isEmpty { profile.certificatePins = application.certificatePins }
+        if !application.certificateAuthorities.isEmpty {
+            profile.certificateAuthorities = application.certificateAuthorities
+        }
         if application.hasCustomPayload { profile.customPayload = application.customPayload }
         if application.hasTelemetryDisabled { profile.telemetryDisabled = application.telemetryDisabled }
         if application.hasTest { profile.test = application.test }
