@@ -212,7 +212,8 @@ let package = Package(
         target(
             "ClusterStore", in: .collector,
             [
-                "WireModel", "JSON", "MetricCatalog", "RecordViews", "CollectorStore", "PostgreSQL", "ClickHouse",
+                "TelemetryBasics", "WireModel", "JSON", "MetricCatalog", "RecordViews", "CollectorStore", "PostgreSQL",
+                "ClickHouse",
                 logging,
             ]),
         // Moves a data directory into a cluster; only its command uses it.

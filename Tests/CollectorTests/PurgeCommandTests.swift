@@ -109,7 +109,7 @@ struct PurgeCommandTests {
             let purged = try await purge(
                 "--organization", usage.organization, "--application", usage.application, "--yes")
             #expect(
-                purged.status == 0 && purged.text.contains("1 chunks of 1 devices, 40 lines"),
+                purged.status == 0 && purged.text.contains("1 chunk of 1 device, 40 lines"),
                 "\(purged.text)\(purged.errors)")
             #expect(try await scene.harness.archive.metadata.logUsage(organization: nil).first?.chunks == 0)
             #expect(try await StoreVerifier(directory: scene.harness.directory).verify().isWhole)

@@ -81,7 +81,7 @@ import WireModel
         profile.logging.scrubValues = ["both", "theirs"]
         let settings = DeviceSettings.resolve(local: local, profile: profile)
         #expect(settings.logging.scrubbing == LogScrubbing(values: ["mine", "both", "theirs"], patterns: ["a+"]))
-        #expect(settings.described["scrub"]?.value == "3 values, 1 patterns")
+        #expect(settings.described["scrub"]?.value == "3 values, 1 pattern")
         #expect(!settings.described.values.contains { $0.value.contains("mine") })
         local.logScrubbing = LogScrubbing(patterns: ["("])
         #expect(throws: DataSamplerError.self) { try local.validate() }

@@ -52,7 +52,7 @@ import Transmitter
         }
         #expect(try await told("https://one.test", [], isLost: true) == [])
         let early = try await told("https://two.test", [pin])
-        #expect(early.count == 1 && early[0].contains("enrolls there") && early[0].contains("1 pins hold"))
+        #expect(early.count == 1 && early[0].contains("enrolls there") && early[0].contains("In force: 1 pin"))
         let late = try await told("https://three.test", [pin])
         #expect(late.count == 1 && late[0].contains("nothing is sent") && late[0].contains("keeps its enrollment"))
         let unpinned = try await told("https://three.test", [])

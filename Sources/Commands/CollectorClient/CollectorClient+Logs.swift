@@ -60,7 +60,8 @@ extension CollectorClient {
             // Others may have deleted some meanwhile; more than was agreed to it cannot be.
             guard !told.deleted, told.chunks <= batch.count, let word = told.confirm else {
                 throw CollectorClientError(
-                    .failed, "\(name) would delete other chunks than it was asked to; \(result.lines) lines are deleted"
+                    .failed,
+                    "\(name) would delete other chunks than it was asked to; \(CountText.of(result.lines, "line")) deleted"
                 )
             }
             guard told.chunks > 0 else { continue }

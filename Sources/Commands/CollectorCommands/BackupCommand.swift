@@ -3,6 +3,7 @@ import CollectorStore
 import CommandKit
 import Foundation
 import Logging
+import TelemetryBasics
 import WireModel
 
 struct BackupCommand: AsyncParsableCommand {
@@ -43,11 +44,13 @@ struct BackupCommand: AsyncParsableCommand {
         if json {
             try Output.json(BackupView(report))
         } else {
-            try Output.line("\(report.summary.files) files, \(report.summary.bytes) bytes in \(output).")
+            try Output.line(
+                "\(CountText.of(report.summary.files, "file")), \(CountText.of(report.summary.bytes, "byte")) in \(output)."
+            )
         }
         if report.missingChunks > 0 {
             StandardError.line(
-                "ws1collector: \(report.missingChunks) log chunks were already missing; `ws1collector verify` lists them."
+                "ws1collector: already missing: \(CountText.of(report.missingChunks, "log chunk")); `ws1collector verify` lists them."
             )
         }
     }
@@ -104,7 +107,7 @@ struct RestoreCommand: AsyncParsableCommand {
         ).restore()
         if json { return try Output.json(RestoreView(report)) }
         try Output.line(
-            "\(report.summary.files) files, \(report.summary.bytes) bytes in \(directory); \(report.endedCommands) commands ended."
+            "\(CountText.of(report.summary.files, "file")), \(CountText.of(report.summary.bytes, "byte")) in \(directory); \(CountText.of(report.endedCommands, "command")) ended."
         )
     }
 }

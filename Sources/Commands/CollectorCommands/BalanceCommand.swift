@@ -4,6 +4,7 @@ import CollectorAPI
 import CollectorStore
 import CommandKit
 import Foundation
+import TelemetryBasics
 import WireModel
 
 struct BalanceCommand: AsyncParsableCommand {
@@ -82,7 +83,9 @@ struct BalanceCommand: AsyncParsableCommand {
             )
         }
         if report.totals.leftOut > 0 {
-            try Output.line("\(report.totals.leftOut) streams do not close and are not in the total.")
+            try Output.line(
+                "Not in the total, because the balance does not close: \(CountText.of(report.totals.leftOut, "stream"))."
+            )
         }
     }
 

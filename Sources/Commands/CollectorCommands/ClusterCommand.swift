@@ -5,6 +5,7 @@ import CollectorStore
 import CommandKit
 import Logging
 import ObjectStorage
+import TelemetryBasics
 
 struct ClusterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -86,8 +87,9 @@ struct ClusterCommand: AsyncParsableCommand {
                 let report = try await recovery.run()
                 guard report.generation > 0 else { return try Output.line("There is nothing to recover.") }
                 try Output.line(
-                    "generation \(report.generation): \(report.movedChains) of \(report.chains) chains moved over "
-                        + "\(report.slices) slices with \(report.records) records that PostgreSQL had lost.")
+                    "generation \(report.generation): \(report.movedChains) of \(CountText.of(report.chains, "chain")) moved over "
+                        + "\(CountText.of(report.slices, "slice")) with \(CountText.of(report.records, "record")) that PostgreSQL had lost."
+                )
                 try Output.line("The cluster is open. Collectors that ran have ended and must be started again.")
             }
         }

@@ -116,8 +116,8 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             throw error
         }
         let summary =
-            "\(address), \(pins.isEmpty ? "no pins" : "\(pins.count) pins"), token \(made.id) for \(uses) "
-            + "device\(uses == 1 ? "" : "s") until \(Timestamp.text(expires))"
+            "\(address), \(pins.isEmpty ? "no pins" : CountText.of(pins.count, "pin")), token \(made.id) for "
+            + "\(CountText.of(uses, "device")) until \(Timestamp.text(expires))"
         // The URL stands alone on standard output, for a script.
         if let output {
             try Output.line("\(output): \(summary)")

@@ -4,6 +4,7 @@ import CollectorStore
 import CommandKit
 import Foundation
 import Logging
+import TelemetryBasics
 
 struct MoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -71,8 +72,9 @@ struct MoveCommand: AsyncParsableCommand {
         await source.close()
         let plan = try result.get()
         try Output.line(
-            "\(plan.files) record files with \(plan.fileBytes) bytes: \(plan.records) records of \(plan.chains) chains")
-        try Output.line("\(plan.chunks) chunks of logs with \(plan.chunkBytes) bytes")
+            "\(CountText.of(plan.files, "record file")) with \(CountText.of(plan.fileBytes, "byte")): \(CountText.of(plan.records, "record")) of \(CountText.of(plan.chains, "chain"))"
+        )
+        try Output.line("\(CountText.of(plan.chunks, "chunk")) of logs with \(CountText.of(plan.chunkBytes, "byte"))")
         try Output.line("collector.sqlite with its registry")
         if let moved = source.moved {
             try Output.line("\(from) was moved to the cluster \(moved.cluster) already.")

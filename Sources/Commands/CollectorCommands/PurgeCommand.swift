@@ -3,6 +3,7 @@ import CollectorStore
 import CommandKit
 import Foundation
 import Logging
+import TelemetryBasics
 import WireModel
 
 struct PurgeCommand: AsyncParsableCommand {
@@ -88,21 +89,26 @@ struct PurgeCommand: AsyncParsableCommand {
         let purge = try RecordPurge(data.registry, clock: SystemStoreClock())
         let plan = try await purge.plan(
             of: try await data.records(), olderThanDays: days, streams: try named.streams())
-        guard !plan.files.isEmpty else { return try Output.line("No whole day of records is older than \(days) days.") }
+        guard !plan.files.isEmpty else {
+            return try Output.line("No whole day of records is older than \(CountText.of(days, "day")).")
+        }
         for stream in plan.streams {
             try Output.line(
-                "\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
+                "\(stream.stream): \(CountText.of(stream.files, "day")), \(stream.oldest) to \(stream.newest), \(CountText.of(stream.bytes, "byte"))"
+            )
         }
         try confirmation.confirm("These records of all organizations will be removed for good")
         let count = try await data.removing { try await purge.remove(plan, by: .commandLine, in: $0) }
-        if let count { return try Output.line("\(count) files removed.") }
+        if let count { return try Output.line("\(CountText.of(count, "file")) removed.") }
         try await wait(for: try purge.ask(plan, by: .commandLine), of: purge)
     }
 
     private func wait(for ticket: PurgeTicket, of purge: RecordPurge) async throws {
         try Output.line("Asked the collector, which looks for requests every ten seconds.")
         for _ in 0..<Self.waitSeconds {
-            if let count = try purge.answer(to: ticket) { return try Output.line("\(count) files removed.") }
+            if let count = try purge.answer(to: ticket) {
+                return try Output.line("\(CountText.of(count, "file")) removed.")
+            }
             try await Task.sleep(for: .seconds(1))
         }
         try purge.withdraw(ticket)
@@ -123,14 +129,14 @@ struct PurgeCommand: AsyncParsableCommand {
     private func purgeLogs(_ purge: LogPurge, days: Int) async throws {
         let query = purge.query(olderThanDays: days, organization: organization, application: application)
         let found = try await purge.deletion(query)
-        guard found.chunks > 0 else { return try Output.line("No logs are older than \(days) days.") }
+        guard found.chunks > 0 else { return try Output.line("No logs are older than \(CountText.of(days, "day")).") }
         try Output.line(
-            "logs: \(found.chunks) chunks of \(found.devices) devices, \(found.lines) lines, \(found.rawBytes) bytes of text"
+            "logs: \(CountText.of(found.chunks, "chunk")) of \(CountText.of(found.devices, "device")), \(CountText.of(found.lines, "line")), \(CountText.of(found.rawBytes, "byte")) of text"
         )
         try confirmation.confirm("These logs will be deleted for good")
         guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {
             throw CommandError(.tryAgain, "The logs of that age have changed meanwhile. Run the command again.")
         }
-        try Output.line("\(deleted.chunks) chunks deleted.")
+        try Output.line("\(CountText.of(deleted.chunks, "chunk")) deleted.")
     }
 }

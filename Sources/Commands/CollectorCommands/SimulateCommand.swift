@@ -190,21 +190,21 @@ struct SimulateCommand: AsyncParsableCommand {
             devices       \(report.enrolled) of \(report.devices) enrolled, \(report.seconds) s, seed \(report.seed), \
             \(String(format: "%.1f", report.elapsedSeconds)) s elapsed
             records       \(report.produced) made, \(report.acknowledged) acknowledged, \(report.counts.recordsSent) sent in \
-            \(report.counts.requests) requests
+            \(CountText.of(report.counts.requests, "request"))
             answers       \(list(report.counts.answers)); p50 \(milliseconds(report.latencyMillisecondsP50)), \
             p99 \(milliseconds(report.latencyMillisecondsP99))
             outcomes      \(list(report.counts.outcomes))
-            faults        \(list(report.counts.faults)); \(report.counts.closedEpochs) epochs closed
-            checked       \(report.oracle.found) records of \(report.oracle.devices) devices: \(report.oracle.lost) lost, \
+            faults        \(list(report.counts.faults)); \(CountText.of(report.counts.closedEpochs, "epoch")) closed
+            checked       \(CountText.of(report.oracle.found, "record")) of \(CountText.of(report.oracle.devices, "device")): \(report.oracle.lost) lost, \
             \(report.oracle.doubled) doubled, \(report.oracle.altered) altered, \(report.oracle.foreign) never made, \
-            \(report.oracle.unbalanced) streams unbalanced, \(report.oracle.waiting) records still waiting, \
-            \(report.oracle.unanswered) devices unanswered
+            \(CountText.of(report.oracle.unbalanced, "stream")) unbalanced, \(CountText.of(report.oracle.waiting, "record")) still waiting, \
+            \(CountText.of(report.oracle.unanswered, "device")) unanswered
             """)
         for detail in report.oracle.details { try Output.line("  \(detail)") }
         if report.enrolled < report.devices {
             try Output.line(
                 """
-                  \(report.devices - report.enrolled) devices could not enroll. If the enrollment token was used up \
+                  \(CountText.of(report.devices - report.enrolled, "device")) could not enroll. If the enrollment token was used up \
                 (HTTP 403), create one with more uses: ws1collector token create --enrollment --uses \(report.devices)
                 """)
         }

@@ -4,6 +4,7 @@ import CollectorStore
 import CommandKit
 import Foundation
 import Logging
+import TelemetryBasics
 
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -45,12 +46,17 @@ struct VerifyCommand: AsyncParsableCommand {
                 try Output.line("\(finding.code.rawValue)  \(finding.file)  \(finding.message)")
             }
             try Output.line(
-                "\(report.records) records (\(report.recordBytes) bytes) in \(report.chains) chains and \(report.files) files; "
+                "\(CountText.of(report.records, "record")) (\(CountText.of(report.recordBytes, "byte"))) in \(CountText.of(report.chains, "chain")) and \(CountText.of(report.files, "file")); "
                     + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
-            if report.chunks > 0 { try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).") }
+            if report.chunks > 0 {
+                try Output.line(
+                    "\(CountText.of(report.chunks, "chunk")) of logs (\(CountText.of(report.chunkBytes, "byte"))).")
+            }
         }
         let count = report.findingCount
-        guard report.isWhole else { throw CommandError(.failed, "\(count) findings in the stored data.") }
+        guard report.isWhole else {
+            throw CommandError(.failed, "\(CountText.of(count, "finding")) in the stored data.")
+        }
         if !json { try Output.line("The record chains prove every stored record.") }
     }
 }
@@ -83,7 +89,7 @@ struct RebuildCommand: AsyncParsableCommand {
         } catch { result = .failure(error) }
         await metadata.close()
         let report = try result.get()
-        try Output.line("\(report.devices) devices, from \(report.records) records.")
+        try Output.line("\(CountText.of(report.devices, "device")), from \(CountText.of(report.records, "record")).")
         if !report.unreadableFiles.isEmpty {
             throw CommandError(
                 .failed,

@@ -13,14 +13,6 @@ package enum ByteText {
     }
 }
 
-/// A count with its noun, for people: `1 chunk`, `2 chunks`.
-package enum CountText {
-    /// - Parameter noun: in the singular; its plural ends in s.
-    package static func of(_ count: some BinaryInteger, _ noun: String) -> String {
-        "\(count) \(noun)\(count == 1 ? "" : "s")"
-    }
-}
-
 /// A length of time for people, in whole units: `90 s`, `15 min`.
 package enum DurationText {
     package static func of(seconds: Double) -> String {

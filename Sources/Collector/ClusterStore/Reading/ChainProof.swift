@@ -2,6 +2,7 @@ import ClickHouse
 import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import TelemetryBasics
 import WireModel
 
 /// Goes over all chains: `follow` compares numbers, `verify` proves every record.
@@ -232,7 +233,9 @@ struct ChainProof: Sendable {
             try ReceiptTable.missing(received, stream, in: session)
         }
         if !unlisted.isEmpty {
-            add(.missing, nil, nil, "\(unlisted.count) slices are not in the table receipt, so lists do not show them.")
+            add(
+                .missing, nil, nil,
+                "lists do not show \(CountText.of(unlisted.count, "slice")), because the table receipt has no row.")
         }
         if counted != chain.state.mark {
             add(

@@ -1,6 +1,7 @@
 import ClickHouse
 import CollectorStore
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// Rows of the tables of slices: how they are written and read.
@@ -151,8 +152,8 @@ struct SliceTable: Sendable {
                 missing.remove(table)
                 guard isReadOnly || active < UInt64(quorum) else { continue }
                 return .success(
-                    "the replica \(replica) of ClickHouse takes no inserts into \(table): \(active) replicas are active, "
-                        + "\(quorum) are needed.")
+                    "the replica \(replica) of ClickHouse takes no inserts into \(table): \(CountText.of(active, "replica")) active, "
+                        + "\(quorum) needed.")
             }
             guard let table = missing.min() else { return .success(nil) }
             return .success(

@@ -5,6 +5,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import SwiftProtobuf
+import TelemetryBasics
 import WireModel
 
 /// Receives batches of records and the closing of epochs from devices, and returns marks and news.
@@ -179,7 +180,7 @@ extension Problem {
         Problem(
             status: 429, code: .tooManyEpochs, title: "Too many epochs",
             detail:
-                "This device has named \(refusal.limit) epochs today (UTC), which is the limit. Keep the records, and "
+                "This device has named \(CountText.of(refusal.limit, "epoch")) today (UTC), which is the limit. Keep the records, and "
                 + "send them later.",
             retryable: true, scope: .device, retryAfterMs: Int(refusal.wait / 1000), limit: refusal.limit)
     }

@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import Hummingbird
 import Logging
+import TelemetryBasics
 import WireModel
 
 /// Receives a device's logs: a fixed manifest, the chunks in any order and any number of times, and a message that
@@ -147,7 +148,8 @@ extension Problem {
         case .tooMany(let limit):
             Problem(
                 status: 429, code: .tooManyUploads, title: "Too many uploads",
-                detail: "This device has \(limit) open uploads, which is the limit. Complete them first.",
+                detail:
+                    "This device has \(CountText.of(limit, "open upload")), which is the limit. Complete them first.",
                 retryable: true, scope: .device, retryAfterMs: 60_000, limit: limit)
         case .quotaExceeded(let owner, let used, let limit):
             Problem(
@@ -158,7 +160,7 @@ extension Problem {
         case .tooManyApplications(let ofDevice, let limit):
             Problem(
                 status: 507, code: .tooManyApplications, title: "Too many applications",
-                detail: "Logs of \(limit) applications are stored or under way "
+                detail: "Logs of \(CountText.of(limit, "application")) are stored or under way "
                     + "\(ofDevice ? "from this device" : "for this organization"), which is the limit. Keep the logs and try again later.",
                 retryable: true, scope: ofDevice ? .device : .collector, retryAfterMs: 300_000, limit: limit)
         case .store(let error): ofStore(error)

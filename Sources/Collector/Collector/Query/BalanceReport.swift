@@ -1,5 +1,6 @@
 import CollectorAPI
 import CollectorStore
+import TelemetryBasics
 import WireModel
 
 extension BalanceReport {
@@ -77,11 +78,12 @@ extension BalanceReport.Finding {
         let message =
             switch code {
             case .deviceClaims:
-                "The device reports \(entry.totals.produced) produced records, of which \(entry.totals.waiting) "
-                    + "wait and \(entry.totals.dropped.values.saturatingSum) were dropped; the mark is at "
+                "The device reports \(CountText.of(entry.totals.produced, "produced record")), "
+                    + "\(entry.totals.waiting) waiting and "
+                    + "\(entry.totals.dropped.values.saturatingSum) dropped; the mark is at "
                     + "\(entry.mark.number). These numbers contradict each other."
             case .storedRecords:
-                "\(entry.storedRows) records are stored, \(entry.mark.rejectedCount) were rejected, "
+                "\(CountText.of(entry.storedRows, "record")) stored, \(entry.mark.rejectedCount) rejected, "
                     + "\(entry.mark.droppedCount) dropped, "
                     + "\(entry.mark.lostAtCollector) lost; the mark is at \(entry.mark.number). "
                     + "`ws1collector verify` checks the stored data."

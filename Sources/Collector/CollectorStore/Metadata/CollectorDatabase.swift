@@ -334,7 +334,7 @@ enum CollectorDatabase {
         guard let first = partitions.first else { return }
         throw StoreError(
             .conflict,
-            "\(directory.databasePath) is missing or empty, but \(partitions.count) record files exist (from \(first.name)). Make "
+            "\(directory.databasePath) is missing or empty, but there are records: \(CountText.of(partitions.count, "file")), the first \(first.name). Make "
                 + "a data directory from a backup with `ws1collector restore`, or name another. A new collector.sqlite would not know whose "
                 + "records these are, and an older one would not know the newer records.")
     }

@@ -1,4 +1,5 @@
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// An incident with a device's records that an administrator should know.
@@ -37,10 +38,10 @@ package struct DeviceIncident: Hashable, Sendable {
         let streams = Self.text(Self.streams(in: former).union([stream]).sorted())
         return switch kind {
         case .recordsLost:
-            "\(count) records of the \(streams) are missing that the collector had acknowledged. "
+            "\(CountText.of(count, "record")) of the \(streams) cannot be found that the collector had acknowledged. "
                 + "This happens after a restore from backup, or if a record file was lost."
         case .damagedOnDevice:
-            "\(count) records of the \(streams) were lost on the device, because its queue was damaged. "
+            "\(CountText.of(count, "record")) of the \(streams) got lost on the device, because its queue was damaged. "
                 + "Readable records were kept. "
                 + "`ws1agent status` on the device shows the damage; its disk may be failing."
         case .identityConflict:

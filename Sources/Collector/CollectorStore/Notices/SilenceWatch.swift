@@ -1,4 +1,5 @@
 import Logging
+import TelemetryBasics
 import WireModel
 
 /// Raises and ends the notices of silent devices.
@@ -132,7 +133,7 @@ struct SilencePlan: Equatable {
     }
 
     static func detail(ofMany count: Int) -> String {
-        "\(count) further devices are silent. At most \(toldOneByOne) a day get a notice of their own. `GET /api/v1/devices?state=silent` lists "
+        "Also silent: \(CountText.of(count, "device")). At most \(toldOneByOne) a day get a notice of their own. `GET /api/v1/devices?state=silent` lists "
             + "them. If they went silent together, check the network between them and the collector."
     }
 }

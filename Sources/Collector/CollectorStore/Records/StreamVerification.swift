@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// One stream's chains while they are followed through its files, oldest first.
@@ -40,7 +41,7 @@ struct StreamVerification {
         if slices != report.slices - before.slices || UInt64(rejected) != report.rejected - before.rejected {
             report.add(
                 .miscounted, file.partition,
-                "the file has \(slices) slices and \(rejected) rejected records, but "
+                "the file has \(CountText.of(slices, "slice")) and \(CountText.of(rejected, "rejected record")), but "
                     + "\(report.slices - before.slices) and \(report.rejected - before.rejected) belong to a chain.")
         }
     }
@@ -91,7 +92,7 @@ struct StreamVerification {
             if hole != slice.lostBefore {
                 add(
                     .missing, chain.counted.number + 1, slice.first - 1,
-                    "\(hole) numbers are missing before this slice, but it was accepted with \(slice.lostBefore) lost."
+                    "before this slice the file misses \(CountText.of(hole, "number")), but it was accepted with \(slice.lostBefore) lost."
                 )
             }
             if hole == 0, slice.priorLink != chain.counted.link {
@@ -166,7 +167,9 @@ struct StreamVerification {
                 .init(
                     code: .miscounted, file: "collector.sqlite", device: "\(key.device)", epoch: "\(key.epoch)",
                     stream: "\(stream)",
-                    message: "\(chain.counted.stored) rows were counted, the mark says \(chain.stated.stored)."))
+                    message:
+                        "the file has \(CountText.of(chain.counted.stored, "row")), the mark says \(chain.stated.stored)."
+                ))
         }
     }
 }

@@ -92,13 +92,15 @@ struct LogCommand: AsyncParsableCommand {
         if json {
             return try Output.json(delivery)
         }
-        func lines(_ count: UInt64) -> String { count == 1 ? "1 line was" : "\(count) lines were" }
         let level =
             delivery.level.map { "less severe than the level in force, \($0)" } ?? "filtered: nothing is logged now"
         if delivery.ring > 0 {
-            StandardError.line("ws1agent: \(lines(delivery.ring)) \(level): kept in the ring for a while")
+            StandardError.line(
+                "ws1agent: \(CountText.of(delivery.ring, "line")) \(level): kept in the ring for a while")
         }
-        if delivery.filtered > 0 { StandardError.line("ws1agent: \(lines(delivery.filtered)) \(level): not logged") }
+        if delivery.filtered > 0 {
+            StandardError.line("ws1agent: \(CountText.of(delivery.filtered, "line")) \(level): not logged")
+        }
     }
 }
 
@@ -210,7 +212,8 @@ final class LogHandover {
         let written = (total?.written ?? 0) + (total?.ring ?? 0)
         throw CommandError(
             delivery.isTransient ? .tryAgain : .failed,
-            "\(written) lines were logged, \(delivery.lost) could not be: \(delivery.reason ?? "no reason is known")")
+            "\(CountText.of(written, "line")) logged, \(delivery.lost) could not be: \(delivery.reason ?? "no reason is known")"
+        )
     }
 
     private func delivery(of entries: [LogEntry]) async throws(CommandError) -> LogDelivery {

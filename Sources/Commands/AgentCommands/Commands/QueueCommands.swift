@@ -4,6 +4,7 @@ import DataSampler
 import FoundationEssentials
 import Logging
 import RecordQueue
+import TelemetryBasics
 import WireModel
 
 struct QueueCommand: AsyncParsableCommand {
@@ -50,7 +51,7 @@ struct QueueVerifyCommand: AsyncParsableCommand {
         if options.json {
             try Output.json(answer.json)
         } else if verification.isWhole {
-            try Output.line("\(verification.rows) rows: the chain holds and all counts match the rows")
+            try Output.line("\(CountText.of(verification.rows, "row")): the chain holds and all counts match the rows")
         } else {
             try Output.line(verification.findings.joined(separator: "\n"))
         }
@@ -82,7 +83,7 @@ struct QueueRepairCommand: AsyncParsableCommand {
         guard !repair.findings.isEmpty else { return try Output.line("nothing is wrong; nothing was changed") }
         try Output.line(
             (repair.findings + [
-                "\(repair.salvaged) records saved, \(repair.lost) lost; the damaged file is kept in \(repair.file ?? "?")"
+                "\(CountText.of(repair.salvaged, "record")) saved, \(repair.lost) lost; the damaged file is kept in \(repair.file ?? "?")"
             ])
             .joined(separator: "\n"))
     }
@@ -207,7 +208,7 @@ enum QueueText {
         if let divergence = queue.parting { lines.append("diverged     \(divergence)") }
         for stream in queue.streams {
             lines.append(
-                "\(padded(stream.stream))\(stream.waiting) waiting (\(stream.waitingBytes) bytes), \(stream.markNumber) of "
+                "\(padded(stream.stream))\(stream.waiting) waiting (\(CountText.of(stream.waitingBytes, "byte"))), \(stream.markNumber) of "
                     + "\(stream.lastNumber) acknowledged, \(stream.apart) apart"
             )
             for gap in stream.gaps { lines.append("  gap        \(gap.first) to \(gap.last): \(gap.reason)") }
@@ -220,10 +221,10 @@ enum QueueText {
         for record in queue.quarantine {
             let fate = record.fate.map { ", \(words(ofFate: $0))" } ?? ""
             lines.append(
-                "quarantined  #\(record.id) \(record.stream) \(record.number): \(record.reason), \(record.bytes) bytes\(fate)"
+                "quarantined  #\(record.id) \(record.stream) \(record.number): \(record.reason), \(CountText.of(record.bytes, "byte"))\(fate)"
             )
         }
-        for file in queue.files { lines.append("file         \(file.name), \(file.bytes) bytes") }
+        for file in queue.files { lines.append("file         \(file.name), \(CountText.of(file.bytes, "byte"))") }
         for file in queue.corruptFiles { lines.append("kept aside   \(file)") }
         return lines.joined(separator: "\n")
     }

@@ -1,6 +1,7 @@
 import CommandKit
 import DataSampler
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// Describes an agent's status in words.
@@ -75,7 +76,7 @@ struct StatusText {
             for module in status.modules {
                 let yield =
                     module.reason.map { "none: \($0)" }
-                    ?? "\(module.samples) samples, last \(moment(module.lastSample))"
+                    ?? "\(CountText.of(module.samples, "sample")), last \(moment(module.lastSample))"
                 line("module", "\(module.name) every \(DurationText.of(seconds: module.sampleInterval)): \(yield)")
             }
             for (module, reason) in status.unavailableModules.sorted(by: { $0.key < $1.key }) {
@@ -99,7 +100,7 @@ struct StatusText {
                 + (stream.apart > 0 ? ", \(stream.apart) apart until an ended epoch is settled" : "")
             line(
                 stream.name,
-                "\(stream.waiting) waiting (\(stream.waitingBytes) bytes\(due))\(oldest), "
+                "\(stream.waiting) waiting (\(CountText.of(stream.waitingBytes, "byte"))\(due))\(oldest), "
                     + "\(stream.acknowledged) of \(stream.lastNumber) acknowledged\(apart)\(dropped)")
         }
         if let divergence = status.parting {
@@ -112,19 +113,22 @@ struct StatusText {
         if status.quarantined > 0 {
             line(
                 "quarantined",
-                "\(status.quarantined) quarantined records: `ws1agent queue inspect` shows them, `queue retry` sends them again"
+                "\(CountText.of(status.quarantined, "quarantined record")): `ws1agent queue inspect` shows them, `queue retry` sends them again"
             )
         }
         for salvage in status.salvages ?? [] {
             let file = salvage.file.isEmpty ? "" : "; kept in \(salvage.file)"
             line(
                 "salvaged",
-                "\(moment(salvage.time)): \(salvage.salvaged) records were still readable, "
-                    + "\(salvage.lost) are missing (lost and counted, but for those that had arrived): "
+                "\(moment(salvage.time)): \(CountText.of(salvage.salvaged, "record")) still readable, "
+                    + "\(salvage.lost) missing (lost and counted, but for those that had arrived): "
                     + "\(salvage.cause)\(file)")
         }
         if let failure = status.queueFailure { line("queue", "the last write failed: \(failure)") }
-        line("disk", "\(status.queueBytes) bytes of queue" + (status.freeBytes.map { ", \($0) bytes free" } ?? ""))
+        line(
+            "disk",
+            "\(CountText.of(status.queueBytes, "byte")) of queue"
+                + (status.freeBytes.map { ", \($0) bytes free" } ?? ""))
         text = lines.joined(separator: "\n")
     }
 

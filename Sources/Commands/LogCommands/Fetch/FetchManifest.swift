@@ -1,4 +1,5 @@
 import CommandKit
+import TelemetryBasics
 import WireModel
 
 /// `manifest.json`, which describes the chunk files in order.

@@ -49,7 +49,9 @@ final class RemoteFetch {
             }
             let formless = chunks.count { $0.numbers == nil }
             if formless > 0 {
-                StandardError.warn("\(formless) chunks hold no valid line of a log; the collector does not show them")
+                StandardError.warn(
+                    "without a valid line of a log: \(CountText.of(formless, "chunk")); the collector does not show them"
+                )
             }
             head = RemoteFetchHead(
                 request: request, filter: filter, sections: RemoteSection.sections(of: chunks, filter))

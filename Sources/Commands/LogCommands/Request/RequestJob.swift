@@ -1,6 +1,7 @@
 import CollectorAPI
 import CollectorClient
 import CommandKit
+import TelemetryBasics
 import WireModel
 
 /// A request for logs of many devices: those of an organization, or those of an application. The collector works it off

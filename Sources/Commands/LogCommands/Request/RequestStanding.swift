@@ -1,6 +1,7 @@
 import CollectorAPI
 import CollectorClient
 import CommandKit
+import TelemetryBasics
 import WireModel
 
 typealias RequestID = Identifier<CommandView>
@@ -36,7 +37,9 @@ struct RequestStanding: Equatable {
         progress = chunks > 0 ? max(command.progress, Double(stored) / Double(chunks)) : command.progress
         let bytes = uploads.map(\.storedRawBytes).saturatingSum
         text =
-            state + (chunks > 0 ? ", \(stored) of \(chunks) chunks here, \(ByteText.of(bytes)) of text" : "") + detail
+            state
+            + (chunks > 0 ? ", \(stored) of \(CountText.of(chunks, "chunk")) here, \(ByteText.of(bytes)) of text" : "")
+            + detail
     }
 
     /// The pause before the collector is asked again, in seconds. It grows, because most requests end soon.

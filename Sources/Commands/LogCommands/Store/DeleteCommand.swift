@@ -58,7 +58,7 @@ struct DeleteCommand: PlacedCommand {
     }
 
     private func print(_ result: Result) throws(CommandError) {
-        if json { try Output.json(result) } else { try Output.line("\(result.lines) lines deleted") }
+        if json { try Output.json(result) } else { try Output.line("\(CountText.of(result.lines, "line")) deleted") }
     }
 }
 

@@ -70,14 +70,14 @@ struct StatsCommand: PlacedCommand {
             lines.forEach { line in statistics.add(line, LogLine(line), kind: segment.name.kind) }
             shortfall.add(lines.problems)
         }
-        try print(statistics, pieces: "segments", place: "on disk")
+        try print(statistics, piece: "segment", place: "on disk")
         try shortfall.throwIfAny()
     }
 
-    private func print(_ statistics: Statistics, pieces: String, place: String) throws(CommandError) {
+    private func print(_ statistics: Statistics, piece: String, place: String) throws(CommandError) {
         if json { return try Output.json(statistics) }
         var text =
-            "\(statistics.all.lines) lines, \(ByteText.of(statistics.all.bytes)) of text; \(statistics.segments) \(pieces), "
+            "\(CountText.of(statistics.all.lines, "line")), \(ByteText.of(statistics.all.bytes)) of text; \(CountText.of(statistics.segments, piece)), "
             + "\(ByteText.of(statistics.storedBytes)) \(place)\n"
         func section(_ title: String, _ counts: [String: Count], order: [String]? = nil) {
             guard !counts.isEmpty else { return }
@@ -122,6 +122,6 @@ extension StatsCommand {
                 statistics = tally
             }
         }
-        try print(statistics, pieces: "chunks", place: "at the collector")
+        try print(statistics, piece: "chunk", place: "at the collector")
     }
 }

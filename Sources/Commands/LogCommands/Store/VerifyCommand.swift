@@ -5,6 +5,7 @@ import CommandKit
 import Crypto
 import FoundationEssentials
 import LogStore
+import TelemetryBasics
 import WireModel
 
 struct VerifyCommand: PlacedCommand {
@@ -44,12 +45,12 @@ struct VerifyCommand: PlacedCommand {
         try print(
             Result(
                 isWhole: verifier.isWhole, segments: verifier.segments, lines: verifier.lines, bytes: verifier.bytes,
-                findings: verifier.findings), pieces: "segments",
+                findings: verifier.findings), piece: "segment",
             damage: "\(directory.path) is damaged. fetch still copies the lines that can be read")
     }
 
     /// - Throws: `.failed` with the words of `damage`, if the result is not whole.
-    private func print(_ result: Result, pieces: String, damage: String) throws(CommandError) {
+    private func print(_ result: Result, piece: String, damage: String) throws(CommandError) {
         var output = StandardOutput()
         if json {
             try output.json(result)
@@ -59,7 +60,8 @@ struct VerifyCommand: PlacedCommand {
                     "\(finding.isDamage ? "damaged" : "note   ")  \(finding.file.escapingControlCharacters): \(finding.message)"
                 )
             }
-            let summary = "\(result.segments) \(pieces), \(result.lines) lines, \(ByteText.of(result.bytes)) of text"
+            let summary =
+                "\(CountText.of(result.segments, piece)), \(CountText.of(result.lines, "line")), \(ByteText.of(result.bytes)) of text"
             if result.isWhole { try output.line("\(summary): everything is as it was written") }
         }
         try output.flush()
@@ -86,7 +88,7 @@ extension VerifyCommand {
             return result
         }
         try print(
-            result, pieces: "chunks",
+            result, piece: "chunk",
             damage: "the collector's logs are not what devices sent; `ws1collector verify` there names the files")
     }
 

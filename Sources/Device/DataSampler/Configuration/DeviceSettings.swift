@@ -1,6 +1,7 @@
 import FoundationEssentials
 import LogStore
 import SampleModules
+import TelemetryBasics
 import WireModel
 
 /// The settings in force. Only `resolve` makes this value, so no part of the library reads a single layer.
@@ -374,12 +375,12 @@ extension DeviceSettings {
             "transmitInterval": transmit.joined(separator: ", "), "analyticsEnabled": "\(analyticsEnabled)",
             "eventHold": seconds(eventHold / .seconds(1)), "beaconInterval": said(beaconInterval),
             "loggingEnabled": "\(logging.enabled)",
-            "scrub": "\(logging.scrubbing.values.count) values, \(logging.scrubbing.patterns.count) patterns",
+            "scrub":
+                "\(CountText.of(logging.scrubbing.values.count, "value")), \(CountText.of(logging.scrubbing.patterns.count, "pattern"))",
             "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)",
             "privacy": personal.joined(separator: ", "),
             "offlineTimeAllowed": said(offlineTimeAllowed),
-            "certificatePins": pins.isEmpty ? "none" : pins.count == 1 ? "1 key" : "\(pins.count) keys",
-            "certificateAuthorities": trusted,
+            "certificatePins": pins.isEmpty ? "none" : CountText.of(pins.count, "key"),
             "detectors": BuiltInDetector.allCases.filter(detection.detectors.contains).map(\.rawValue).joined(
                 separator: ", "),
             "budgets": limits.isEmpty ? "none" : limits.joined(separator: ", "),

@@ -1,4 +1,5 @@
 import SampleModules
+import TelemetryBasics
 
 /// Finds system paths that somebody other than root owns or may write. Who can write one becomes root at the next boot
 /// or login.
@@ -51,7 +52,7 @@ struct SystemPathDetector: CompromiseDetector {
         return CompromiseFinding(
             .no,
             evidence: "system paths (\(seen)) belong to root and only root may write them"
-                + (absent == 0 ? "" : "; \(absent) others do not exist or cannot be read"))
+                + (absent == 0 ? "" : "; without \(CountText.of(absent, "path")) that cannot be read"))
     }
 
     private static func sign(_ path: String, _ status: FileStatus) -> String? {

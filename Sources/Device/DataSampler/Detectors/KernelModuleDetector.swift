@@ -1,4 +1,5 @@
 import SampleModules
+import TelemetryBasics
 
 /// Finds kernel modules that are unsigned or were forced, or that the profile does not expect. The kernel marks the
 /// former, and itself until the next boot.
@@ -54,20 +55,20 @@ struct KernelModuleDetector: CompromiseDetector {
         if listed.modules.isEmpty {
             return CompromiseFinding(.no, evidence: "no kernel module is loaded (tainted \(taint))")
         }
-        let count = listed.modules.count
+        let count = CountText.of(listed.modules.count, "kernel module")
         let signed = marked.isEmpty ? "all signed" : "all signed but \(Self.names(marked.map(\.name)))"
         switch host.text(Self.enforcePath, maximumBytes: 16) {
         case .text(let text) where text.hasPrefix("Y"):
             return CompromiseFinding(
-                .no, evidence: "\(count) kernel modules, \(signed), as the kernel enforces (tainted \(taint))")
+                .no, evidence: "\(count), \(signed), as the kernel enforces (tainted \(taint))")
         case .text(let text) where text.hasPrefix("N"):
-            return CompromiseFinding(.no, evidence: "\(count) kernel modules, \(signed) (tainted \(taint))")
+            return CompromiseFinding(.no, evidence: "\(count), \(signed) (tainted \(taint))")
         case .absent:
             return CompromiseFinding(
-                .unknown, evidence: "\(count) kernel modules, and this kernel checks no signatures")
+                .unknown, evidence: "\(count), and this kernel checks no signatures")
         case .text, .unreadable:
             return CompromiseFinding(
-                .unknown, evidence: "\(count) kernel modules; whether signatures are checked could not be read")
+                .unknown, evidence: "\(count); whether signatures are checked could not be read")
         }
     }
 

@@ -32,7 +32,9 @@ struct LastCollector: KeptState, Equatable {
     fileprivate func change(to present: LastCollector, isEnrolled: Bool) -> String? {
         let arePinsGone = !certificatePins.isEmpty && present.certificatePins.isEmpty
         let pins = present.certificatePins.count
-        let keys = arePinsGone ? "The pins of the last start are not given and hold no longer" : "\(pins) pins hold"
+        let keys =
+            arePinsGone
+            ? "The pins of the last start are not given and hold no longer" : "In force: \(CountText.of(pins, "pin"))"
         guard address != present.address else {
             return arePinsGone ? "\(present.url) is asked as before. \(keys)" : nil
         }

@@ -1,5 +1,6 @@
 import Logging
 import RecordQueue
+import TelemetryBasics
 import Transmitter
 import WireModel
 
@@ -134,7 +135,8 @@ actor LeaveKeeper {
                 let waiting = try await core.queue.status().streams[.status]?.waiting ?? 0
                 guard waiting == 0 || obstacle != nil else {
                     transmitter.transmitNow()
-                    return .waiting("\(waiting) status records, including the last beacon, must be sent first")
+                    return .waiting(
+                        "\(CountText.of(waiting, "status record")), including the last beacon, must be sent first")
                 }
                 try await core.queue.endEpoch(.unenrolled)
                 note.epochEnded = true

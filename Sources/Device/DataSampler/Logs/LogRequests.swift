@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 import Logging
 import RecordQueue
+import TelemetryBasics
 import Transmitter
 import WireModel
 
@@ -202,7 +203,7 @@ actor LogRequests {
         let bytes = uploads.reduce(UInt64(0)) { $0 + $1.rawBytes }
         end(
             command, .done,
-            "\(chunks) chunk\(chunks == 1 ? "" : "s"), \(bytes) bytes"
+            "\(CountText.of(chunks, "chunk")), \(CountText.of(bytes, "byte"))"
                 + (gone == 0 ? "" : "; \(gone) of them were no longer on the device"))
     }
 

@@ -1,4 +1,5 @@
 import RecordQueue
+import TelemetryBasics
 import Transmitter
 import WireModel
 
@@ -67,8 +68,8 @@ extension SamplerCore {
         else { return }
         notices.post(
             .queueSalvaged,
-            "the queue's file was damaged or missing (\(salvage.cause)): \(salvage.salvaged) records were readable and "
-                + "continue in a new epoch, \(salvage.lost) are missing and count as lost unless they had arrived",
+            "the queue's file was damaged or missing (\(salvage.cause)): \(CountText.of(salvage.salvaged, "record")) readable and "
+                + "continued in a new epoch, \(salvage.lost) missing and counted as lost unless they had arrived",
             ["salvaged": "\(salvage.salvaged)", "lost": "\(salvage.lost)", "file": salvage.file])
     }
 
@@ -179,7 +180,8 @@ extension SamplerCore {
             event.consentPending == 0, status.profile.revision > 0
         {
             reasons.append(
-                "\(event.waiting - event.due) events are held for \(Int(status.eventHold)) s after they were recorded")
+                "\(CountText.of(event.waiting - event.due, "event")) held for \(Int(status.eventHold)) s after the recording"
+            )
         }
         return reasons
     }

@@ -1,6 +1,7 @@
 import CollectorStore
 import Hummingbird
 import MetricCatalog
+import TelemetryBasics
 import WireModel
 
 /// The spread of a metric over the fleet and over time.
@@ -53,8 +54,9 @@ struct FleetSeriesRoutes: Sendable {
         let isCertain = devices >= devicesBeforeEstimate && each * all > 2 * maximumRecords
         guard records > maximumRecords || isCertain else { return nil }
         return .tooMuch(
-            "\(all) devices have about \(each) samples each in that time, and one answer reads \(maximumRecords). Ask for less "
-                + "time, or for a `sample` of about \(max(1, maximumRecords / each)) devices.")
+            "In that time there are about \(CountText.of(each, "sample")) of each of \(CountText.of(all, "device")), and one "
+                + "answer reads \(maximumRecords). Ask for less time, or for a `sample` of about "
+                + "\(CountText.of(max(1, maximumRecords / each), "device")).")
     }
 }
 

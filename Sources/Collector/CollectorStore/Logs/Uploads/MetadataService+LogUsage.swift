@@ -1,3 +1,4 @@
+import TelemetryBasics
 import WireModel
 
 /// The owner of a quota: an application of an organization, with a separate quota for its test devices.
@@ -246,7 +247,7 @@ extension MetadataService {
             try notices.raise(
                 .logQuotaReached, organization: device.organization, subject: Self.noticeSubject,
                 detail:
-                    "Devices send logs under \(ofOrganization.count) application names; at most \(limit) are accepted. "
+                    "Devices send logs under \(CountText.of(ofOrganization.count, "application name")); the limit is \(limit). "
                     + "Uploads under other names are refused and stay on their devices. Delete logs, or raise --log-applications.",
                 at: now)
             return .tooManyApplications(ofDevice: false, limit: limit)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Logging
+import TelemetryBasics
 import WireModel
 
 /// The uploads, the fates of their chunks, and the content of these.
@@ -43,7 +44,7 @@ extension MetadataService {
                 try notices.raise(
                     .uploadExpired, organization: upload.organization, subject: upload.device,
                     detail:
-                        "Upload \(upload.id) was not completed in 7 days: \(upload.missing) of \(upload.chunks) chunks are missing.",
+                        "Upload \(upload.id) was not completed in 7 days. Missing: \(upload.missing) of \(CountText.of(upload.chunks, "chunk")).",
                     at: now)
             }
             guard forgets else { return }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// Checks that every stored chunk has the received bytes in its store, and that the quotas' counts match the stored
@@ -79,8 +80,8 @@ struct ChunkVerification {
             HAVING u.chunks <> count(c.row) OR u.raw_bytes <> coalesce(sum(c.raw_bytes), 0)
             """
         ) { usage in
-            "logs of \(usage.string(1)) in \(usage.string(0)): \(usage.int(2)) chunks and \(usage.int(3)) bytes are "
-                + "counted, but \(usage.int(4)) and \(usage.int(5)) are stored."
+            "logs of \(usage.string(1)) in \(usage.string(0)): \(CountText.of(usage.int(2), "chunk")) and "
+                + "\(CountText.of(usage.int(3), "byte")) counted, \(usage.int(4)) and \(usage.int(5)) stored."
         }
         for message in try wrong + wrongOfDevices() {
             report.add(.init(code: .miscounted, file: "collector.sqlite", message: message))
@@ -97,8 +98,8 @@ struct ChunkVerification {
             GROUP BY device HAVING sum(counted) <> sum(stored)
             """
         ) { usage in
-            "logs of device \(DeviceID(usage.data(0))?.description ?? "?"): \(usage.int(1)) bytes are counted, but "
-                + "\(usage.int(2)) are stored."
+            "logs of device \(DeviceID(usage.data(0))?.description ?? "?"): \(CountText.of(usage.int(1), "byte")) counted, "
+                + "\(usage.int(2)) stored."
         }
     }
 }

@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// Removes records older than an administrator says, with or without a collector that runs.
@@ -91,7 +92,7 @@ package struct RecordPurge: Sendable {
 
     private static func count(_ answer: PurgeRequest.Answer) throws(StoreError) -> Int {
         guard let failure = answer.failure else { return answer.removedFiles }
-        throw StoreError(.conflict, "\(answer.removedFiles) files were removed, then it failed: \(failure)")
+        throw StoreError(.conflict, "\(CountText.of(answer.removedFiles, "file")) removed, then it failed: \(failure)")
     }
 
     /// The collector shall not do any more what it was asked.

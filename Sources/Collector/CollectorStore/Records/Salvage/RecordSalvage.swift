@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Logging
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Replaces a damaged record file: keeps the provable records, and counts the rest as lost at the collector.
@@ -251,9 +252,10 @@ package struct SalvageReport: Codable, Equatable, Sendable {
     package var detail: String {
         var detail =
             "\(file) was damaged and has been repaired: \(cause) "
-            + "\(keptRecords) records of \(keptChains) record chains are kept. "
-            + "\(lostNumbers) records of \(lostChains) chains could not be read and count as lostAtCollector. "
-        if ownerlessRecords > 0 { detail += "\(ownerlessRecords) more records belong to unknown devices. " }
+            + "Kept: \(CountText.of(keptRecords, "record")) of \(CountText.of(keptChains, "chain")). "
+            + "Unreadable, and counted as lostAtCollector: \(CountText.of(lostNumbers, "record")) of "
+            + "\(CountText.of(lostChains, "chain")). "
+        if ownerlessRecords > 0 { detail += "Of unknown devices: \(CountText.of(ownerlessRecords, "record")). " }
         return detail
             + "Other records that devices had sent into it count as lost when they next send. "
             + "The damaged file stays in \(keptAs) until somebody deletes it."

@@ -1,0 +1,22 @@
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+/// What notices say about one of something.
+@Suite struct NoticeTextTests {
+    @Test func oneRecordIsNotManyRecords() {
+        let device = DeviceID(high: 1, low: 2)
+        let lost = DeviceIncident(.recordsLost, device: device, stream: .event)
+        #expect(lost.detail(1, after: "").hasPrefix("1 record of the event stream cannot"))
+        #expect(lost.detail(2, after: "").hasPrefix("2 records of the event stream cannot"))
+        let damaged = DeviceIncident(.damagedOnDevice, device: device, stream: .sample)
+        let detail = damaged.detail(1, after: lost.detail(1, after: ""))
+        #expect(detail.hasPrefix("1 record of the event and sample streams got lost"), "\(detail)")
+    }
+
+    @Test func oneDeviceIsNotManyDevices() {
+        #expect(SilencePlan.detail(ofMany: 1).hasPrefix("Also silent: 1 device."))
+        #expect(SilencePlan.detail(ofMany: 7).hasPrefix("Also silent: 7 devices."))
+    }
+}
