@@ -100,6 +100,26 @@ import WireModel
         #expect(try await metadata.device(first.deviceID, organization: nil)?.left == nil)
     }
 
+    @Test func `A device that asks for its former id, becomes a new one and hears no answer is no replaced device`()
+        async throws
+    {
+        let former = try await metadata.enroll(token: try await token().token, request: request())
+        try await metadata.unenroll(device: former.deviceID)
+        let token = try await token()
+        var returning = request(2)
+        returning.deviceID = former.deviceID.data
+        await #expect(throws: EnrollError.deviceConflict) { [returning] in
+            _ = try await metadata.enroll(token: token.token, request: returning)
+        }
+        let new = try await metadata.enroll(token: token.token, request: request(2))
+        // The answer was lost. The next start asks for the former id first.
+        let repeated = try await metadata.enroll(token: token.token, request: returning)
+        #expect(repeated.deviceID == new.deviceID && repeated.enrollmentID == new.enrollmentID && !repeated.deviceKept)
+        #expect(try await metadata.devices(organization: nil, after: nil, limit: 10).devices.count == 2)
+        let notices = try await NoticeService(metadata: metadata).page(organization: "default", below: nil, limit: 10)
+        #expect(!notices.rows.contains { $0.code == .deviceReplaced })
+    }
+
     @Test func aRevokedTokenIsRefusedForARepeatToo() async throws {
         let token = try await token()
         _ = try await metadata.enroll(token: token.token, request: request())

@@ -48,6 +48,8 @@ import WireModel
         #expect(mode == 0o600)
         #expect(try store(path).enrollRequest(as: .new).requestID == first.requestID)
         try store(path).save(enrollment)
+        #expect(try store(path).enrollRequest(as: .new).requestID == first.requestID)
+        try store(path).requestAnswered()
         #expect(try names(path) == ["identity"])
         #expect(try store(path).enrollRequest(as: .new).requestID != first.requestID)
     }
@@ -65,6 +67,28 @@ import WireModel
         let returning = try store(path, token: "another").enrollRequest(as: .returning(enrollment.deviceID))
         #expect(returning.deviceID == enrollment.deviceID.data)
         #expect(returning.previousCredential.isEmpty)
+    }
+
+    @Test func `Who becomes a new device because its id was refused asks with the same request, at the next start too`()
+        throws
+    {
+        let directory = try TemporaryDirectory()
+        let path = directory.path
+        let former = enrollment.deviceID
+        let returning = try store(path).enrollRequest(as: .returning(former))
+        let successor = try store(path).enrollRequest(as: .successor(of: former))
+        #expect(successor.requestID == returning.requestID)
+        #expect(successor.deviceID.isEmpty && successor.previousCredential.isEmpty)
+        #expect(try store(path).enrollRequest(as: .returning(former)).requestID == returning.requestID)
+        #expect(try store(path).enrollRequest(as: .again(enrollment)).requestID == returning.requestID)
+        #expect(try store(path).enrollRequest(as: .returning(.random())).requestID != returning.requestID)
+    }
+
+    @Test func `A copy of the directory on another machine asks with a request of its own`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path
+        let first = try store(path).enrollRequest(as: .new).requestID
+        #expect(try store(path, machine: "def").enrollRequest(as: .new).requestID != first)
     }
 
     @Test func `A damaged request file is forgotten, cut at any byte`() throws {

@@ -62,22 +62,35 @@ package enum EnrollmentRole: Equatable, Sendable {
     case again(Enrollment)
     /// The device asks for the id it had and cannot prove it any more.
     case returning(DeviceID)
+    /// The collector refused the id that the device had, so it becomes a new device. Its request has the id of the
+    /// refused one: the next start asks for the former id first, and that is then a repeat.
+    case successor(of: DeviceID)
+
+    /// The device that the request asks for or replaces; `nil` for none. The request's id belongs to it.
+    package var former: DeviceID? {
+        switch self {
+        case .new: nil
+        case .again(let former): former.deviceID
+        case .returning(let former), .successor(let former): former
+        }
+    }
 }
 
 /// Stores the enrollment on disk and composes enrollment requests. Safe from any thread.
 package protocol EnrollmentStore: Sendable {
     func state() throws -> EnrollmentState
-    /// Returns when the enrollment is on synced disk. Completes the request that led to it, so the next request gets a
-    /// new id.
+    /// Returns when the enrollment is on synced disk. A request that waits for its answer keeps its id.
     func save(_ enrollment: Enrollment) throws
+    /// Completes the request whose answer was saved, so the next request gets a new id.
+    func requestAnswered() throws
     /// Forgets the credential, its copies included, and keeps the device id. Returns when that is on synced disk. May
     /// be repeated.
     func unenroll() throws
     /// The token from flag, file or environment. `nil` if there is none, or only the one that the device had when it
     /// was unenrolled.
     func enrollmentToken() throws -> String?
-    /// The request's id is on synced disk when this returns, and stays the same until `save`. So repeating the request
-    /// after a lost answer or a kill makes no second device.
+    /// The request's id is on synced disk when this returns, and stays the same until `requestAnswered`. So repeating
+    /// the request after a lost answer or a kill makes no second device.
     func enrollRequest(as role: EnrollmentRole) throws -> WireEnrollRequest
     /// The configured request for a client certificate, DER; `nil` if none is configured.
     func signingRequest() throws -> Data?

@@ -101,8 +101,9 @@ extension Transmitter {
             // includes a disk that was rolled back to a credential from before a rotation. The queue's records belong
             // to the former device and wait until `rebind` decides about them.
             switch role {
-            case .returning, .again: return await enroll(as: .new, clonedFrom: clonedFrom)
-            case .new: return machine.enrollmentRefused("enrolling was refused: \(why)")
+            case .returning(let former): return await enroll(as: .successor(of: former), clonedFrom: clonedFrom)
+            case .again(let former): return await enroll(as: .successor(of: former.deviceID), clonedFrom: clonedFrom)
+            case .new, .successor: return machine.enrollmentRefused("enrolling was refused: \(why)")
             }
         case .forbidden(let why):
             forbidden(why)
@@ -136,7 +137,7 @@ extension Transmitter {
                     + "and there is no enrollment token to enroll it as a new one"
             } else {
                 switch role {
-                case .new: "not enrolled, and no enrollment token given"
+                case .new, .successor: "not enrolled, and no enrollment token given"
                 case .again: "the credential is refused, and no enrollment token given"
                 case .returning: "unenrolled: it needs a new enrollment token to enroll again"
                 }
@@ -159,7 +160,10 @@ extension Transmitter {
         } catch {
             return machine.localFailed("the queue: \(error.message)", roll: roll())
         }
-        do { try enrollments.save(grant.enrollment) } catch {
+        do {
+            try enrollments.save(grant.enrollment)
+            try enrollments.requestAnswered()
+        } catch {
             return machine.localFailed("the enrollment cannot be stored: \(error)", roll: roll())
         }
         granted = nil

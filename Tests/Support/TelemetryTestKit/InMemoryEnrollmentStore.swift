@@ -8,7 +8,7 @@ package final class InMemoryEnrollmentStore: EnrollmentStore {
     private struct State {
         var state: EnrollmentState
         var failingSaves: Int
-        var requestID: Data?
+        var request: (id: Data, former: DeviceID?)?
     }
 
     private let token: String?
@@ -39,14 +39,15 @@ package final class InMemoryEnrollmentStore: EnrollmentStore {
             kept.failingSaves -= 1
             if kept.failingSaves >= 0 { throw TransportError(.other, "no space left") }
             kept.state = .enrolled(enrollment)
-            kept.requestID = nil
         }
     }
+
+    package func requestAnswered() { kept.withLock { $0.request = nil } }
 
     package func unenroll() throws {
         kept.withLock { kept in
             if case .enrolled(let enrollment) = kept.state { kept.state = .unenrolled(enrollment.deviceID) }
-            kept.requestID = nil
+            kept.request = nil
         }
     }
 
@@ -60,12 +61,13 @@ package final class InMemoryEnrollmentStore: EnrollmentStore {
         var request = WireEnrollRequest()
         request.deviceName = "test"
         request.requestID = kept.withLock { kept in
-            let id = kept.requestID ?? DeviceID.random().data
-            kept.requestID = id
+            if let request = kept.request, request.former == role.former { return request.id }
+            let id = DeviceID.random().data
+            kept.request = (id, role.former)
             return id
         }
         switch role {
-        case .new: break
+        case .new, .successor: break
         case .again(let former):
             request.deviceID = former.deviceID.data
             request.previousCredential = former.credential

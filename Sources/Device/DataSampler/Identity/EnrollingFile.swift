@@ -8,12 +8,13 @@ import WireModel
 /// `<data>/enrolling`: the id of an enrollment request whose answer is not in the identity file yet. Mode 0600.
 ///
 /// It is written before the collector is asked, and removed once the answer is on disk. So asking again after a lost
-/// answer is a repeat for the collector, and leaves behind no device that never reports. The id belongs to one token
-/// and one role. A damaged file is forgotten; the worst result is one device too many.
+/// answer is a repeat for the collector, and leaves behind no device that never reports. The id belongs to one token,
+/// one machine and one former device, so a copy of the directory on another machine makes its own. A damaged file is
+/// forgotten; the worst result is one device too many.
 struct EnrollingFile: Sendable {
     private struct Form: Codable {
         var request: String
-        /// SHA-256 of token and role.
+        /// HMAC of token, machine and former device.
         var purpose: String
     }
 
@@ -25,8 +26,10 @@ struct EnrollingFile: Sendable {
     init(directory: String) { file = DurableFile(directory: directory, name: Self.name, code: .identity) }
 
     /// The request's id: that of an earlier attempt, or a new one. On synced disk when this returns.
-    func requestID(token: String?, role: EnrollmentRole) throws(DataSamplerError) -> Data {
-        let purpose = Self.purpose(token: token, role: role)
+    func requestID(
+        token: String?, machineHash: String?, role: EnrollmentRole
+    ) throws(DataSamplerError) -> Data {
+        let purpose = Self.purpose(token: token, machineHash: machineHash, role: role)
         if let bytes = try file.read(), let form = try? JSONDecoder().decode(Form.self, from: bytes),
             form.purpose == purpose,
             let request = RequestID(form.request)
@@ -45,14 +48,9 @@ struct EnrollingFile: Sendable {
     /// The request is answered and the answer stored.
     func finish() throws(DataSamplerError) { try file.remove() }
 
-    private static func purpose(token: String?, role: EnrollmentRole) -> String {
-        let role =
-            switch role {
-            case .new: "new"
-            case .again(let former): "again \(former.deviceID)"
-            case .returning(let device): "returning \(device)"
-            }
-        return Data(HMAC<SHA256>.authenticationCode(for: Data("\(role) \(token ?? "")".utf8), using: key)).hexadecimal
+    private static func purpose(token: String?, machineHash: String?, role: EnrollmentRole) -> String {
+        let text = "\(role.former?.description ?? "none") \(machineHash ?? "") \(token ?? "")"
+        return Data(HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key)).hexadecimal
     }
 }
 

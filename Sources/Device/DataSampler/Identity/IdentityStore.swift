@@ -68,11 +68,10 @@ final class IdentityStore: EnrollmentStore {
     }
 
     func save(_ enrollment: Enrollment) throws {
-        try access.withLock { isCopyKept in
-            try save(.enrolled(enrollment, machineHash: machineHash), &isCopyKept)
-            try enrolling.finish()
-        }
+        try access.withLock { try save(.enrolled(enrollment, machineHash: machineHash), &$0) }
     }
+
+    func requestAnswered() throws { try access.withLock { _ in try enrolling.finish() } }
 
     func unenroll() throws {
         try access.withLock { isCopyKept in
@@ -170,13 +169,15 @@ final class IdentityStore: EnrollmentStore {
         var request = request
         request.machineHash = machineHash ?? ""
         switch role {
-        case .new: break
+        case .new, .successor: break
         case .again(let former):
             request.deviceID = former.deviceID.data
             request.previousCredential = former.credential
         case .returning(let device): request.deviceID = device.data
         }
-        request.requestID = try access.withLock { _ in try enrolling.requestID(token: configuredToken, role: role) }
+        request.requestID = try access.withLock { _ in
+            try enrolling.requestID(token: configuredToken, machineHash: machineHash, role: role)
+        }
         return request
     }
 
