@@ -77,7 +77,7 @@ import WireModel
     }
 
     private func add(_ upload: LogUpload, to uploader: LogUploader) async throws {
-        let isTaken = try await uploader.add(upload)
+        let isTaken = try await uploader.add([upload])
         #expect(isTaken)
     }
 
@@ -159,9 +159,27 @@ import WireModel
     @Test func anUploadThatCannotBeKeptIsNotTaken() async throws {
         try await bench.run { _, transmitter in
             let uploader = uploader(transmitter, failingSaves: 1)
-            await #expect(throws: DiskFull.self) { try await uploader.add(Self.upload(1)) }
+            await #expect(throws: DiskFull.self) { try await uploader.add([Self.upload(1)]) }
             #expect(await uploader.uploads.isEmpty)
             try await add(Self.upload(1), to: uploader)
+        }
+    }
+
+    @Test func `The uploads of one request are kept together or not at all`() async throws {
+        try await bench.run { _, transmitter in
+            let uploader = uploader(transmitter, failingSaves: 1)
+            await #expect(throws: DiskFull.self) { try await uploader.add([Self.upload(1), Self.upload(2)]) }
+            #expect(await uploader.uploads.isEmpty)
+
+            let most = UInt8(UploadStateMachine.maximumOpen)
+            let all = try await uploader.add((2...most).map { Self.upload($0) })
+            #expect(all)
+            // There is room for one of the two.
+            let both = try await uploader.add([Self.upload(most + 1), Self.upload(most + 2)])
+            #expect(!both)
+            #expect(await uploader.uploads.map(\.id) == (2...most).map { Data(repeating: $0, count: 16) })
+            #expect(kept.withLock { $0.count } == Int(most) - 1, "they came to the disk in one step")
+            #expect(bench.collector.uploads.all.isEmpty)
         }
     }
 

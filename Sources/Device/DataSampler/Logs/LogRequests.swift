@@ -119,22 +119,14 @@ actor LogRequests {
     }
 
     private func upload(_ planned: [PlannedLogs], command: Data) async throws(DataSamplerError) -> [Data] {
-        var ids: [Data] = []
-        do throws(DataSamplerError) {
-            for logs in planned {
-                ids.append(try await add(logs, id: .random(), command: command, created: core.clock.now().wallTime))
-            }
-        } catch {
-            // All uploads or none.
-            for id in ids { await uploader.cancel(id) }
-            throw error
-        }
-        return ids
+        guard !planned.isEmpty else { return [] }
+        let created = core.clock.now().wallTime
+        let uploads = planned.map { upload($0, id: .random(), command: command, created: created) }
+        try await add(uploads)
+        return uploads.map(\.id)
     }
 
-    private func add(_ logs: PlannedLogs, id: UploadID, command: Data, created: Int64) async throws(DataSamplerError)
-        -> Data
-    {
+    private func upload(_ logs: PlannedLogs, id: UploadID, command: Data, created: Int64) -> LogUpload {
         var manifest = WireUploadManifest()
         manifest.uploadID = id.data
         manifest.application = logs.application
@@ -144,11 +136,12 @@ actor LogRequests {
         manifest.chunks = logs.chunks
         manifest.created = created
         manifest.logEpoch = logs.logEpoch
+        return LogUpload(manifest: manifest, plan: logs.plan, accepted: core.queueTime)
+    }
+
+    private func add(_ uploads: [LogUpload]) async throws(DataSamplerError) {
         let isTaken: Bool
-        do {
-            isTaken = try await uploader.add(
-                LogUpload(manifest: manifest, plan: logs.plan, accepted: core.queueTime))
-        } catch {
+        do { isTaken = try await uploader.add(uploads) } catch {
             throw (error as? DataSamplerError) ?? DataSamplerError(.storage, "\(error)", cause: error)
         }
         guard isTaken else {
@@ -156,7 +149,6 @@ actor LogRequests {
                 .queueFull,
                 "\(UploadStateMachine.maximumOpen) uploads of logs are under way: wait for one to end, or cancel one")
         }
-        return manifest.uploadID
     }
 
     // MARK: Crashes
@@ -167,7 +159,7 @@ actor LogRequests {
             // The same crash gives the same upload, also if the program ends between the two steps.
             let seed = crash.logs.logEpoch + withUnsafeBytes(of: crash.ordinal.bigEndian) { Data($0) }
             guard let id = UploadID(Data(SHA256.hash(data: seed).prefix(16))) else { continue }
-            _ = try await add(crash.logs, id: id, command: Data(), created: crash.time)
+            try await add([upload(crash.logs, id: id, command: Data(), created: crash.time)])
             var next = ledger
             next.crashSent(crash.ordinal, present: crash.present)
             try keep(next)

@@ -53,14 +53,21 @@ package actor LogUploader {
     /// Open uploads and those that ended last, oldest first.
     package var uploads: [LogUpload] { machine.uploads }
 
-    /// Accepts an upload. It is on synced disk when this returns.
+    /// Accepts uploads, all of them or none. They are on synced disk when this returns, and a kill before it leaves
+    /// none. So the lines of one request are never sent in part, or a second time with other ids.
     ///
-    /// - Returns: `false` if too many are open.
-    /// - Throws: if it could not be stored; then it was not accepted.
-    package func add(_ upload: LogUpload) throws -> Bool {
-        guard machine.add(upload) else { return false }
+    /// - Returns: `false` if too many would be open. Then none was accepted.
+    /// - Throws: if they could not be stored; then none was accepted.
+    package func add(_ uploads: [LogUpload]) throws -> Bool {
+        let former = machine
+        for upload in uploads {
+            guard machine.add(upload) else {
+                machine = former
+                return false
+            }
+        }
         do { try save(machine.uploads) } catch {
-            machine.remove(upload.id)
+            machine = former
             throw error
         }
         events.post(.due)

@@ -89,12 +89,6 @@ package struct UploadStateMachine: Sendable {
     /// Cancels an upload. What has arrived stays at the collector until it expires there.
     mutating func cancel(_ id: Data) { end(id, .cancelled, "cancelled") }
 
-    /// Removes an upload that could not be stored.
-    mutating func remove(_ id: Data) {
-        uploads.removeAll { $0.id == id }
-        waits[id] = nil
-    }
-
     /// The next request; `nil` if there is none, or none before `notBefore`.
     func next(now: Int64) -> Step? {
         guard now >= notBefore, let upload = foremost(now) else { return nil }
@@ -294,7 +288,8 @@ package struct UploadStateMachine: Sendable {
             upload.missing = []
         }
         let ended = uploads.filter(\.phase.isFinal)
-        for upload in ended.dropLast(Self.maximumEnded) { remove(upload.id) }
+        let forgotten = Set(ended.dropLast(Self.maximumEnded).map(\.id))
+        uploads.removeAll { forgotten.contains($0.id) }
     }
 
     private mutating func change(_ id: Data, _ body: (inout LogUpload) -> Void) {
