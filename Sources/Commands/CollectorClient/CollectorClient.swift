@@ -11,6 +11,8 @@ import WireModel
 package final class CollectorClient: Sendable {
     /// How long a collector may look for the first line, and be silent between two pieces of a log.
     static let patience = Duration.seconds(120)
+    /// Between two attempts at a request whose answer was lost. A collector that was killed is back within seconds.
+    private static let repeatPause = Duration.milliseconds(250)
 
     /// The collector as it was named.
     package let name: String
@@ -51,6 +53,8 @@ package final class CollectorClient: Sendable {
         try decoded(try await send(.get, path), path)
     }
 
+    /// A request whose answer was lost may have arrived. It is repeated with its key until the collector answers, which
+    /// may have to start first. Whoever calls this again has another key, and the collector does the same twice.
     /// - Parameter key: makes a repeat harmless.
     package func post<Value: Decodable>(_ path: String, _ body: some Encodable, key: String)
         async throws(CollectorClientError) -> Value
@@ -60,12 +64,25 @@ package final class CollectorClient: Sendable {
             throw CollectorClientError(.failed, "the request cannot be written as JSON: \(error)", cause: error)
         }
         let headers = [("Content-Type", WireNames.json), ("Idempotency-Key", key)]
-        do throws(CollectorClientError) {
-            return try decoded(try await send(.post, path, headers: headers, body: data), path)
-        } catch {
-            // The request may have arrived; its idempotency key makes the repeat count once.
-            guard (error.cause as? TransportError)?.code == .connectionClosed else { throw error }
-            return try decoded(try await send(.post, path, headers: headers, body: data), path)
+        var patience = BusyPatience()
+        var isAnswerLost = false
+        while true {
+            do throws(CollectorClientError) {
+                return try decoded(try await send(.post, path, headers: headers, body: data), path)
+            } catch {
+                // An answer that refuses the request says that no attempt counted.
+                guard let code = (error.cause as? TransportError)?.code else { throw error }
+                isAnswerLost = isAnswerLost || code == .connectionClosed
+                guard isAnswerLost else { throw error }
+                guard code == .connectionClosed || code == .connectionRefused,
+                    let pause = patience.pause(Self.repeatPause, roll: .random(in: 0...1))
+                else {
+                    throw CollectorClientError(
+                        error.code, "\(error.message). An earlier attempt may have arrived: look before you repeat it",
+                        cause: error.cause)
+                }
+                try await sleep(pause)
+            }
         }
     }
 
@@ -95,6 +112,10 @@ package final class CollectorClient: Sendable {
         guard let asked = error.retryAfter, let pause = patience.pause(asked, roll: .random(in: 0...1)) else {
             throw error
         }
+        try await sleep(pause)
+    }
+
+    private func sleep(_ pause: Duration) async throws(CollectorClientError) {
         do { try await Task.sleep(for: pause) } catch {
             throw CollectorClientError(.tryAgain, "interrupted", cause: error)
         }
