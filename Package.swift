@@ -306,8 +306,7 @@ let package = Package(
             [
                 "RecordStoreTestKit", "TelemetryBasics", "WireModel", "SQLite", "Gzip", "PostgreSQL", "ClusterRegistry",
                 "PostgresTestKit", crypto, logging,
-            ],
-            exclude: ["Fixtures"]),
+            ]),
         tests(
             "ObjectStorage",
             [

@@ -95,10 +95,6 @@ import WireModel
                 try RegistryTable.common(
                     try SQLiteRegistry(directory: path).openReading(), session)
             }
-            // A table of either engine is copied or is one of these.
-            #expect(RegistryCopy.onlySQLite == ["baseline"])
-            #expect(RegistryCopy.onlyPostgreSQL == ["change", "collector", "housekeeping"])
-            #expect(RegistryCopy.onlyPostgreSQLColumns == ["command.rowid", "meta.number"])
             #expect(tables.count > 25 && Set(report.rows.keys) == Set(tables.map(\.name)))
             let sqlite = try SQLiteRegistry(directory: path).openReading()
             let postgres = try registry.openReading()

@@ -47,25 +47,6 @@ import WireModel
         #expect(report.isWhole, "\(report.findings)")
     }
 
-    /// A backup that the release before made has none of the tables that came later.
-    @Test(arguments: [5, 10] as [Int32]) func aBackupOfAnEarlierVersionIsRestored(version: Int32) async throws {
-        let (metadata, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
-        let device = try await metadata.enroll(
-            token: try #require(created).enrollmentToken, request: WireEnrollRequest()
-        ).deviceID
-        await metadata.close()
-        let connection = try Connection(path: data + "/collector.sqlite", options: .init(mode: .readWrite))
-        try connection.execute(
-            version == 10 ? MigrationTests.undoingVersion11 : MigrationTests.undoingVersion6)
-        try connection.setUserVersion(version)
-        try connection.close()
-        try await takeBackup()
-        try restore()
-        let (opened, _) = try MetadataService.open(directory: restored, clock: clock, logger: quietLogger)
-        #expect(try await opened.device(device, organization: nil) != nil)
-        await opened.close()
-    }
-
     @Test func aBackupTakenWhileDevicesSendIsWholeAndTheyGoOnAfterIt() async throws {
         let (metadata, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken

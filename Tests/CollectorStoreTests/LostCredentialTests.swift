@@ -184,45 +184,6 @@ import WireModel
             "the price of a new key")
         await renewed.close()
     }
-
-    /// A data directory of version 5: its credentials have no proof in them, its devices no token.
-    @Test func aDirectoryOfTheVersionBeforeGoesOnAndKnowsTheTokensFromTheAuditTrail() async throws {
-        let (made, first) = try open("live")
-        let token = try #require(first)
-        let device = try await made.enroll(token: token, request: request())
-        await made.close()
-        let plain = Secret(.device)
-        let connection = try Connection(
-            path: path("live") + "/collector.sqlite",
-            options: .init(mode: .readWrite, applicationID: CollectorDatabase.applicationID))
-        try connection.execute(
-            """
-            \(MigrationTests.undoingVersion6)
-            INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES
-            ('records-lost', 'default', 'd', '10 records of the event stream are missing', 1, 5, 5);
-            INSERT INTO notice (code, organization, subject, detail, count, first, last, ended) VALUES
-            ('disk-low', '', 'a', '', 1, 5, 5, NULL), ('disk-low', '', 'b', '', 1, 5, 5, 6),
-            ('disk-low', '', 'c', '', 1, 5, 5, NULL);
-            INSERT INTO meta (name, value) VALUES ('notice_posted', 3);
-            """)
-        try connection.run("UPDATE device SET credential_hash = ?", plain.hash)
-        try connection.setUserVersion(5)
-        try connection.close()
-
-        let (metadata, _) = try open("live")
-        let row = try #require(try await metadata.device(device.deviceID, organization: nil))
-        #expect(row.enrollmentToken == (try await metadata.tokens().first { $0.kind == .enrollment }?.id))
-        #expect(try await isKnown(metadata, plain.text), "a credential without a proof is good until it is rotated")
-        let rotated = try await metadata.rotateCredential(device: device.deviceID)
-        #expect(DeviceCredential(rotated) != nil && DeviceCredential(plain.text) == nil)
-        #expect(try await isKnown(metadata, rotated))
-        await metadata.close()
-        let service = try NoticeService(directory: path("live"), clock: clock, logger: quietLogger)
-        let unposted = try await service.unposted(since: 0, limit: 10)
-        #expect(
-            unposted.map(\.notice.subject) == ["c"] && unposted[0].kind == .raised,
-            "what was handed on is not handed on again")
-    }
 }
 
 extension Result {

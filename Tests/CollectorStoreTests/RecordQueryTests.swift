@@ -138,45 +138,4 @@ import WireModel
         #expect(store.unreadableFiles(of: .sample) == ["records/\(fleet.directory.days[0])/sample.sqlite"])
         await store.shutDown()
     }
-
-    @Test func filesOfVersionOneAreReadAndWrittenOn() async throws {
-        var fleet = try await Fleet(devices: 3, days: 3, seed: 4)
-        await fleet.store.shutDown()
-        for day in fleet.directory.days {
-            for column in ["earliest", "latest", "kinds"] {
-                try fleet.directory.execute(
-                    "ALTER TABLE chain DROP COLUMN \(column)", on: fleet.directory.recordFile(day))
-            }
-            try fleet.directory.execute("PRAGMA user_version = 1", on: fleet.directory.recordFile(day))
-        }
-        // The clock is a day further: back to the last file's day, so that it is written on.
-        fleet.clock.advance(days: -1)
-        fleet.store = try SQLiteRecordStore.open(fleet.directory, clock: fleet.clock)
-        var newcomer = ScriptedDevice()
-        newcomer.produce(2)
-        try await fleet.store.drain(&newcomer)
-        fleet.devices[0].produce(2)
-        try await fleet.store.drain(&fleet.devices[0])
-        let devices = Set(fleet.devices.map(\.device))
-        for times in [
-            RecordTimes.all, RecordTimes(from: ManualStoreClock.start, to: ManualStoreClock.start + 30 * Self.hour),
-        ] {
-            let query = RecordQuery(.among(devices), stream: .sample, times: times)
-            let found = try await Self.all(fleet.store, query, pageSize: 20)
-            // What is new has times of long ago.
-            #expect(
-                found.filter { $0.header.wallTime > ManualStoreClock.start - 100 * Self.hour } == fleet.expected(query))
-        }
-        let old = RecordQuery(
-            .one(newcomer.device), stream: .sample, times: RecordTimes(to: ManualStoreClock.start - 100 * Self.hour))
-        #expect(try await fleet.store.records(old, before: nil, limit: 10).records.count == 2)
-        #expect(
-            try await fleet.store.records(
-                RecordQuery(.one(newcomer.device), stream: .sample, times: RecordTimes(from: ManualStoreClock.start)),
-                before: nil,
-                limit: 10
-            ).records.isEmpty)
-        await fleet.store.shutDown()
-        #expect(try await fleet.directory.verify().isWhole)
-    }
 }

@@ -20,7 +20,7 @@ struct ChangeTable {
 
     let session: any RegistrySession
 
-    private static let numberName = "change_number"
+    static let numberName = "change_number"
     /// Rows are kept for an hour. A collector that was away for longer forgets everything.
     private static let keptMicroseconds: Int64 = 3600 * 1_000_000
     /// Old rows are removed each time when so many were added.

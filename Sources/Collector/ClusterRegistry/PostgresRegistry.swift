@@ -56,17 +56,21 @@ package struct PostgresRegistry: Registry {
     package func makeLease() -> RegistryLease { RegistryLease(clock: leaseClock) }
 
     /// Makes the tables, or brings them up to date.
-    /// - Parameter isDryRun: only reports.
+    /// - Parameters:
+    ///   - isDryRun: only reports.
+    ///   - registry: other than the present tables only in tests.
     /// - Returns: what was done, or would be, for people. Empty if all is up to date.
     /// - Throws: `.unavailable`, also if the tables are of a newer program.
     @discardableResult
-    package func prepare(isDryRun: Bool = false, logger: Logger) async throws(StoreError) -> [String] {
-        let migrations = PostgresMigrations(
-            RegistrySchema.migrations, table: "registry_version", lockKey: RegistrySchema.migrationLock,
-            logger: logger)
+    package func prepare(
+        isDryRun: Bool = false, of registry: RegistrySchema = .current, logger: Logger
+    ) async throws(StoreError) -> [String] {
+        let schema = PostgresRegistrySchema.schema(of: registry)
         do throws(PostgresError) {
-            let steps = try await isDryRun ? migrations.pending(in: database) : migrations.apply(to: database)
-            return steps.map { "PostgreSQL: registry, migration \($0.number), \($0.name)" }
+            let steps =
+                try await isDryRun
+                ? schema.pending(in: database) : schema.apply(to: database, logger: logger)
+            return steps.map { "PostgreSQL: registry, \($0)" }
         } catch { throw StoreError(error) }
     }
 

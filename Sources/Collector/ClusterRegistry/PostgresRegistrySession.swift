@@ -18,10 +18,7 @@ package final class PostgresRegistrySession: RegistrySession {
     private var translated: [String: String] = [:]
 
     package let name: String
-    package let dialect = RegistryDialect(metaNumber: "number", orderedJoin: "JOIN")
-
-    /// The newest: `cluster init` brings the tables up to date.
-    package let version = Int.max
+    package let dialect = RegistryDialect(orderedJoin: "JOIN")
 
     /// Acquires the lock of all changes. With READ COMMITTED each later statement sees what was committed before the
     /// lock was granted. At another level, which a database may have by default, it would see the time before the wait.

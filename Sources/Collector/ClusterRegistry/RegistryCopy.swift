@@ -6,8 +6,7 @@ import WireModel
 /// Copies a registry from SQLite to PostgreSQL, table by table, while nobody else writes to either.
 ///
 /// All of it is one transaction. It first removes what an earlier copy left, so a copy that was cut short, or one of a
-/// directory that has been served since, is simply made again. A table or column that only one engine has is an error,
-/// unless it is one of the exceptions named here.
+/// directory that has been served since, is simply made again. The tables are those of `RegistrySchema`.
 package struct RegistryCopy: Sendable {
     package struct Report: Equatable, Sendable {
         /// The number of rows by the table's name.
@@ -19,12 +18,6 @@ package struct RegistryCopy: Sendable {
 
     package init(to registry: PostgresRegistry) { database = registry.database }
 
-    /// Tables of SQLite alone. The record store imports the baseline.
-    static let onlySQLite: Set = ["baseline"]
-    /// Tables of PostgreSQL alone. They are for collectors that run, and none does.
-    static let onlyPostgreSQL: Set = ["change", "collector", "housekeeping"]
-    /// Columns of PostgreSQL alone. SQLite has the row number without a column, and one column of `meta` for all types.
-    static let onlyPostgreSQLColumns: Set = ["command.rowid", "meta.number"]
     /// Rows of `meta` in PostgreSQL alone: the count of changes, and the last result of `verify`.
     private static let ownRows = "name IN ('change_number', 'verification')"
     /// Others refer to these, so they are first.

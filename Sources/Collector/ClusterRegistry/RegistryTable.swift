@@ -30,22 +30,12 @@ struct RegistryTable: Sendable {
     // MARK: What both have
 
     /// All tables, in an order in which they can be filled.
-    /// - Throws: `.internalFault` if one engine has a table or a column that the other lacks.
+    /// - Throws: `.internalFault` if one engine has a column that the other lacks.
     static func common(_ source: any RegistrySession, _ session: PostgresSession) throws(StoreError) -> [RegistryTable]
     {
-        let inSQLite = Set(
-            try source.rows(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-            ) { $0.string(0) }
-        ).subtracting(RegistryCopy.onlySQLite)
-        let names = Set(RegistrySchema.tableNames).subtracting(RegistryCopy.onlyPostgreSQL)
-        guard names == inSQLite else {
-            let odd = names.symmetricDifference(inSQLite).sorted().joined(separator: ", ")
-            throw StoreError(.internalFault, "only one of SQLite and PostgreSQL has these tables: \(odd).")
-        }
         let sequences = Set(try source.rows("SELECT name FROM sqlite_sequence") { $0.string(0) })
         var tables: [RegistryTable] = []
-        for name in RegistryCopy.ordered(names) {
+        for name in RegistryCopy.ordered(RegistrySchema.current.tableNames) {
             tables.append(try RegistryTable(name, source, session, hasSequence: sequences.contains(name)))
         }
         return tables
@@ -74,7 +64,7 @@ struct RegistryTable: Sendable {
             }
         } catch { throw StoreError(error) }
         self.columns = columns
-        let own = Set(columns.map(\.name)).filter { !RegistryCopy.onlyPostgreSQLColumns.contains("\(name).\($0)") }
+        let own = Set(columns.map(\.name))
         guard own == Set(found.map(\.0)) else {
             let odd = own.symmetricDifference(found.map(\.0)).sorted().joined(separator: ", ")
             throw StoreError(
@@ -85,19 +75,8 @@ struct RegistryTable: Sendable {
     // MARK: Rows
 
     /// All rows in the order of the primary key, with the columns in their order.
-    ///
-    /// In `meta`, a number is in the column of numbers, and bytes are in that of bytes.
     var selection: String {
-        let list =
-            name == "meta"
-            ? columns.map { column in
-                switch column.name {
-                case "value": "CASE WHEN typeof(value) <> 'integer' THEN value END"
-                case "number": "CASE WHEN typeof(value) = 'integer' THEN value END"
-                default: column.name
-                }
-            } : columns.map(\.name)
-        return "SELECT \(list.joined(separator: ", ")) FROM \(name) ORDER BY \(key.joined(separator: ", "))"
+        "SELECT \(columns.map(\.name).joined(separator: ", ")) FROM \(name) ORDER BY \(key.joined(separator: ", "))"
     }
 
     /// - Parameter progress: gets the rows so far.

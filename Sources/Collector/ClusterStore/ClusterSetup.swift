@@ -4,7 +4,7 @@ import FoundationEssentials
 import Logging
 import PostgreSQL
 
-/// Makes and migrates the tables of a cluster's store in both systems.
+/// Makes the tables of a cluster's store in both systems, and brings them up to date.
 package struct ClusterSetup: Sendable {
     private let configuration: ClusterRecordStore.Configuration
     private let logger: Logger
@@ -96,28 +96,20 @@ package struct ClusterSetup: Sendable {
     }
 
     /// Whether the record store's tables in PostgreSQL are those of this program.
-    package static func isUpToDate(_ database: PostgresDatabase, logger: Logger) async throws(StoreError) -> Bool {
-        do throws(PostgresError) {
-            return try await migrations(logger: logger).pending(in: database).isEmpty
-        } catch { throw StoreError(error) }
-    }
-
-    private static func migrations(logger: Logger) -> PostgresMigrations {
-        PostgresMigrations(
-            ChainSchema.migrations, table: ChainSchema.versionTable, lockKey: StoreLock.migrations, logger: logger)
+    package static func isUpToDate(_ database: PostgresDatabase) async throws(StoreError) -> Bool {
+        do throws(PostgresError) { return try await ChainSchema.current.pending(in: database).isEmpty } catch {
+            throw StoreError(error)
+        }
     }
 
     private func makePostgreSQL(_ database: PostgresDatabase, isDryRun: Bool) async throws(StoreError) -> [String] {
-        let migrations = Self.migrations(logger: logger)
+        let schema = ChainSchema.current
         do throws(PostgresError) {
-            if isDryRun {
-                return try await migrations.pending(in: database).map {
-                    "PostgreSQL: record store, migration \($0.number), \($0.name)"
-                }
-            }
-            var steps = try await migrations.apply(to: database).map {
-                "PostgreSQL: record store, migration \($0.number), \($0.name)"
-            }
+            let done =
+                try await isDryRun
+                ? schema.pending(in: database) : schema.apply(to: database, logger: logger)
+            var steps = done.map { "PostgreSQL: record store, \($0)" }
+            if isDryRun { return steps }
             let isNew = try await database.transaction { session throws(PostgresError) in
                 let facts = try PostgresServerFacts.read(session)
                 return try session.execute(

@@ -13,21 +13,19 @@ import PostgreSQL
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
 enum ChainSchema {
-    /// Where the migrations that were applied are recorded.
+    /// Where the versions of these tables are recorded.
     static let versionTable = "record_store_version"
 
-    static let migrations = [
-        PostgresMigration(1, "chains of the record store", sql: first),
-        PostgresMigration(2, "outbox of the tables for people", sql: second),
-        PostgresMigration(3, "slices in the order of their receipt", sql: third),
-        PostgresMigration(4, "data directories that move in", sql: fourth),
-    ]
+    static let current = PostgresSchema(
+        tables: tables, steps: [], versionTable: versionTable, lockKey: StoreLock.schema)
 
-    private static let first = """
+    /// Times are microseconds since 1970. `moving_in` is the collector's id of the directory that moves in, until its
+    /// move has ended. An entry of the outbox is not processed before it is `due`.
+    private static let tables = """
         CREATE TABLE store (
             only_row BOOLEAN PRIMARY KEY DEFAULT true CHECK (only_row),
             system_identifier BIGINT NOT NULL, timeline BIGINT NOT NULL, generation BIGINT NOT NULL,
-            is_open BOOLEAN NOT NULL, created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp());
+            is_open BOOLEAN NOT NULL, moving_in BYTEA, created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp());
         CREATE TABLE chain (
             stream SMALLINT NOT NULL, device BYTEA NOT NULL, epoch BYTEA NOT NULL,
             attempt BIGINT NOT NULL, number BIGINT NOT NULL, mark BYTEA NOT NULL, totals BYTEA NOT NULL,
@@ -39,15 +37,12 @@ enum ChainSchema {
         CREATE TABLE chain_day (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, device BYTEA NOT NULL, epoch BYTEA NOT NULL,
             begin_number BIGINT NOT NULL, begin_mark BYTEA NOT NULL, end_number BIGINT NOT NULL,
-            end_mark BYTEA NOT NULL, earliest BIGINT NOT NULL, latest BIGINT NOT NULL, kinds BIGINT NOT NULL, newest_receipt BIGINT NOT NULL,
+            end_mark BYTEA NOT NULL, earliest BIGINT NOT NULL, latest BIGINT NOT NULL, kinds BIGINT NOT NULL,
+            newest_receipt BIGINT NOT NULL,
             PRIMARY KEY (stream, day, device, epoch)) WITH (fillfactor = 70);
         CREATE INDEX chain_day_device ON chain_day (device, stream, day);
         CREATE TABLE partition (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, state SMALLINT NOT NULL, PRIMARY KEY (stream, day));
-        """
-
-    /// Times are microseconds since 1970. An entry is not processed before it is `due`.
-    private static let second = """
         CREATE TABLE outbox (
             stream SMALLINT NOT NULL, device BYTEA NOT NULL, epoch BYTEA NOT NULL, key BIGINT NOT NULL,
             generation BIGINT NOT NULL, attempt BIGINT NOT NULL, day INTEGER NOT NULL, mark BYTEA NOT NULL,
@@ -55,17 +50,9 @@ enum ChainSchema {
             PRIMARY KEY (stream, device, epoch, key));
         CREATE INDEX outbox_due ON outbox (stream, due);
         CREATE INDEX outbox_at ON outbox (at);
-        """
-
-    private static let third = """
         CREATE TABLE receipt (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, position BIGINT NOT NULL, slices BYTEA NOT NULL,
             newest_receipt BIGINT NOT NULL, PRIMARY KEY (stream, day, position));
-        """
-
-    /// `moving_in` is the collector's id of the directory that moves in, until its move has ended.
-    private static let fourth = """
-        ALTER TABLE store ADD COLUMN moving_in BYTEA;
         CREATE TABLE taken (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, slice BIGINT NOT NULL, PRIMARY KEY (stream, day));
         """
@@ -77,8 +64,8 @@ enum StoreLock {
     static let gate: Int64 = 0x7773_315f_0001
     /// Held by the recovery that runs.
     static let recovery: Int64 = 0x7773_315f_0002
-    /// Migrations, alone.
-    static let migrations: Int64 = 0x7773_315f_0003
+    /// Makes or changes the tables, alone.
+    static let schema: Int64 = 0x7773_315f_0003
     /// Held by the collector that fills the tables for people.
     static let people: Int64 = 0x7773_315f_0004
 

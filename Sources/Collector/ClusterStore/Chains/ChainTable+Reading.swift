@@ -166,7 +166,9 @@ extension ChainTable {
     /// The days of a stream that are not dropped, ascending.
     static func keptDays(_ stream: StreamName, in session: PostgresSession) throws(StoreError) -> [UTCDay] {
         let rows = try StoreError.mapping { () throws(PostgresError) in
-            try session.query("SELECT day FROM partition WHERE stream = $1 AND state < 2 ORDER BY day", stream.rawValue)
+            try session.query(
+                "SELECT day FROM partition WHERE stream = $1 AND \(PartitionState.isNotDropped) ORDER BY day",
+                stream.rawValue)
         }
         var days: [UTCDay] = []
         for row in rows { days.append(UTCDay(number: try row.number(0))) }

@@ -49,7 +49,8 @@ struct ChainTable: Sendable {
     /// The day is today, but neither before that of the chain's last claim nor one that is being dropped or was.
     private static let claimStatement = """
         WITH clock AS (SELECT coalesce($4, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now),
-            free AS (SELECT coalesce(max(day) + 1, 0) AS day FROM partition WHERE stream = $1 AND state > 0)
+            free AS (SELECT coalesce(max(day) + 1, 0) AS day FROM partition
+                WHERE stream = $1 AND \(PartitionState.isLeaving))
         INSERT INTO chain AS c (stream, device, epoch, attempt, number, mark, totals, part_last, above_part,
             floor_number, floor, day, position)
         SELECT $1, k.device, k.epoch, 1, 0, $5, $6, 0, $6, 0, $5, greatest(clock.now / 86400000000, free.day), clock.now
@@ -114,15 +115,17 @@ struct ChainTable: Sendable {
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.execute(
                 """
-                INSERT INTO partition (stream, day, state) SELECT $1, d, 0 FROM unnest($2) AS d
-                WHERE d > coalesce((SELECT max(day) FROM partition WHERE stream = $1 AND state > 0), d - 1)
+                INSERT INTO partition (stream, day, state) SELECT $1, d, \(PartitionState.kept.rawValue)
+                FROM unnest($2) AS d
+                WHERE d > coalesce(
+                    (SELECT max(day) FROM partition WHERE stream = $1 AND \(PartitionState.isLeaving)), d - 1)
                 ON CONFLICT DO NOTHING
                 """,
                 stream.rawValue, days.map(Int64.init))
             return try session.query(
                 """
                 SELECT d FROM unnest($2) AS d
-                WHERE d <= (SELECT max(day) FROM partition WHERE stream = $1 AND state > 0)
+                WHERE d <= (SELECT max(day) FROM partition WHERE stream = $1 AND \(PartitionState.isLeaving))
                 """, stream.rawValue, days.map(Int64.init))
         }
         var dropped: Set<Int> = []
@@ -226,7 +229,8 @@ struct ChainTable: Sendable {
         let days = chains.flatMap(\.days)
         try session.execute(
             """
-            INSERT INTO partition (stream, day, state) SELECT $1, d, 0 FROM unnest($2) AS d ON CONFLICT DO NOTHING
+            INSERT INTO partition (stream, day, state) SELECT $1, d, \(PartitionState.kept.rawValue)
+            FROM unnest($2) AS d ON CONFLICT DO NOTHING
             """, stream.rawValue, Set(days.map { Int64($0.day.number) }).sorted())
         try session.execute(
             """

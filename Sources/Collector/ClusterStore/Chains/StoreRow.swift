@@ -18,7 +18,7 @@ struct StoreRow: Sendable {
     }
 
     /// - Returns: `nil` before `cluster init`.
-    /// - Throws: `.newerVersion` if a newer program has migrated the tables since this one started.
+    /// - Throws: `.newerVersion` if a newer program has changed the tables since this one started.
     static func find(in session: PostgresSession) throws(StoreError) -> StoreRow? {
         let rows = try StoreError.mapping { () throws(PostgresError) in
             try session.query(
@@ -31,10 +31,10 @@ struct StoreRow: Sendable {
         let (isOpen, source, version) = try StoreError.mapping { () throws(PostgresError) in
             (try row.bool(1), try row.optionalData(4), try row.int(5))
         }
-        guard version <= ChainSchema.migrations.count else {
+        guard version <= ChainSchema.current.version else {
             throw StoreError(
                 .newerVersion,
-                "the cluster's tables have version \(version), and this program knows \(ChainSchema.migrations.count). "
+                "the cluster's tables have version \(version), and this program knows \(ChainSchema.current.version). "
                     + "Update ws1collector.")
         }
         return StoreRow(

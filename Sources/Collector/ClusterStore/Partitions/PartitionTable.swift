@@ -371,4 +371,8 @@ enum PartitionState: Int {
     case kept = 0
     case dropping = 1
     case dropped = 2
+
+    /// Conditions on the column `state`, as SQL.
+    static let isLeaving = "state > \(kept.rawValue)"
+    static let isNotDropped = "state < \(dropped.rawValue)"
 }

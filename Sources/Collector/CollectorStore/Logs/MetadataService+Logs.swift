@@ -87,8 +87,10 @@ extension MetadataService {
             var runs: [LogRun] = []
             for row in rows {
                 let run = try connection.first(
-                    "SELECT c.path, r.segment, r.pieces, c.application FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2",
-                    row
+                    """
+                    SELECT c.path, r.segment, r.pieces, c.application FROM log_run AS r
+                    JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = \(ChunkFate.stored.rawValue)
+                    """, row
                 ) { found throws(StoreError) -> LogRun? in
                     guard let pieces = found.withBlob(2, { LogPiece.decode($0) }) else { return nil }
                     return LogRun(
@@ -132,9 +134,11 @@ extension MetadataService {
             try connection.rows(
                 """
                 SELECT u.id, u.application, u.command, u.phase, u.begun, u.expires, u.ended, count(c.row),
-                count(*) FILTER (WHERE c.fate = 2), count(*) FILTER (WHERE c.fate = 3), count(*) FILTER (WHERE c.fate = 4),
+                count(*) FILTER (WHERE c.fate = \(ChunkFate.stored.rawValue)),
+                count(*) FILTER (WHERE c.fate = \(ChunkFate.gone.rawValue)),
+                count(*) FILTER (WHERE c.fate = \(ChunkFate.deleted.rawValue)),
                 CAST(coalesce(sum(c.raw_bytes), 0) AS bigint),
-                CAST(coalesce(sum(c.raw_bytes) FILTER (WHERE c.fate = 2), 0) AS bigint)
+                CAST(coalesce(sum(c.raw_bytes) FILTER (WHERE c.fate = \(ChunkFate.stored.rawValue)), 0) AS bigint)
                 FROM upload AS u LEFT JOIN chunk AS c ON c.upload = u.row
                 WHERE u.device = ?1 AND (?2 IS NULL OR u.command = ?2) GROUP BY u.row ORDER BY u.row DESC LIMIT ?3
                 """, device.data, command?.data, limit

@@ -7,15 +7,12 @@ import WireModel
 /// it may have been done since, or been withdrawn.
 package struct Incarnation {
     let session: any RegistrySession
-    /// The version of the registry's tables. Older ones know less.
-    let version: Int
     /// Why, in words that people read in lists.
     let reason: String
 
-    package init(_ session: any RegistrySession, because reason: String) throws(StoreError) {
+    package init(_ session: any RegistrySession, because reason: String) {
         self.session = session
         self.reason = reason
-        version = try session.version
     }
 
     /// Inside of a transaction.
@@ -27,18 +24,15 @@ package struct Incarnation {
     package func begin(
         _ id: IncarnationID = .random(), hasNewCredentialKey: Bool = false, at now: Int64
     ) throws(StoreError) -> Int {
-        if version >= 6 {
-            let ledger = CredentialLedger(connection: session)
-            try ledger.endIncarnation(at: now)
-            if hasNewCredentialKey { try ledger.renewKey() }
-        }
+        let ledger = CredentialLedger(connection: session)
+        try ledger.endIncarnation(at: now)
+        if hasNewCredentialKey { try ledger.renewKey() }
         try session.run("UPDATE meta SET value = ? WHERE name = 'incarnation_id'", id.data)
         try RetentionState(connection: session).withdraw(because: reason, at: now)
-        if version >= 11 { try session.withholdWipes(of: nil, at: now) }
+        try session.withholdWipes(of: nil, at: now)
         // Some may have been ended since.
-        if version >= 12 { try session.run("DELETE FROM session") }
-        if version >= 13 { try DeviceJobRow.endAll(in: session, because: reason, at: now) }
-        guard version >= 2 else { return 0 }
+        try session.run("DELETE FROM session")
+        try DeviceJobRow.endAll(in: session, because: reason, at: now)
         return try session.run(
             """
             UPDATE command SET state = \(WireCommandState.expired.rawValue), detail = ?, updated = ?

@@ -263,11 +263,10 @@ struct NoticeTable {
     func beginPosting(since time: Int64) throws(StoreError) {
         try connection.run(
             "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND NOT (\(Self.isOpen))", time)
-        let number = connection.dialect.metaNumber
         try connection.run(
             """
-            INSERT INTO meta (name, \(number)) VALUES ('notice_posted', 0)
-            ON CONFLICT (name) DO UPDATE SET \(number) = excluded.\(number)
+            INSERT INTO meta (name, number) VALUES ('notice_posted', 0)
+            ON CONFLICT (name) DO UPDATE SET number = excluded.number
             """)
     }
 

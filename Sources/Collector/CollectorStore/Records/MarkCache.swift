@@ -10,8 +10,8 @@ final class MarkCache: Sendable {
         /// The newest file that has the chain, and the chain's row there; `nil` where only the baseline has it, or
         /// nothing.
         var place: (partition: Partition, row: Int64)?
-        /// The bounds of the chain's records in that file; `nil` if not known.
-        var bounds: RecordBounds?
+        /// The bounds of the chain's records in that file.
+        var bounds = RecordBounds.none
     }
 
     private struct Generations {

@@ -10,15 +10,14 @@ extension RecordFile {
         var entryNumber: UInt64
         var entryLink: ChainLink
         var state: ChainState
-        /// The bounds of its records in this file; `nil` if not known.
-        var bounds: RecordBounds?
+        /// The bounds of its records in this file.
+        var bounds: RecordBounds
     }
 
     private static let boundsColumn = 5 + ChainState.columnCount
 
-    private var chainColumns: String {
-        "id, device, epoch, entry_number, entry_link, \(ChainState.columns), \(hasBounds ? "earliest, latest, kinds" : "NULL, NULL, NULL")"
-    }
+    private static let chainColumns =
+        "id, device, epoch, entry_number, entry_link, \(ChainState.columns), earliest, latest, kinds"
 
     func chain(_ key: ChainKey) throws(StoreError) -> ChainRow? {
         try chains("device = ? AND epoch = ?", key.device.data, key.epoch.data, limit: 1).first
@@ -48,7 +47,7 @@ extension RecordFile {
     private func chains(
         _ condition: String, _ values: any BindableValue..., limit: Int = .max
     ) throws(StoreError) -> [ChainRow] {
-        let sql = "SELECT \(chainColumns) FROM chain WHERE \(condition)"
+        let sql = "SELECT \(Self.chainColumns) FROM chain WHERE \(condition)"
         let statement = try StoreError.mapping(connection.bound(sql, values))
         defer { statement.reset() }
         var found: [ChainRow] = []
@@ -67,11 +66,10 @@ extension RecordFile {
         return found
     }
 
-    private static func bounds(_ statement: Statement, from column: Int32) -> RecordBounds? {
-        guard let earliest = statement.optionalInt64(column), let latest = statement.optionalInt64(column + 1),
-            let kinds = statement.optionalInt64(column + 2)
-        else { return nil }
-        return RecordBounds(earliest: earliest, latest: latest, kinds: UInt64(bitPattern: kinds))
+    private static func bounds(_ statement: Statement, from column: Int32) -> RecordBounds {
+        RecordBounds(
+            earliest: statement.int64(column), latest: statement.int64(column + 1),
+            kinds: UInt64(bitPattern: statement.int64(column + 2)))
     }
 
     /// Records of a chain, counted from the packed rows themselves.
@@ -141,15 +139,13 @@ extension RecordFile {
         return ChainKey(device: device, epoch: epoch)
     }
 
-    /// Returns the bounds of all records in the file; `nil` if not known for every chain.
-    func bounds() throws(StoreError) -> RecordBounds? {
-        guard hasBounds else { return nil }
+    /// Returns the bounds of all records in the file.
+    func bounds() throws(StoreError) -> RecordBounds {
         let statement = try prepared("SELECT min(earliest), max(latest), kinds FROM chain GROUP BY kinds")
         defer { statement.reset() }
         var all = RecordBounds.none
         while try step(statement) {
-            guard let bounds = Self.bounds(statement, from: 0) else { return nil }
-            all.include(bounds)
+            all.include(Self.bounds(statement, from: 0))
         }
         return all
     }

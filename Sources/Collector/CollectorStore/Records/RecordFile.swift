@@ -13,8 +13,7 @@ import WireModel
 ///
 ///     chain     device, epoch, entry_number, entry_link     the mark as the chain entered this day
 ///               mark, totals, ..., closed_*                 the state now (ChainState)
-///               earliest, latest, kinds                     of its records in this file (RecordBounds); null where not
-///                                                           known: in a chain that came from a file of version 1
+///               earliest, latest, kinds                     of its records in this file (RecordBounds)
 ///     slice     chain, first, last, lost_before             one accepted slice
 ///               prior_link, last_link                       links at first - 1 and last
 ///               received_at, earliest, latest               collector's clock; device's wall times, 0 without a record
@@ -56,18 +55,15 @@ final class RecordFile {
     let path: String
     let connection: Connection
     private let identity: FileIdentity
-    /// Whether its chains have columns for bounds. A file of version 1 lacks them until a writer opens it.
-    let hasBounds: Bool
 
     static let applicationID: Int32 = 0x5753_3152
-    static let version: Int32 = 2
-    /// Older files keep their page size.
+    static let version: Int32 = 1
     static let pageBytes = 8192
 
     private static let schema = """
         CREATE TABLE chain (
             id INTEGER PRIMARY KEY, device BLOB NOT NULL, epoch BLOB NOT NULL, entry_number INTEGER NOT NULL, entry_link BLOB NOT NULL,
-            \(ChainState.columnDefinitions), earliest INTEGER, latest INTEGER, kinds INTEGER,
+            \(ChainState.columnDefinitions), earliest INTEGER NOT NULL, latest INTEGER NOT NULL, kinds INTEGER NOT NULL,
             UNIQUE (device, epoch));
         CREATE TABLE slice (
             id INTEGER PRIMARY KEY, chain INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, lost_before INTEGER NOT NULL,
@@ -89,15 +85,10 @@ final class RecordFile {
         try directory.makeDay(partition.day)
         do throws(SQLiteError) {
             connection = try Connection(path: path, options: Self.options(.create))
-            switch try connection.userVersion {
-            case 0: try Self.makeSchema(connection)
-            case 1: try Self.addBounds(connection)
-            default: break
-            }
+            if try connection.userVersion == 0 { try Self.makeSchema(connection) }
             try connection.execute("UPDATE opening SET count = count + 1")
         } catch { throw StoreError(error) }
         try Files<StoreError>.sync(directory: directory.dayPath(partition.day))
-        hasBounds = true
         identity = FileIdentity(path: path)
     }
 
@@ -115,9 +106,7 @@ final class RecordFile {
         }
         do throws(SQLiteError) {
             connection = try directory.openReading(path, options: Self.options(.readOnly))
-            let version = try connection.userVersion
-            if version == 0 { return nil }
-            hasBounds = version >= 2
+            if try connection.userVersion == 0 { return nil }
         } catch { throw StoreError(error) }
         identity = FileIdentity(path: path)
     }
@@ -138,16 +127,6 @@ final class RecordFile {
         try connection.transaction { () throws(SQLiteError) in
             // A second check under the writer's lock is not needed, because the store holds the directory exclusively.
             try connection.execute(schema)
-            try connection.setUserVersion(version)
-        }
-    }
-
-    /// From version 1.
-    private static func addBounds(_ connection: Connection) throws(SQLiteError) {
-        try connection.transaction { () throws(SQLiteError) in
-            for column in ["earliest", "latest", "kinds"] {
-                try connection.execute("ALTER TABLE chain ADD COLUMN \(column) INTEGER")
-            }
             try connection.setUserVersion(version)
         }
     }
@@ -189,8 +168,8 @@ extension RecordFile {
         return connection.lastInsertedRow
     }
 
-    /// - Parameter bounds: of the chain's records in this file; `nil` if unknown.
-    func update(chain id: Int64, state: ChainState, bounds: RecordBounds?) throws(SQLiteError) {
+    /// - Parameter bounds: of the chain's records in this file.
+    func update(chain id: Int64, state: ChainState, bounds: RecordBounds) throws(SQLiteError) {
         let statement = try connection.cached(
             """
             UPDATE chain SET mark = ?, totals = ?, part_last = ?, above_part = ?, closed_last = ?, closed_reason = ?, closed_at = ?,
@@ -202,10 +181,10 @@ extension RecordFile {
         try statement.run()
     }
 
-    private static func bind(_ bounds: RecordBounds?, to statement: Statement, from index: Int32) throws(SQLiteError) {
-        try statement.bind(bounds?.earliest, at: index)
-        try statement.bind(bounds?.latest, at: index + 1)
-        try statement.bind(bounds?.kinds, at: index + 2)
+    private static func bind(_ bounds: RecordBounds, to statement: Statement, from index: Int32) throws(SQLiteError) {
+        try statement.bind(bounds.earliest, at: index)
+        try statement.bind(bounds.latest, at: index + 1)
+        try statement.bind(bounds.kinds, at: index + 2)
     }
 
     /// Adds a slice and its rejected records.

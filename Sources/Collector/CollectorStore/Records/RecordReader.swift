@@ -248,7 +248,7 @@ actor RecordReader {
             return known.meet(query.times, kindBits: query.kindBits) ? try file(partition) : nil
         }
         guard let file = try file(partition) else { return nil }
-        guard let found = try file.bounds() else { return file }
+        let found = try file.bounds()
         bounds[partition] = found
         return found.meet(query.times, kindBits: query.kindBits) ? file : nil
     }
@@ -374,7 +374,7 @@ struct SliceWalk {
         var found: [RecordFile.ChainRow] = []
         for device in devices {
             found += try file.chains(of: device).filter {
-                $0.bounds?.meet(query.times, kindBits: query.kindBits) ?? true
+                $0.bounds.meet(query.times, kindBits: query.kindBits)
             }
         }
         return found

@@ -202,7 +202,7 @@ actor StreamWriter {
         if let slice = step.slice, let place = entry.place {
             let bounds = try StoreError.mapping(
                 file.insert(slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt))
-            entry.bounds?.include(bounds)
+            entry.bounds.include(bounds)
         }
         changes.counts.add(step.counts)
         entry.state = step.state

@@ -73,7 +73,7 @@ final class ClusterData: CollectorData {
 
     /// - Throws: `.notFound` before `cluster init` of this version.
     func requireUsable() async throws(StoreError) {
-        guard try await ClusterSetup.isUpToDate(postgresRegistry.database, logger: logger),
+        guard try await ClusterSetup.isUpToDate(postgresRegistry.database),
             try await postgresRegistry.prepare(isDryRun: true, logger: logger).isEmpty
         else {
             throw StoreError(.notFound, "the cluster's tables are not up to date. Run `ws1collector cluster init`.")

@@ -31,24 +31,21 @@ enum LogRunRows {
     /// The row of `meta` that remembers the greatest row before runs were deleted.
     private static let lastName = "log_run_last"
     /// The row of the next run, as SQL.
-    static func next(_ dialect: RegistryDialect) -> String {
-        """
+    static let nextRow = """
         (SELECT 1 + coalesce(max(known.last), 0) FROM (SELECT max(row) AS last FROM log_run
-        UNION ALL SELECT \(dialect.metaNumber) FROM meta WHERE name = '\(lastName)') AS known)
+        UNION ALL SELECT number FROM meta WHERE name = '\(lastName)') AS known)
         """
-    }
 
     static func next(_ connection: any RegistrySession) throws(StoreError) -> Int64 {
-        try connection.first("SELECT \(next(connection.dialect))") { $0.int64(0) } ?? 1
+        try connection.first("SELECT \(nextRow)") { $0.int64(0) } ?? 1
     }
 
     /// Must be called in the transaction that deletes runs, before it does.
     static func remember(_ connection: any RegistrySession) throws(StoreError) {
-        let number = connection.dialect.metaNumber
         try connection.run(
             """
-            INSERT INTO meta (name, \(number)) VALUES ('\(lastName)', \(next(connection.dialect)) - 1)
-            ON CONFLICT (name) DO UPDATE SET \(number) = excluded.\(number)
+            INSERT INTO meta (name, number) VALUES ('\(lastName)', \(nextRow) - 1)
+            ON CONFLICT (name) DO UPDATE SET number = excluded.number
             """)
     }
 }

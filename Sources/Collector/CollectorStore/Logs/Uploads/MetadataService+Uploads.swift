@@ -24,10 +24,11 @@ extension MetadataService {
         try transaction { () throws(StoreError) in
             let due = try connection.rows(
                 """
-                SELECT row, id, device, organization, (SELECT count(*) FROM chunk WHERE upload = upload.row AND fate = 1),
+                SELECT row, id, device, organization,
+                (SELECT count(*) FROM chunk WHERE upload = upload.row AND fate = \(ChunkFate.missing.rawValue)),
                 (SELECT count(*) FROM chunk WHERE upload = upload.row),
                 (SELECT device.test FROM device WHERE device.id = upload.device)
-                FROM upload WHERE phase = 1 AND expires <= ?
+                FROM upload WHERE phase = \(UploadPhase.open.rawValue) AND expires <= ?
                 """, now
             ) { due in
                 (
@@ -52,13 +53,15 @@ extension MetadataService {
                 .logsArrived, lastRaisedBefore: now - UploadLimits.arrivalNoticeSeconds * 1_000_000, at: now)
             try connection.run(
                 """
-                DELETE FROM chunk WHERE upload IN (SELECT row FROM upload WHERE phase <> 1 AND ended <= ?1
-                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR deleted > ?1)))
+                DELETE FROM chunk WHERE upload IN (
+                SELECT row FROM upload WHERE phase <> \(UploadPhase.open.rawValue) AND ended <= ?1
+                AND NOT EXISTS (
+                    SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = \(ChunkFate.stored.rawValue) OR deleted > ?1)))
                 """, now - UploadLimits.rememberedSeconds * 1_000_000)
             try connection.run(
                 """
                 DELETE FROM upload WHERE device IN (SELECT id FROM deleted_device)
-                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2)
+                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = \(ChunkFate.stored.rawValue))
                 """)
         }
         if forgets { nextForget = now + UploadLimits.forgetSeconds * 1_000_000 }
@@ -75,8 +78,8 @@ extension MetadataService {
     func forgetOldest(of device: DeviceID) throws(StoreError) {
         try connection.run(
             """
-            DELETE FROM upload WHERE row IN (SELECT row FROM upload WHERE device = ?1 AND phase <> 1
-            AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2)
+            DELETE FROM upload WHERE row IN (SELECT row FROM upload WHERE device = ?1 AND phase <> \(UploadPhase.open.rawValue)
+            AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = \(ChunkFate.stored.rawValue))
             ORDER BY row DESC \(RegistryDialect.everyRow) OFFSET ?2)
             """, device.data, UploadLimits.rememberedPerDevice)
     }
@@ -92,7 +95,8 @@ extension MetadataService {
             """
             SELECT upload.device, upload.organization, count(*), CAST(sum(raw_bytes) AS bigint)
             FROM upload JOIN chunk ON chunk.upload = upload.row JOIN device ON device.id = upload.device
-            WHERE upload.row = ? AND upload.command IS NOT NULL AND chunk.fate = 2 AND device.test = 0
+            WHERE upload.row = ? AND upload.command IS NOT NULL AND device.test = 0
+            AND chunk.fate = \(ChunkFate.stored.rawValue)
             GROUP BY upload.row
             """, row
         ) {

@@ -128,7 +128,10 @@ extension MetadataService {
                 for chunk in gone {
                     guard try self.chunk(chunk.number, of: known) != nil else { return .failure(.unknownChunk) }
                     try connection.run(
-                        "UPDATE chunk SET fate = 3, reason = ? WHERE upload = ? AND number = ? AND fate = 1",
+                        """
+                        UPDATE chunk SET fate = \(ChunkFate.gone.rawValue), reason = ?
+                        WHERE upload = ? AND number = ? AND fate = \(ChunkFate.missing.rawValue)
+                        """,
                         chunk.reason.rawValue, known.row, chunk.number)
                 }
                 if try standing(known).missing.isEmpty { try end(known.row, as: .complete, at: now) }
@@ -182,7 +185,9 @@ extension MetadataService {
     /// Where the bytes of a stored chunk are; `nil` if it is not stored.
     private func path(of number: Int, of upload: Known) throws(StoreError) -> String? {
         try connection.first(
-            "SELECT path FROM chunk WHERE upload = ? AND number = ? AND fate = 2", upload.row, number
+            "SELECT path FROM chunk WHERE upload = ? AND number = ? AND fate = \(ChunkFate.stored.rawValue)",
+            upload.row,
+            number
         ) { $0.string(0) }
     }
 
@@ -205,8 +210,9 @@ extension MetadataService {
     }
 
     private func openUploads(of device: DeviceID) throws(StoreError) -> Int {
-        try connection.first("SELECT count(*) FROM upload WHERE device = ? AND phase = 1", device.data) { $0.int(0) }
-            ?? 0
+        try connection.first(
+            "SELECT count(*) FROM upload WHERE device = ? AND phase = \(UploadPhase.open.rawValue)", device.data
+        ) { $0.int(0) } ?? 0
     }
 
     private func insert(
@@ -239,7 +245,8 @@ extension MetadataService {
         let now = clock.now()
         let noted = try connection.first(
             """
-            UPDATE chunk SET fate = 2, received = ?1, path = ?2, stored_bytes = ?3, stored_digest = ?4, first_number = ?5, last_number = ?6,
+            UPDATE chunk SET fate = \(ChunkFate.stored.rawValue), received = ?1, path = ?2, stored_bytes = ?3,
+            stored_digest = ?4, first_number = ?5, last_number = ?6,
             first_time = ?7, last_time = ?8, errors = ?9, warnings = ?10, informations = ?11, verboses = ?12, others = ?13
             WHERE upload = ?14 AND number = ?15 RETURNING row
             """,
@@ -256,7 +263,7 @@ extension MetadataService {
             try connection.run(
                 """
                 INSERT INTO log_run (row, chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
-                VALUES (\(LogRunRows.next(connection.dialect)), ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                VALUES (\(LogRunRows.nextRow), ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 row, segment, total.times.lowerBound, total.times.upperBound, total.levels[0], total.levels[1],
                 total.levels[2],

@@ -114,8 +114,11 @@ struct BackupManifestReader {
                 guard let found = try? decoder.decode(BackupManifest.Head.self, from: line) else {
                     throw Self.damaged(path)
                 }
-                guard found.format <= BackupManifest.format else {
-                    throw StoreError(.newerVersion, "\(path) was made by a newer version. Use that to restore it.")
+                guard found.format == BackupManifest.format else {
+                    throw StoreError(
+                        .newerVersion,
+                        "\(path) has format \(found.format), and this program reads format \(BackupManifest.format). "
+                            + "Restore the backup with the version that made it.")
                 }
                 head = found
             } else if stated != nil {

@@ -97,7 +97,6 @@ package struct StoreBackup: Sendable {
     /// - Returns: rows whose files were not there.
     private func copyChunks(_ manifest: inout BackupManifestWriter) throws(StoreError) -> [Int64] {
         guard let copy = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
-        guard try StoreError.mapping(copy.userVersion) >= 3 else { return [] }
         var gone: [Int64] = []
         var last: Int64 = 0
         var parent = ""

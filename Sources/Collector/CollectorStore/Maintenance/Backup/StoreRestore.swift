@@ -69,13 +69,8 @@ package struct StoreRestore {
 
     /// - Returns: the number of commands that ended with it.
     private func beginAnew(_ path: String, as incarnation: IncarnationID) throws(StoreError) -> Int {
-        var options = Connection.Options(mode: .readWrite, applicationID: CollectorDatabase.applicationID)
-        options.maximumUserVersion = CollectorDatabase.version
-        let connection = try StoreError.mapping { () throws(SQLiteError) in
-            try Connection(path: path, options: options)
-        }
-        let session = SQLiteRegistrySession(connection)
-        let anew = try Incarnation(session, because: "the collector was restored from a backup")
+        let session = SQLiteRegistrySession(try CollectorDatabase.open(copy: path))
+        let anew = Incarnation(session, because: "the collector was restored from a backup")
         let ended = try session.transaction { () throws(StoreError) in
             try anew.begin(incarnation, hasNewCredentialKey: hasNewCredentialKey, at: clock.now())
         }

@@ -16,12 +16,9 @@ struct ChunkVerification {
         var device: String
     }
 
-    /// Versions of the registry that an older collector has left know fewer tables.
-    private static let firstWithChunks = 3
-    private static let firstWithUsageOfDevices = 10
+    private static let stored = "fate = \(ChunkFate.stored.rawValue)"
 
     func check(_ report: inout VerifyReport) throws(StoreError) {
-        guard try session.version >= Self.firstWithChunks else { return }
         try checkUsage(&report)
         var last: Int64 = 0
         while true {
@@ -35,7 +32,8 @@ struct ChunkVerification {
     private func entries(after row: Int64) throws(StoreError) -> [Entry] {
         try session.rows(
             """
-            SELECT row, path, stored_bytes, stored_digest, device FROM chunk WHERE fate = 2 AND row > ? ORDER BY row LIMIT 256
+            SELECT row, path, stored_bytes, stored_digest, device FROM chunk
+            WHERE \(Self.stored) AND row > ? ORDER BY row LIMIT 256
             """, row
         ) { chunk in
             Entry(
@@ -67,7 +65,7 @@ struct ChunkVerification {
     }
 
     private func isKept(_ row: Int64) throws(StoreError) -> Bool {
-        try session.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = 2", row)
+        try session.hasRow("SELECT 1 FROM chunk WHERE row = ? AND \(Self.stored)", row)
     }
 
     private func checkUsage(_ report: inout VerifyReport) throws(StoreError) {
@@ -75,7 +73,8 @@ struct ChunkVerification {
             """
             SELECT u.organization, u.application, u.chunks, u.raw_bytes, count(c.row), CAST(coalesce(sum(c.raw_bytes), 0) AS bigint)
             FROM log_usage AS u
-            LEFT JOIN chunk AS c ON c.fate = 2 AND c.organization = u.organization AND c.application = u.application AND c.test = u.test
+            LEFT JOIN chunk AS c ON c.\(Self.stored)
+                AND c.organization = u.organization AND c.application = u.application AND c.test = u.test
             GROUP BY u.organization, u.application, u.test, u.chunks, u.raw_bytes
             HAVING u.chunks <> count(c.row) OR u.raw_bytes <> coalesce(sum(c.raw_bytes), 0)
             """
@@ -89,12 +88,11 @@ struct ChunkVerification {
     }
 
     private func wrongOfDevices() throws(StoreError) -> [String] {
-        guard try session.version >= Self.firstWithUsageOfDevices else { return [] }
-        return try session.rows(
+        try session.rows(
             """
             SELECT device, CAST(sum(counted) AS bigint), CAST(sum(stored) AS bigint) FROM (
                 SELECT device, raw_bytes AS counted, 0 AS stored FROM device_log_usage
-                UNION ALL SELECT device, 0, raw_bytes FROM chunk WHERE fate = 2) AS usage
+                UNION ALL SELECT device, 0, raw_bytes FROM chunk WHERE \(Self.stored)) AS usage
             GROUP BY device HAVING sum(counted) <> sum(stored)
             """
         ) { usage in

@@ -125,7 +125,7 @@ package struct CommandStatus: Equatable, Sendable {
     }
 
     /// The final states, as SQL.
-    static let finalStates =
+    package static let finalStates =
         "(" + WireCommandState.allCases.filter(isFinal).map { "\($0.rawValue)" }.joined(separator: ", ") + ")"
 
     /// Whether a state is final.

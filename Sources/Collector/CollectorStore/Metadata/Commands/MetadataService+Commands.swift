@@ -166,16 +166,16 @@ extension MetadataService {
         try Self.check(limit: limit)
         await writeResults()
         return try await readers.read { connection throws(StoreError) in
-            let newest = try connection.first("SELECT max(rowid) FROM command") { $0.int64(0) } ?? 0
+            let newest = try connection.first("SELECT max(row) FROM command") { $0.int64(0) } ?? 0
             let end = min(row ?? newest + 1, newest + 1)
             let begin = max(end - Self.readRows, 1)
             var rows: [CommandRow] = []
             var next = begin > 1 ? begin : nil
             try connection.query(
                 """
-                SELECT \(CommandRow.columns), rowid FROM command WHERE rowid >= ?1 AND rowid < ?2
+                SELECT \(CommandRow.columns), row FROM command WHERE row >= ?1 AND row < ?2
                 AND (?3 IS NULL OR EXISTS (SELECT 1 FROM device WHERE device.id = command.device AND device.organization = ?3))
-                ORDER BY rowid DESC
+                ORDER BY row DESC
                 """, [begin, end, organization], isKept: true
             ) { row throws(StoreError) in
                 let command = try CommandRow(row, path: connection.name)

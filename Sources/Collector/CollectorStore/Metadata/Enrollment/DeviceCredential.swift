@@ -105,9 +105,8 @@ struct CredentialLedger {
     func issue(
         to device: DeviceID, of organization: String
     ) throws(StoreError) -> (secret: Secret, generation: Int64) {
-        let number = connection.dialect.metaNumber
         let next = try connection.first(
-            "UPDATE meta SET \(number) = \(number) + 1 WHERE name = ? RETURNING \(number)", Self.generationName
+            "UPDATE meta SET number = number + 1 WHERE name = ? RETURNING number", Self.generationName
         ) { $0.int64(0) }
         guard let generation = next else { throw Self.incomplete(connection, Self.generationName) }
         guard let incarnation = IncarnationID(try value("incarnation_id")) else {
@@ -149,7 +148,7 @@ struct CredentialLedger {
         try connection.run(
             """
             INSERT INTO former_incarnation (id, generation, ended)
-            SELECT value, (SELECT \(connection.dialect.metaNumber) FROM meta WHERE name = ?), ? FROM meta WHERE name = 'incarnation_id'
+            SELECT value, (SELECT number FROM meta WHERE name = ?), ? FROM meta WHERE name = 'incarnation_id'
             ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, ended = excluded.ended
             """, Self.generationName, now)
     }

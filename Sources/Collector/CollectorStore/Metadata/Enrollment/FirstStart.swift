@@ -37,9 +37,7 @@ package struct FirstStart: Equatable, Sendable {
         ] {
             try connection.run("INSERT INTO meta (name, value) VALUES (?, ?)", name, value)
         }
-        if try connection.meta(CredentialLedger.keyName).isEmpty {
-            try CredentialLedger(connection: connection).renewKey()
-        }
+        try CredentialLedger(connection: connection).renewKey()
         _ = try MetadataService.insertOrganization(organization, at: now, into: connection)
 
         let enrollment = Secret(.enrollment)

@@ -29,9 +29,6 @@ package protocol RegistrySession: AnyObject {
 
     var dialect: RegistryDialect { get }
 
-    /// The version of the tables. Older ones are found only in a data directory that is read without being served.
-    var version: Int { get throws(StoreError) }
-
     /// Runs a statement to its end. Rows are ignored.
     /// - Returns: the number of rows that the statement inserted, updated or deleted.
     func execute(_ sql: String, _ values: [any RegistryBindable]) throws(StoreError) -> Int

@@ -18,9 +18,6 @@ package final class SQLiteRegistrySession: RegistrySession {
 
     package var name: String { connection.path }
     package var dialect: RegistryDialect { .sqlite }
-    package var version: Int {
-        get throws(StoreError) { Int(try StoreError.mapping(connection.userVersion)) }
-    }
 
     package func execute(_ sql: String, _ values: [any RegistryBindable]) throws(StoreError) -> Int {
         let statement = try StoreError.mapping(connection.cached(sql))

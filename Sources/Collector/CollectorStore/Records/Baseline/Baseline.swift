@@ -38,9 +38,9 @@ final class Baseline {
         try StoreError.mapping(RecordFileList(connection).note(partition, slices: slices))
     }
 
-    /// Every record file there should be, ascending; empty for a file of version 1, which has no such list.
+    /// Every record file there should be, ascending.
     func recordFiles() throws(StoreError) -> [RecordFileList.Entry] {
-        try StoreError.mapping(connection.userVersion >= 2 ? try RecordFileList(connection).entries() : [])
+        try StoreError.mapping(RecordFileList(connection).entries())
     }
 
     /// Whether a file was recorded: it had its schema on disk by then.

@@ -19,18 +19,12 @@ struct SalvageFill {
 
     init(into file: RecordFile, from path: String) throws(StoreError) {
         let wal = "\(path)-wal"
-        // If neither the file nor its WAL shows the page size, the sizes that record files have had are tried.
-        let sizes = RawPages.pageBytes(database: path, wal: wal).map { [$0] } ?? [8192, 4096]
-        for size in sizes {
-            let pages = RawPages(database: path, wal: wal, pageBytes: size)
-            if try fill(file, from: pages) { return }
-        }
+        let pageBytes = RawPages.pageBytes(database: path, wal: wal) ?? RecordFile.pageBytes
+        try fill(file, from: RawPages(database: path, wal: wal, pageBytes: pageBytes))
     }
 
-    /// - Returns: whether any row was found.
-    private mutating func fill(_ file: RecordFile, from pages: RawPages) throws(StoreError) -> Bool {
+    private mutating func fill(_ file: RecordFile, from pages: RawPages) throws(StoreError) {
         var bytes = 0
-        var count = 0
         var chains: [Int64: RecordFile.ChainRow] = [:]
         var keys: [Int64: ChainKey] = [:]
         func commit(andGoOn goesOn: Bool) throws(StoreError) {
@@ -45,11 +39,9 @@ struct SalvageFill {
             var rows = RawRows(pages, greatestPayload: Self.greatestPayload)
             try rows.forEach { (id: Int64, row: RawRow) throws(StoreError) in
                 if let chain = Self.chain(id, row) {
-                    count += 1
                     if let former = chains[id], !former.isOlder(than: chain) { return }
                     chains[id] = chain
                 } else if Self.isSlice(row) {
-                    count += 1
                     try StoreError.mapping(file.insert(slice: row, id: id))
                     bytes += row.payload.count
                     if bytes >= Self.transactionBytes { try commit(andGoOn: true) }
@@ -71,21 +63,20 @@ struct SalvageFill {
         }
         self.chains = chains
         self.keys = keys
-        return count > 0
     }
 
     // MARK: Rows
 
     private static func chain(_ id: Int64, _ row: RawRow) -> RecordFile.ChainRow? {
-        // A chain in a file of version 1 has no bounds.
-        guard (12...15).contains(row.columns.count), id > 0, row.isNull(0),
+        // The bounds are computed from the slices that remain.
+        guard row.columns.count == 15, id > 0, row.isNull(0),
             let device = row.bytes(1).flatMap({ DeviceID(Data($0)) }),
             let epoch = row.bytes(2).flatMap({ EpochID(Data($0)) }), let number = row.count(3),
             let link = row.bytes(4).flatMap({ ChainLink(Data($0)) }), let state = ChainState(row, from: 5)
         else { return nil }
         return RecordFile.ChainRow(
             id: id, key: ChainKey(device: device, epoch: epoch), entryNumber: number, entryLink: link, state: state,
-            bounds: nil)
+            bounds: .none)
     }
 
     /// Whether the columns are those of the table `slice`.
