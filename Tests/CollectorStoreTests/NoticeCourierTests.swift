@@ -211,7 +211,9 @@ import WireModel
                 await service.flush()
             }
         }
-        let details = try await service.unposted(since: 0, limit: 10).map(\.notice.detail)
+        let notices = try await service.unposted(since: 0, limit: 10).map(\.notice)
+        #expect(notices.allSatisfy { $0.streams == [.status, .event, .sample] && $0.amount == 8 })
+        let details = notices.map(\.detail)
         let streams = "the status, event and sample streams"
         #expect(details.count == 3 && details.allSatisfy { $0.contains(streams) }, "\(details)")
         #expect(details.filter { $0.hasPrefix("8 records of ") }.count == 2)

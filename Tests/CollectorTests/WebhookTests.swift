@@ -55,6 +55,20 @@ import WireModel
         try Settings(SettingLayers(flags: ["data": "/d", "notice-webhook": url], environment: environment))
     }
 
+    @Test func `a notice about records names their amount and streams, and another has neither`() throws {
+        func body(_ notice: NoticeRow) throws -> [String: Any] {
+            let json = try NoticeView.json(of: NoticeNews(.raised, notice), collector: CollectorID(high: 1, low: 2))
+            return try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
+        }
+        let lost = try body(
+            NoticeRow(
+                id: 8, code: .recordsLost, organization: "west", subject: "d", detail: "30 records", amount: 30,
+                streams: [.sample, .event], count: 3, first: 1_000_000, last: 2_000_000))
+        #expect(lost["amount"] as? Int == 30 && lost["streams"] as? [String] == ["event", "sample"])
+        let disk = try body(Self.notice)
+        #expect(disk["amount"] == nil && disk["streams"] == nil)
+    }
+
     @Test(arguments: ["", "x", "ftp://a/b", "http://", "https:///path", "/path"])
     func whatIsNoAddressIsNone(text: String) {
         #expect(Webhook(text) == nil)

@@ -129,6 +129,10 @@ package struct NoticeView: Encodable {
     var organization: String
     var subject: String
     var detail: String
+    /// How many records it is about, or how often a history has diverged; absent if it counts neither.
+    var amount: Int64?
+    /// The streams it is about; absent if it is about none.
+    var streams: [String]?
     var count: Int
     var firstAt: String
     var lastAt: String
@@ -159,6 +163,8 @@ package struct NoticeView: Encodable {
         organization = row.organization
         subject = row.subject
         detail = row.detail
+        amount = row.amount > 0 ? row.amount : nil
+        streams = row.streams.isEmpty ? nil : row.streams.sorted().map(\.description)
         count = row.count
         firstAt = Timestamp.text(row.first)
         lastAt = Timestamp.text(row.last)

@@ -33,9 +33,9 @@ package struct DeviceIncident: Hashable, Sendable {
 
     /// - Parameters:
     ///   - count: the number of records; for a conflict, how often it happened.
-    ///   - former: the notice's present detail, whose streams are named again; empty if there is no notice.
-    func detail(_ count: UInt64, after former: String) -> String {
-        let streams = Self.text(Self.streams(in: former).union([stream]).sorted())
+    ///   - streams: all to which it has happened since the notice was first raised.
+    func detail(_ count: UInt64, _ streams: Set<StreamName>) -> String {
+        let streams = Self.text(streams.sorted())
         return switch kind {
         case .recordsLost:
             "\(CountText.of(count, "record")) of the \(streams) cannot be found that the collector had acknowledged. "
@@ -54,12 +54,6 @@ package struct DeviceIncident: Hashable, Sendable {
     private static func text(_ streams: [StreamName]) -> String {
         guard let last = streams.last, streams.count > 1 else { return streams.map { "\($0) stream" }.joined() }
         return "\(streams.dropLast().map(\.description).joined(separator: ", ")) and \(last) streams"
-    }
-
-    /// The streams that `text` wrote at the beginning. Every detail begins with them.
-    private static func streams(in detail: String) -> Set<StreamName> {
-        let words = detail.split { $0 == " " || $0 == "," }.prefix { !$0.hasPrefix("stream") }
-        return Set(words.compactMap { StreamName(name: String($0)) })
     }
 }
 

@@ -69,6 +69,10 @@ package struct NoticeRow: Equatable, Sendable {
     /// The application or device concerned.
     package var subject: String
     package var detail: String
+    /// How many records it is about; for a conflict, how often it happened. 0 if it counts neither.
+    package var amount: Int64 = 0
+    /// The streams it is about; empty if it is about none.
+    package var streams: Set<StreamName> = []
     /// How often it was raised.
     package var count: Int
     package var first: Int64

@@ -275,7 +275,7 @@ extension MetadataService {
                 guard !isTest || incident.kind == .recordsLost else { continue }
                 try notices.raise(
                     incident.code, organization: organization, subject: incident.device.description, adding: count,
-                    at: now, detail: incident.detail)
+                    of: incident.stream, at: now, detail: incident.detail)
             }
         }
     }

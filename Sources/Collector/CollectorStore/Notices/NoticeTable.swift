@@ -35,27 +35,34 @@ struct NoticeTable {
             """, organization, Self.kept)
     }
 
-    /// Raises a notice of so many more records, or whatever else is counted; the detail is of all of them since it was
-    /// first raised.
-    /// - Parameter detail: makes it of the amount by now and of the detail so far, which is empty at first.
+    /// Raises a notice of so many more records of a stream, or of whatever else is counted.
+    /// - Parameter detail: makes it of the amount and the streams since the notice was first raised.
     func raise(
-        _ code: NoticeRow.Code, organization: String, subject: String, adding amount: UInt64, at now: Int64,
-        detail: (UInt64, String) -> String
+        _ code: NoticeRow.Code, organization: String, subject: String, adding amount: UInt64, of stream: StreamName,
+        at now: Int64, detail: (UInt64, Set<StreamName>) -> String
     ) throws(StoreError) {
+        let open = """
+            id = (SELECT max(id) FROM notice WHERE organization = ?1 AND code = ?2 AND subject = ?3 AND ended IS NULL)
+            """
         let former = try connection.first(
-            """
-            SELECT amount, detail FROM notice WHERE id = (
-            SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL)
-            """, organization, code.rawValue, subject
-        ) { (UInt64(clamping: $0.int64(0)), $0.string(1)) }
-        var (total, formerDetail) = former ?? (0, "")
+            "SELECT amount, streams FROM notice WHERE \(open)", organization, code.rawValue, subject
+        ) { (UInt64(clamping: $0.int64(0)), Self.streams($0.int64(1))) }
+        var (total, streams) = former ?? (0, [])
         total.addSaturating(amount)
-        try raise(code, organization: organization, subject: subject, detail: detail(total, formerDetail), at: now)
+        streams.insert(stream)
+        try raise(code, organization: organization, subject: subject, detail: detail(total, streams), at: now)
         try connection.run(
-            """
-            UPDATE notice SET amount = ? WHERE id = (SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ?
-            AND ended IS NULL)
-            """, Int64(clamping: total), organization, code.rawValue, subject)
+            "UPDATE notice SET amount = ?4, streams = ?5 WHERE \(open)", organization, code.rawValue, subject,
+            Int64(clamping: total), Self.column(streams))
+    }
+
+    /// The column `streams` has a bit for each stream, by its number on the wire.
+    private static func column(_ streams: Set<StreamName>) -> Int64 {
+        streams.reduce(0) { $0 | 1 << Int64($1.rawValue) }
+    }
+
+    fileprivate static func streams(_ column: Int64) -> Set<StreamName> {
+        Set(StreamName.allCases.filter { column & 1 << Int64($0.rawValue) != 0 })
     }
 
     /// Raises a notice whose subject is of one event alone: it is reported once, however often this is called.
@@ -176,11 +183,11 @@ struct NoticeTable {
         """
     }
 
-    /// The columns of `NoticeRow` and `posted`.
+    /// The columns of `NoticeRow`, with `posted` among them.
     private static func selection(at now: String) -> String {
         """
-        SELECT id, notice.code, notice.organization, notice.subject, detail, count, first, last, ended, mute.actor, mute.at, mute.until,
-        posted FROM notice LEFT JOIN muted_notice AS mute ON \(mute(at: now))
+        SELECT id, notice.code, notice.organization, notice.subject, detail, count, first, last, ended, mute.actor, mute.at,
+        mute.until, posted, amount, streams FROM notice LEFT JOIN muted_notice AS mute ON \(mute(at: now))
         """
     }
 
@@ -291,7 +298,8 @@ extension NoticeRow {
         guard let code = Code(rawValue: row.string(1)) else { return nil }
         self.init(
             id: row.int64(0), code: code, organization: row.string(2), subject: row.string(3), detail: row.string(4),
-            count: row.int(5), first: row.int64(6), last: row.int64(7), ended: row.optionalInt64(8),
+            amount: row.int64(13), streams: NoticeTable.streams(row.int64(14)), count: row.int(5), first: row.int64(6),
+            last: row.int64(7), ended: row.optionalInt64(8),
             muted: row.optionalString(9).map {
                 NoticeMute(by: $0, at: row.int64(10), until: row.optionalInt64(11))
             })
