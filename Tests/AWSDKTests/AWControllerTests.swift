@@ -16,9 +16,9 @@ import WireModel
         let bench = SDKBench(directory.path, profile: profile)
         #expect(bench.controller.sdkProfile() == nil)
         try await bench.start()
-        #expect(bench.delegate.told.last == "check passed")
-        #expect(bench.delegate.told.contains("profile [\(profile.revision)]"))
-        #expect(bench.delegate.told.contains("enrolled"))
+        #expect(bench.delegate.reported.last == "check passed")
+        #expect(bench.delegate.reported.contains("profile [\(profile.revision)]"))
+        #expect(bench.delegate.reported.contains("enrolled"))
         #expect(bench.controller.sdkProfile()?.customPayload?.settings == "{\"color\":\"blue\"}")
         #expect(
             bench.controller.enrollmentInfo == EnrollmentInfo(organizationGroup: "default", hostName: "collector.test"))
@@ -31,9 +31,9 @@ import WireModel
         let bench = SDKBench(directory.path, checkLimit: .milliseconds(1))
         bench.collector.setFaults { _, _ in .requestLost }
         try await bench.start()
-        #expect(bench.delegate.told.last == "check 32")
+        #expect(bench.delegate.reported.last == "check 32")
         bench.collector.setFaults { _, _ in nil }
-        try await SDKBench.until { bench.delegate.told.contains("check passed") }
+        try await SDKBench.until { bench.delegate.reported.contains("check passed") }
         await bench.stop()
     }
 
@@ -41,22 +41,22 @@ import WireModel
         let directory = try TemporaryDirectory()
         let bench = SDKBench(nil)
         try await bench.start()
-        #expect(bench.delegate.told == ["check 27"])
+        #expect(bench.delegate.reported == ["check 27"])
 
         let whole = SDKBench(directory.path).engine.configuration
         bench.engine.configuration = whole
         bench.engine.configuration?.applicationIdentifier = ""
         bench.controller.start()
-        try await SDKBench.until { bench.delegate.told.count == 2 }
+        try await SDKBench.until { bench.delegate.reported.count == 2 }
         bench.engine.configuration = whole
         bench.engine.configuration?.collectorURL = "nowhere"
         bench.controller.start()
-        try await SDKBench.until { bench.delegate.told.count == 3 }
-        #expect(bench.delegate.told == ["check 27", "check 7", "check 39"])
+        try await SDKBench.until { bench.delegate.reported.count == 3 }
+        #expect(bench.delegate.reported == ["check 27", "check 7", "check 39"])
 
         bench.engine.configuration = whole
         bench.controller.start()
-        try await SDKBench.until { bench.delegate.told.last == "check passed" }
+        try await SDKBench.until { bench.delegate.reported.last == "check passed" }
         await bench.stop()
     }
 
@@ -65,7 +65,7 @@ import WireModel
         let bench = SDKBench(directory.path, checkLimit: .milliseconds(1))
         bench.engine.configuration?.enrollmentToken = nil
         try await bench.start()
-        #expect(bench.delegate.told.last == "check 22")
+        #expect(bench.delegate.reported.last == "check 22")
         await bench.stop()
     }
 
@@ -78,15 +78,15 @@ import WireModel
         (.failed(TransportError(.connectionRefused, "nobody listens")), "check 32"),
     ]
 
-    @Test(arguments: obstacles) func `Who answers instead of the collector is told by its number`(
-        fault: LoopbackCollector.Fault, told: String
+    @Test(arguments: obstacles) func `Who answers instead of the collector is reported by its number`(
+        fault: LoopbackCollector.Fault, reported: String
     ) async throws {
         let directory = try TemporaryDirectory()
         // The device is asked again until it knows who answers.
         let bench = SDKBench(directory.path, checkLimit: .seconds(2))
         bench.collector.setFaults { _, _ in fault }
         try await bench.start()
-        #expect(bench.delegate.told.last == told)
+        #expect(bench.delegate.reported.last == reported)
         await bench.stop()
     }
 
@@ -101,21 +101,23 @@ import WireModel
         profile.detection.consequence = "block"
         let bench = SDKBench(directory.path, profile: profile, detectors: [Found()])
         try await bench.start()
-        try await SDKBench.until { bench.delegate.told.contains("check 15") && bench.delegate.told.contains("locked") }
+        try await SDKBench.until {
+            bench.delegate.reported.contains("check 15") && bench.delegate.reported.contains("locked")
+        }
         await bench.stop()
     }
 
-    @Test(arguments: [true, false]) func `An application that is not assigned is told of after the check`(
+    @Test(arguments: [true, false]) func `An application that is not assigned is reported of after the check`(
         isAssigned: Bool
     ) async throws {
         let directory = try TemporaryDirectory()
         let bench = SDKBench(directory.path)
         bench.collector.setAssignments(isAssigned ? ["com.example.kiosk"] : ["com.example.other"])
         try await bench.start()
-        #expect(bench.delegate.told.contains("check passed"))
-        if !isAssigned { try await SDKBench.until { bench.delegate.told.last == "check 24" } }
+        #expect(bench.delegate.reported.contains("check passed"))
+        if !isAssigned { try await SDKBench.until { bench.delegate.reported.last == "check 24" } }
         await bench.stop()
-        #expect(bench.delegate.told.contains("check 24") == !isAssigned)
+        #expect(bench.delegate.reported.contains("check 24") == !isAssigned)
     }
 
     @Test func `A stop and a start right after it both take effect, and a second start does nothing`() async throws {
@@ -125,9 +127,9 @@ import WireModel
         bench.controller.start()
         bench.controller.stop()
         bench.controller.start()
-        try await SDKBench.until { bench.delegate.told.filter { $0 == "check passed" }.count == 2 }
+        try await SDKBench.until { bench.delegate.reported.filter { $0 == "check passed" }.count == 2 }
         await bench.stop()
-        #expect(bench.delegate.told.filter { $0.hasPrefix("check") }.count == 2)
+        #expect(bench.delegate.reported.filter { $0.hasPrefix("check") }.count == 2)
     }
 
     @Test func `A stop ends a check that lasts`() async throws {
@@ -135,7 +137,7 @@ import WireModel
         let bench = SDKBench(directory.path, profile: nil)
         bench.controller.start()
         await bench.stop()
-        try await SDKBench.until { bench.delegate.told.contains("check 1") }
+        try await SDKBench.until { bench.delegate.reported.contains("check 1") }
     }
 
     @Test func `Calls before the start fail, and say so`() async throws {
@@ -164,9 +166,9 @@ import WireModel
             DataSamplerNotice(.slowdown, ""), DataSamplerNotice(.userChanged, ""), DataSamplerNotice(.wiped, ""),
         ]
         for notice in notices { await bench.engine.dataSampler(sampler, noticed: notice) }
-        try await SDKBench.until { bench.delegate.told.last == "wiped" }
+        try await SDKBench.until { bench.delegate.reported.last == "wiped" }
         #expect(
-            bench.delegate.told == [
+            bench.delegate.reported == [
                 "stop roaming", "stop proxyFailed", "resume", "locked", "unlocked", "user changed", "wiped",
             ])
     }
@@ -182,11 +184,11 @@ import WireModel
             DataSamplerNotice(.networkStopped, "", ["reason": "roaming"]), DataSamplerNotice(.networkResumed, ""),
             DataSamplerNotice(.userChanged, ""), DataSamplerNotice(.wiped, ""),
         ] { await bench.engine.dataSampler(sampler, noticed: notice) }
-        try await SDKBench.until { former.told.last == "wipe" }
-        #expect(former.told == ["stop roaming", "resume", "user changed", "wipe"])
+        try await SDKBench.until { former.reported.last == "wipe" }
+        #expect(former.reported == ["stop roaming", "resume", "user changed", "wipe"])
         bench.controller.start()
-        try await SDKBench.until { former.told.contains("check passed") }
-        #expect(former.told.contains("profiles 1") && former.told.contains("enrolled"))
+        try await SDKBench.until { former.reported.contains("check passed") }
+        #expect(former.reported.contains("profiles 1") && former.reported.contains("enrolled"))
         await bench.stop()
     }
 
@@ -220,10 +222,11 @@ import WireModel
         #expect(try await Self.lines(bench).contains("the door is stuck"))
         let cleaner = WS1SDKContainerCleaner(engine: bench.engine)
         #expect(await SDKBench.failure { cleaner.destroyContainerData(completion: $0) } == nil)
-        let told = bench.delegate.told
-        #expect(told.filter { $0 == "check passed" }.count == 2)
-        #expect(try #require(told.firstIndex(of: "refresh")) < (try #require(told.lastIndex(of: "check passed"))))
-        try await SDKBench.until { bench.delegate.told.contains("wiped") }
+        let reported = bench.delegate.reported
+        #expect(reported.filter { $0 == "check passed" }.count == 2)
+        #expect(
+            try #require(reported.firstIndex(of: "refresh")) < (try #require(reported.lastIndex(of: "check passed"))))
+        try await SDKBench.until { bench.delegate.reported.contains("wiped") }
         #expect(try await !Self.lines(bench).contains("the door is stuck"))
         #expect(bench.collector.enrollments == 1)
         #expect(
@@ -241,8 +244,8 @@ import WireModel
         await bench.stop()
         let cleaner = WS1SDKContainerCleaner(engine: bench.engine)
         #expect(await SDKBench.failure { cleaner.destroyContainerData(completion: $0) } == nil)
-        try await SDKBench.until { bench.delegate.told.contains("wiped") }
-        #expect(!bench.delegate.told.contains("refresh"))
+        try await SDKBench.until { bench.delegate.reported.contains("wiped") }
+        #expect(!bench.delegate.reported.contains("refresh"))
         #expect(
             await SDKBench.failure { bench.controller.loadCommands(completion: $0) } == .missingRequiredInformation)
         #expect(try await !Self.lines(bench).contains("the door is stuck"))

@@ -56,7 +56,7 @@ struct SDKBench {
     /// Starts, and waits for the end of the initial check.
     func start() async throws {
         controller.start()
-        try await Self.until { delegate.told.contains { $0.hasPrefix("check") } }
+        try await Self.until { delegate.reported.contains { $0.hasPrefix("check") } }
     }
 
     func stop() async { await withCheckedContinuation { done in controller.stop { _, _ in done.resume() } } }
@@ -103,37 +103,37 @@ struct SDKBench {
 final class RecordingDelegate: AWControllerDelegate {
     private let words = Mutex<[String]>([])
 
-    var told: [String] { words.withLock { $0 } }
+    var reported: [String] { words.withLock { $0 } }
 
-    private func note(_ word: String) { words.withLock { $0.append(word) } }
+    private func record(_ word: String) { words.withLock { $0.append(word) } }
 
-    func controllerDidFinishInitialCheck(error: NSError?) { note("check \(error.map { "\($0.code)" } ?? "passed")") }
-    func controllerDidReceive(profiles: [Profile]) { note("profile \(profiles.map(\.revision))") }
-    func controllerDidReceive(enrollmentStatus: EnrollmentStatus) { note("\(enrollmentStatus)") }
-    func controllerWillStartRefresh() { note("refresh") }
-    func controllerDidWipeCurrentUserData() { note("wiped") }
-    func controllerDidLockDataAccess() { note("locked") }
-    func controllerDidUnlockDataAccess() { note("unlocked") }
-    func applicationShouldStopNetworkActivity(reason: NetworkActivityStatus) { note("stop \(reason)") }
-    func applicationCanResumeNetworkActivity() { note("resume") }
-    func controllerDidDetectUserChange() { note("user changed") }
+    func controllerDidFinishInitialCheck(error: NSError?) { record("check \(error.map { "\($0.code)" } ?? "passed")") }
+    func controllerDidReceive(profiles: [Profile]) { record("profile \(profiles.map(\.revision))") }
+    func controllerDidReceive(enrollmentStatus: EnrollmentStatus) { record("\(enrollmentStatus)") }
+    func controllerWillStartRefresh() { record("refresh") }
+    func controllerDidWipeCurrentUserData() { record("wiped") }
+    func controllerDidLockDataAccess() { record("locked") }
+    func controllerDidUnlockDataAccess() { record("unlocked") }
+    func applicationShouldStopNetworkActivity(reason: NetworkActivityStatus) { record("stop \(reason)") }
+    func applicationCanResumeNetworkActivity() { record("resume") }
+    func controllerDidDetectUserChange() { record("user changed") }
 }
 
 /// Keeps what is reported to it by the names of 18.5.
 final class FormerDelegate: AWControllerDelegate {
     private let words = Mutex<[String]>([])
 
-    var told: [String] { words.withLock { $0 } }
+    var reported: [String] { words.withLock { $0 } }
 
-    private func note(_ word: String) { words.withLock { $0.append(word) } }
+    private func record(_ word: String) { words.withLock { $0.append(word) } }
 
-    func controllerDidFinishInitialCheck(error: NSError?) { note("check \(error.map { "\($0.code)" } ?? "passed")") }
-    func receivedProfiles(_ profiles: NSArray) { note("profiles \(profiles.compactMap { $0 as? Profile }.count)") }
-    func didReceiveEnrollmentStatus(_ enrollmentStatus: EnrollmentStatus) { note("\(enrollmentStatus)") }
-    func wipe() { note("wipe") }
-    func stopNetworkActivity(_ networkActivityStatus: NetworkActivityStatus) { note("stop \(networkActivityStatus)") }
-    func resumeNetworkActivity() { note("resume") }
-    func userChanged() { note("user changed") }
+    func controllerDidFinishInitialCheck(error: NSError?) { record("check \(error.map { "\($0.code)" } ?? "passed")") }
+    func receivedProfiles(_ profiles: NSArray) { record("profiles \(profiles.compactMap { $0 as? Profile }.count)") }
+    func didReceiveEnrollmentStatus(_ enrollmentStatus: EnrollmentStatus) { record("\(enrollmentStatus)") }
+    func wipe() { record("wipe") }
+    func stopNetworkActivity(_ networkActivityStatus: NetworkActivityStatus) { record("stop \(networkActivityStatus)") }
+    func resumeNetworkActivity() { record("resume") }
+    func userChanged() { record("user changed") }
 }
 
 /// A directory of a test's own, removed with what is in it.

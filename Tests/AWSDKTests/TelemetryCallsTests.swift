@@ -51,7 +51,7 @@ import WireModel
         await bench.stop()
     }
 
-    @Test func `A completion tells that the collector cannot be reached`() async throws {
+    @Test func `A completion reports that the collector cannot be reached`() async throws {
         let directory = try TemporaryDirectory()
         let bench = SDKBench(directory.path, deliveryLimit: .milliseconds(50))
         try await bench.start()
@@ -116,7 +116,7 @@ import WireModel
         #expect(throws: NSError.self) { try WS1SDKDataProvider(engine: bench.engine).fetchSDKLogChunks() }
     }
 
-    @Test func `Device information is told, and asked anew`() async throws {
+    @Test func `Device information is reported, and asked anew`() async throws {
         let directory = try TemporaryDirectory()
         let bench = SDKBench(directory.path)
         let information = DeviceInformationController(engine: bench.engine)
@@ -200,7 +200,7 @@ import WireModel
             }
             #expect(failure.withLock { $0 } == nil)
             #expect(bench.engine.configuration?.sampleModules == modules)
-            if bench.delegate.told.isEmpty { try await bench.start() }
+            if bench.delegate.reported.isEmpty { try await bench.start() }
         }
         await bench.stop()
     }

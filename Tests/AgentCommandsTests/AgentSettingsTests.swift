@@ -287,7 +287,7 @@ import WireModel
         #expect(try read(["collector": "https://last.test"]).configuration.certificatePins == [])
     }
 
-    @Test func `A data directory that cannot be written is told before anything starts`() throws {
+    @Test func `A data directory that cannot be written is reported before anything starts`() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         try Data().write(to: URL(filePath: file))
         defer { try? FileManager.default.removeItem(atPath: file) }

@@ -10,19 +10,19 @@ import Testing
 @Suite struct FullDiskPauseTests {
     private static let full = CommandError(DataSamplerError(.queueFull, "no room on /data."))
 
-    @Test func `A full disk is waited for, longer each time, and told once`() async throws {
-        var told: [String] = []
+    @Test func `A full disk is waited for, longer each time, and reported once`() async throws {
+        var reported: [String] = []
         var pauses: [Int64] = []
         var attempts = 0
         let result = try await FullDiskPause.retrying(
-            told: { told.append($0) }, sleep: { pauses.append($0.components.seconds) },
+            reported: { reported.append($0) }, sleep: { pauses.append($0.components.seconds) },
             { () async throws -> String in
                 attempts += 1
                 if attempts <= 9 { throw Self.full }
                 return "started"
             })
         #expect(result == "started" && pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60])
-        #expect(told == ["no room on /data. The agent waits until there is room."])
+        #expect(reported == ["no room on /data. The agent waits until there is room."])
     }
 
     @Test(arguments: [ENOSPC, EDQUOT, EFBIG]) func `No room is waited for wherever it is met`(systemError: Int32)
@@ -37,7 +37,7 @@ import Testing
         #expect(failures.allSatisfy { $0.code == .tryAgain } && CommandError(store).code == .tryAgain)
         for failure in failures {
             var attempts = 0
-            try await FullDiskPause.retrying(told: { _ in }, sleep: { _ in }) {
+            try await FullDiskPause.retrying(reported: { _ in }, sleep: { _ in }) {
                 attempts += 1
                 if attempts == 1 { throw failure }
             }
@@ -45,15 +45,15 @@ import Testing
         }
     }
 
-    @Test func `Anything else ends the wait, and so does being told to stop`() async {
+    @Test func `Anything else ends the wait, and so does being reported to stop`() async {
         let other = CommandError(DataSamplerError(.identity, "damaged"))
         let error = await #expect(throws: CommandError.self) {
-            try await FullDiskPause.retrying(told: { _ in }, sleep: { _ in }, { throw other })
+            try await FullDiskPause.retrying(reported: { _ in }, sleep: { _ in }, { throw other })
         }
         #expect(error?.message == "damaged")
         await #expect(throws: CancellationError.self) {
             try await FullDiskPause.retrying(
-                told: { _ in }, sleep: { _ in throw CancellationError() }, { throw Self.full })
+                reported: { _ in }, sleep: { _ in throw CancellationError() }, { throw Self.full })
         }
     }
 }

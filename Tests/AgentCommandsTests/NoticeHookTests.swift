@@ -43,8 +43,8 @@ import WireModel
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let hook = try hook(
             #"cat >> "$1"; echo "$2 ${WS1_SECRET-none}" >> "$1""#, arguments: ["\(directory)/out", "a b;c"])
-        hook.take(Self.notice)
-        hook.take(DataSamplerNotice(.networkResumed, "open"))
+        hook.receive(Self.notice)
+        hook.receive(DataSamplerNotice(.networkResumed, "open"))
         try await run(hook) { $0.succeeded == 2 }
         let lines = try String(contentsOfFile: "\(directory)/out", encoding: .utf8).split(separator: "\n")
         #expect(lines.count == 4 && lines[1] == "a b;c none" && lines[3] == "a b;c none")
@@ -65,13 +65,13 @@ import WireModel
     @Test func `A program that fails is counted with its reason, and the next notice goes on`() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let hook = try hook("exit 3")
-        hook.take(Self.notice)
-        hook.take(Self.notice)
+        hook.receive(Self.notice)
+        hook.receive(Self.notice)
         try await run(hook) { $0.failed == 2 }
         #expect(hook.status.lastFailure == "exited with 3")
         let missing = NoticeHook(
             .init(program: "/nonexistent/hook", arguments: [], limit: .seconds(60)), logger: Logger(label: "test"))
-        missing.take(Self.notice)
+        missing.receive(Self.notice)
         try await run(missing) { $0.failed == 1 }
         #expect(missing.status.lastFailure?.hasPrefix("not started") == true)
     }
@@ -80,7 +80,7 @@ import WireModel
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let hook = try hook(
             #"sleep 1000 & echo $! > "$1"; wait"#, arguments: ["\(directory)/child"], limit: .seconds(1))
-        hook.take(Self.notice)
+        hook.receive(Self.notice)
         try await run(hook) { $0.failed == 1 }
         #expect(hook.status.lastFailure?.hasPrefix("killed after") == true)
         let child = try String(contentsOfFile: "\(directory)/child", encoding: .utf8).split(separator: "\n")
@@ -93,7 +93,7 @@ import WireModel
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let hook = try hook(#"cat >> "$1""#, arguments: ["\(directory)/out"])
         for number in 1...(NoticeHook.maximumWaiting + 5) {
-            hook.take(DataSamplerNotice(.commandEnded, "\(number)"))
+            hook.receive(DataSamplerNotice(.commandEnded, "\(number)"))
         }
         #expect(hook.status.dropped == 5)
         try await run(hook) { $0.succeeded == UInt64(NoticeHook.maximumWaiting) }

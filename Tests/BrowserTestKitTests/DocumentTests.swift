@@ -66,7 +66,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func cookiesAreTold() async throws {
+        @Test func cookiesAreReported() async throws {
             var planted = Planted.page()
             planted.headers["Set-Cookie"] = "session=abc; HttpOnly; SameSite=Strict; Path=/; Max-Age=3600"
             try await Planted.show(planted) { page, _ in

@@ -213,7 +213,7 @@ extension BrowserKitTests {
                 }, "\(findings)")
         }
 
-        @Test func dialogsAreDismissedAndTold() async throws {
+        @Test func dialogsAreDismissedAndReported() async throws {
             try await Planted.show(Planted.page(script: "answer = confirm('Delete all?')")) { page, server in
                 let findings = try await page.findings(allowedOrigin: server.origin)
                 #expect(findings == [.dialog("confirm \"Delete all?\"")])

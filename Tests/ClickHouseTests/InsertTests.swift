@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func `Inserts side by side are stored or told apart, and the table has what was stored`() async throws {
+    @Test func `Inserts side by side are stored or reported apart, and the table has what was stored`() async throws {
         try await withTable { servers, table in
             let stored = await withTaskGroup(of: InsertOutcome.self) { group in
                 for writer in 0..<9 {

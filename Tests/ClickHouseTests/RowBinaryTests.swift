@@ -28,7 +28,7 @@ import Testing
         #expect(writer.byteCount == expected.count)
     }
 
-    @Test func `Rows are counted, and a row that has begun is told from an ended one`() {
+    @Test func `Rows are counted, and a row that has begun is reported from an ended one`() {
         var writer = RowBinaryWriter()
         #expect(writer.isAtRowEnd)
         writer.uint8(1)

@@ -253,7 +253,7 @@ import WireModel
         let (source, other) = (try await SourceDirectory(days: 2), try await SourceDirectory(days: 2))
         try await TargetCluster.with { cluster in
             await #expect(throws: StoreError.self) {
-                try await cluster.move(source.path, clock: source.clock, endingAt: (.noted, 1))
+                try await cluster.move(source.path, clock: source.clock, endingAt: (.recorded, 1))
             }
             let error = await #expect(throws: StoreError.self) {
                 try await cluster.move(other.path, clock: other.clock)
@@ -289,7 +289,8 @@ import WireModel
     // MARK: Cut short
 
     static let ends: [(MovePoint, Int)] = [
-        (.noted, 1), (.registryCopied, 1), (.floorsTaken, 2), (.groupWritten, 1), (.groupWritten, 4), (.groupMoved, 1),
+        (.recorded, 1), (.registryCopied, 1), (.floorsTaken, 2), (.groupWritten, 1), (.groupWritten, 4),
+        (.groupMoved, 1),
         (.groupMoved, 6), (.chainsSettled, 1), (.chunksCarried, 1), (.proved, 1),
     ]
 

@@ -75,7 +75,7 @@ final class TargetCluster: Sendable {
     @discardableResult
     func move(
         _ path: String, clock: ManualStoreClock, endingAt end: (point: MovePoint, time: Int)? = nil,
-        tell: @escaping @Sendable (MoveNews) -> Void = { _ in }
+        report: @escaping @Sendable (MoveNews) -> Void = { _ in }
     ) async throws -> MoveReport {
         let source = try MoveSource.open(directory: path, clock: clock, logger: quietLogger)
         let times = Mutex(0)
@@ -92,7 +92,7 @@ final class TargetCluster: Sendable {
         }
         move.slicesTogether = 7
         do {
-            let report = try await move.run(tell)
+            let report = try await move.run(report)
             await source.close()
             return report
         } catch {

@@ -143,7 +143,7 @@ import WireModel
             var result = WireCommandResult()
             result.commandID = command.id
             result.state = .done
-            await cluster.second.service.noteResults([result], of: device.deviceID, at: now)
+            await cluster.second.service.recordResults([result], of: device.deviceID, at: now)
             // This read waits until the result is written.
             let id = try #require(CommandID(command.id))
             #expect(try await cluster.second.service.command(id, of: device.deviceID)?.status.state == .done)

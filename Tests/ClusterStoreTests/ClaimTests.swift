@@ -240,7 +240,7 @@ import WireModel
             try await table.copyFloors(of: partition, generation: generation)
             _ = try await bed.postgreSQL.sql("UPDATE store SET generation = generation + 1")
             await #expect(throws: StoreError.self) {
-                try await table.takeFloors(of: partition, generation: generation)
+                try await table.applyFloors(of: partition, generation: generation)
             }
             try await expectWhole(device, in: store)
             try await store.drop(partition)
@@ -266,7 +266,7 @@ import WireModel
             let table = PartitionTable(database: one.chains.database, slices: one.slices)
             let generation = try await table.begin(partition)
             try await table.copyFloors(of: partition, generation: generation, together: 2)
-            _ = try await table.takeFloors(of: partition, after: nil, generation: generation, together: 2)
+            _ = try await table.applyFloors(of: partition, after: nil, generation: generation, together: 2)
             func numbers() async throws -> [[UInt64]] {
                 var numbers: [[UInt64]] = []
                 for device in devices {

@@ -207,10 +207,10 @@ import WireModel
             try await metadata.enroll(token: made.token, request: WireEnrollRequest())
         }
         let (one, two) = (try await enroll(), try await enroll())
-        let told = try await metadata.revokeDevice(one.deviceID, organization: "default", by: .commandLine)
+        let reported = try await metadata.revokeDevice(one.deviceID, organization: "default", by: .commandLine)
         #expect(
-            told.device.enrollmentToken == made.id && told.token?.id == made.id && told.token?.uses == 2
-                && told.token?.revoked == nil)
+            reported.device.enrollmentToken == made.id && reported.token?.id == made.id && reported.token?.uses == 2
+                && reported.token?.revoked == nil)
         // The same machine, with the same token, as a new device: that is what closing it is for.
         _ = try await enroll()
         let closed = try await metadata.revokeDevice(
@@ -309,27 +309,27 @@ import WireModel
 
     @Test func aMachineThatEnrollsAnewWhileItsFormerDeviceHasNotLeftIsANotice() async throws {
         let archive = try LogArchive.open(directory, clock: clock)
-        func told() async throws -> [NoticeRow] {
+        func reported() async throws -> [NoticeRow] {
             try await NoticeService(metadata: archive.metadata).page(organization: "default", below: nil, limit: 10)
                 .rows.filter {
                     $0.code == .deviceReplaced
                 }
         }
         let (old, other) = (try await device("till 4"), try await device(machine: "x"))
-        #expect(try await told().isEmpty)
+        #expect(try await reported().isEmpty)
         let left = try await device(machine: "y")
         try await metadata.unenroll(device: left.deviceID)
         _ = try await device(machine: "y")
         _ = try await device(previous: other, machine: "x")
-        #expect(try await told().isEmpty, "one that has left, and one that comes again as itself")
+        #expect(try await reported().isEmpty, "one that has left, and one that comes again as itself")
         let new = try await device()
-        let notice = try #require(try await told().first)
+        let notice = try #require(try await reported().first)
         #expect(
             notice.subject == new.deviceID.description && notice.detail.contains("\(old.deviceID) (till 4)"),
             "\(notice)")
         // Three devices of one machine are copies of one image, not one that has lost its identity.
         _ = try await device()
-        #expect(try await told().count == 1)
+        #expect(try await reported().count == 1)
         await archive.close()
     }
 

@@ -49,7 +49,7 @@ import Testing
         #expect(try await notices().filter(\.lasts).isEmpty)
     }
 
-    @Test func certificatesAreToldOfApart() async throws {
+    @Test func certificatesAreReportedOfApart() async throws {
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let soon = clock.now() + 86_400 * 1_000_000
         let watch = CertificateWatch(notices: service, clock: clock) {

@@ -4,8 +4,8 @@ import Testing
 
 @Suite struct ChunkDecisionTests {
     @Test(arguments: [
-        (UploadPhase.open, ChunkFate?.some(.missing), 10, ChunkDecision.take),
-        (.open, .missing, 80, .take),
+        (UploadPhase.open, ChunkFate?.some(.missing), 10, ChunkDecision.accept),
+        (.open, .missing, 80, .accept),
         (.open, .missing, 91, .refuse(.quotaExceeded(.application, used: 910, limit: 1000))),
         (.open, .missing, 86, .refuse(.quotaExceeded(.device, used: 15, limit: 100))),
         (.open, .missing, 81, .refuse(.quotaExceeded(.organization, used: 920, limit: 1000))),

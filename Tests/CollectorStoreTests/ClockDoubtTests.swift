@@ -60,14 +60,14 @@ import WireModel
     @Test(arguments: juries)
     func theMedianOfDevicesCountsOneVoiceEach(voices: [Int64], median: Int64?) {
         var jury = ClockConsensus()
-        for voice in voices { jury.note(.random(), behind: voice) }
+        for voice in voices { jury.record(.random(), behind: voice) }
         #expect(jury.medianBehind == median)
     }
 
     @Test func aDevicesLastWordIsItsVoice() {
         var jury = ClockConsensus()
         let devices = (0..<ClockConsensus.least).map { _ in DeviceID.random() }
-        for round: Int64 in [9, 7, 0] { for device in devices { jury.note(device, behind: round) } }
+        for round: Int64 in [9, 7, 0] { for device in devices { jury.record(device, behind: round) } }
         #expect(jury.medianBehind == 0)
     }
 

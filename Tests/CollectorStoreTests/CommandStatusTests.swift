@@ -8,7 +8,7 @@ import WireModel
         for (place, state) in states.enumerated() {
             var result = WireCommandResult()
             (result.state, result.detail, result.progress) = (state, "\(place)", 20_000)
-            status.take(result)
+            status.apply(result)
         }
         return status
     }
@@ -42,7 +42,7 @@ import WireModel
         result.state = .failed
         result.detail = String(repeating: "x", count: 100_000)
         var bounded = CommandStatus()
-        bounded.take(result)
+        bounded.apply(result)
         #expect(bounded.detail.utf8.count == 4096)
     }
 }

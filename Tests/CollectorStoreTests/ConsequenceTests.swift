@@ -52,7 +52,7 @@ import WireModel
 
     /// Reports one device, a second later.
     /// - Parameter madeBefore: seconds between the beacon and its arrival.
-    private func tell(
+    private func report(
         _ device: DeviceID, _ beacon: WireBeacon, madeBefore: Int64 = 0, to other: MetadataService? = nil
     ) async throws {
         clock.advance(seconds: 1)
@@ -73,15 +73,15 @@ import WireModel
 
     @Test func aNoticeBeginsWithTheVerdictAndEndsWithItsCause() async throws {
         let device = try await enroll().deviceID
-        try await tell(device, beacon(.no))
+        try await report(device, beacon(.no))
         #expect(try await notices().isEmpty)
-        for _ in 1...3 { try await tell(device, beacon(.yes)) }
+        for _ in 1...3 { try await report(device, beacon(.yes)) }
         let notice = try #require(try await notices().first)
         #expect(notice.code == .deviceCompromised && notice.subject == device.description && notice.ended == nil)
         #expect(notice.count == 1 && notice.detail.contains("tracer-attached") && notice.organization == "default")
-        try await tell(device, beacon(.unknown))
+        try await report(device, beacon(.unknown))
         #expect(try await notices().first?.ended == nil, "nobody could look")
-        try await tell(device, beacon(.no))
+        try await report(device, beacon(.no))
         #expect(try await notices().map(\.ended) == [clock.now()])
         #expect(try await wipes(device).isEmpty, "the profile does not ask for one")
     }
@@ -89,7 +89,7 @@ import WireModel
     @Test func aWipeIsIssuedOncePerIncident() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
-        for _ in 1...3 { try await tell(device, beacon(.yes)) }
+        for _ in 1...3 { try await report(device, beacon(.yes)) }
         let wipe = try #require(try await wipes(device).first)
         #expect(try await wipes(device).count == 1 && wipe.issuer == "consequence in the profile")
         let row = try #require(try await metadata.device(device, organization: nil))
@@ -99,22 +99,22 @@ import WireModel
         let id = try #require(wipe.id)
         #expect(try await notices().first?.detail.contains("\(id)") == true)
         clock.advance(seconds: 3600)
-        try await tell(device, beacon(.no))
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.no))
+        try await report(device, beacon(.yes))
         #expect(try await wipes(device).count == 2, "another incident")
     }
 
     @Test func verdictsThatAlternateMakeOneWipeAndOneNoticeInAnHour() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
-        for _ in 1...20 { for verdict in [WireVerdict.yes, .no] { try await tell(device, beacon(verdict)) } }
-        try await tell(device, beacon(.yes))
+        for _ in 1...20 { for verdict in [WireVerdict.yes, .no] { try await report(device, beacon(verdict)) } }
+        try await report(device, beacon(.yes))
         #expect(try await wipes(device).count == 1)
-        let told = try await notices()
-        #expect(told.map(\.count) == [21] && told.map(\.ended) == [nil])
-        #expect(told.first?.detail.contains("none was issued yet") == true)
+        let reported = try await notices()
+        #expect(reported.map(\.count) == [21] && reported.map(\.ended) == [nil])
+        #expect(reported.first?.detail.contains("none was issued yet") == true)
         clock.advance(seconds: 3600)
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         #expect(try await wipes(device).count == 2, "what lasts is wiped once the hour is over")
         #expect(try await notices().count == 1)
     }
@@ -125,7 +125,7 @@ import WireModel
         for _ in 0..<CommandShare.others.limitPerDevice {
             _ = try await issue(.sendBeacon(WireSendBeacon()), to: device)
         }
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         let wipe = try #require(try await wipes(device).first)
         let row = try #require(try await metadata.device(device, organization: nil))
         #expect(metadata.openCommands(of: row, at: clock.now()).map(\.id) == [wipe.command.id])
@@ -141,13 +141,13 @@ import WireModel
         await #expect(throws: IssueError.tooMany(limit: waiting.count)) {
             try await issue(.wipe(WireWipe()), to: device)
         }
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         #expect(try await wipes(device).count == waiting.count)
         #expect(try await notices().first?.detail.contains("none was issued yet") == true)
         let row = try #require(try await metadata.device(device, organization: nil))
         let first = try #require(waiting[0].id)
         #expect(try await metadata.endCommand(first, of: row, by: .commandLine)?.status.state == .expired)
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         let issued = try #require(try await wipes(device).first { $0.issuer == "consequence in the profile" }?.id)
         #expect(try await notices().first?.detail.contains("\(issued)") == true)
     }
@@ -165,12 +165,12 @@ import WireModel
         try await profile { $0.detection.consequence = "report" }
         let device = try await enroll().deviceID
         var found = beacon(.yes)
-        try await tell(device, found)
+        try await report(device, found)
         try await wipesWhatIsCompromised()
-        try await tell(device, found)
+        try await report(device, found)
         #expect(try await wipes(device).isEmpty, "detection may have been relaxed with the same edit")
         found.profileRevision = 3
-        try await tell(device, found)
+        try await report(device, found)
         #expect(try await wipes(device).count == 1)
     }
 
@@ -190,10 +190,10 @@ import WireModel
     @Test func aRestartIssuesNoSecondWipe() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         await metadata.close()
         let (again, _) = try TestRegistry.open(directory: parent.path + "/data", clock: clock, logger: quietLogger)
-        try await tell(device, beacon(.yes), to: again)
+        try await report(device, beacon(.yes), to: again)
         #expect(try await wipes(device, of: again).count == 1)
         await again.close()
     }
@@ -201,25 +201,25 @@ import WireModel
     @Test func whatAWipeWithoutAnAnswerWasIssuedForLastsAlthoughItExpired() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         clock.advance(days: 31)
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         #expect(try await wipes(device).count == 1)
     }
 
     @Test func aBeaconMadeBeforeAKnownOneChangesNothing() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         clock.advance(seconds: 100)
-        try await tell(device, beacon(.no))
-        try await tell(device, beacon(.yes), madeBefore: 50)
+        try await report(device, beacon(.no))
+        try await report(device, beacon(.yes), madeBefore: 50)
         #expect(try await wipes(device).count == 1)
         #expect(try await notices().map { $0.ended != nil } == [true])
         let row = try #require(try await metadata.device(device, organization: nil))
         #expect(row.verdicts?.beacon.compromised == .no, "the verdict made last is shown")
-        try await tell(device, beacon(.yes))
-        try await tell(device, beacon(.no), madeBefore: 50)
+        try await report(device, beacon(.yes))
+        try await report(device, beacon(.no), madeBefore: 50)
         #expect(try await notices().first?.ended == nil, "and a late good one ends nothing")
     }
 
@@ -236,15 +236,15 @@ import WireModel
 
     @Test func aClockThatWasAheadDoesNotSilenceADevice() async throws {
         let device = try await enroll().deviceID
-        try await tell(device, beacon(.no), madeBefore: -86_400)
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.no), madeBefore: -86_400)
+        try await report(device, beacon(.yes))
         #expect(try await notices().count == 1)
     }
 
     @Test func aDeviceThatEnrollsAgainIsANewIncident() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll()
-        try await tell(device.deviceID, beacon(.yes))
+        try await report(device.deviceID, beacon(.yes))
         let late = clock.now()
         clock.advance(seconds: 10)
         let again = try await enroll(device)
@@ -254,7 +254,7 @@ import WireModel
         let former = DeviceObservation(at: late + 1, beacon: beacon(.yes))
         try await metadata.derive([device.deviceID: former], resetting: [])
         #expect(try await wipes(device.deviceID).count == 1)
-        try await tell(device.deviceID, beacon(.yes))
+        try await report(device.deviceID, beacon(.yes))
         let issued = try await wipes(device.deviceID)
         #expect(Set(issued.map(\.command.enrollmentID)) == [device.enrollmentID, again.enrollmentID])
     }
@@ -262,7 +262,7 @@ import WireModel
     @Test(.aboutFiles) func aRestoredCollectorIssuesNoneUntilTheDeviceWasGood() async throws {
         try await wipesWhatIsCompromised()
         let (one, two) = (try await enroll().deviceID, try await enroll().deviceID)
-        try await tell(one, beacon(.yes))
+        try await report(one, beacon(.yes))
         _ = try await StoreBackup(
             of: SQLiteRecordStore.openReading(directory: parent.path + "/data"), directory: parent.path + "/data",
             output: parent.path + "/backup", clock: clock, logger: quietLogger
@@ -271,14 +271,14 @@ import WireModel
         let (restored, _) = try TestRegistry.open(
             directory: parent.path + "/restored", clock: clock, logger: quietLogger)
         for device in [one, two] {
-            for _ in 1...2 { try await tell(device, beacon(.yes), to: restored) }
+            for _ in 1...2 { try await report(device, beacon(.yes), to: restored) }
             let row = try #require(try await restored.device(device, organization: nil))
             #expect(restored.openCommands(of: row, at: clock.now()).isEmpty)
         }
-        let told = try await notices(restored)
-        #expect(told.count == 2 && told.allSatisfy { $0.detail.contains("Issue it yourself") })
-        try await tell(two, beacon(.no), to: restored)
-        try await tell(two, beacon(.yes), to: restored)
+        let reported = try await notices(restored)
+        #expect(reported.count == 2 && reported.allSatisfy { $0.detail.contains("Issue it yourself") })
+        try await report(two, beacon(.no), to: restored)
+        try await report(two, beacon(.yes), to: restored)
         #expect(try await wipes(two, of: restored).count == 1)
         await restored.close()
     }
@@ -286,20 +286,20 @@ import WireModel
     @Test func aReinstatedDeviceIsNotWipedAgain() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         _ = try await metadata.revokeDevice(device, organization: nil, by: .commandLine)
         #expect(try await notices().map { $0.ended != nil } == [true])
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         #expect(try await notices().map { $0.ended != nil } == [true], "it is not heard while it is revoked")
         _ = try await metadata.reinstateDevice(device, organization: nil, by: .commandLine)
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         #expect(try await wipes(device).count == 1)
         #expect(try await notices().map(\.ended) == [nil], "the notice goes on")
     }
 
     @Test func aDeviceThatIsDeletedOrLeavesHasNoNotice() async throws {
         let (one, two) = (try await enroll(), try await enroll())
-        for device in [one, two] { try await tell(device.deviceID, beacon(.yes)) }
+        for device in [one, two] { try await report(device.deviceID, beacon(.yes)) }
         try await metadata.unenroll(device: one.deviceID)
         try await metadata.deleteDevice(
             two.deviceID, enrollment: two.enrollmentID, organization: nil, by: .commandLine)
@@ -309,7 +309,7 @@ import WireModel
     @Test func aTestDeviceIsWipedWithoutANotice() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll(test: true).deviceID
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         #expect(try await wipes(device).count == 1)
         #expect(try await notices().isEmpty)
     }
@@ -320,22 +320,22 @@ import WireModel
         let service = NoticeService(metadata: metadata)
         let kinds: [DeviceIncident.Kind] = [.recordsLost, .damagedOnDevice, .identityConflict]
         for device in [real, test] {
-            for kind in kinds { service.note(DeviceIncident(kind, device: device, stream: .event)) }
+            for kind in kinds { service.record(DeviceIncident(kind, device: device, stream: .event)) }
         }
         await service.flush()
-        let told = try await notices()
-        #expect(Set(told.filter { $0.subject == real.description }.map(\.code)).count == 3)
-        #expect(told.filter { $0.subject == test.description }.map(\.code) == [.recordsLost])
+        let reported = try await notices()
+        #expect(Set(reported.filter { $0.subject == real.description }.map(\.code)).count == 3)
+        #expect(reported.filter { $0.subject == test.description }.map(\.code) == [.recordsLost])
         let rows = try await metadata.organizations().filter { $0.name == "default" }
         #expect(rows.map(\.devices) == [1] && rows.map(\.testDevices) == [1])
     }
 
     @Test func beforeItsFirstProfileADeviceDecidesNothing() async throws {
         let device = try await enroll().deviceID
-        try await tell(device, beacon(.yes))
+        try await report(device, beacon(.yes))
         var early = beacon(.no)
         early.profileRevision = 0
-        try await tell(device, early)
+        try await report(device, early)
         #expect(try await notices().map(\.ended) == [nil])
     }
 
@@ -377,26 +377,26 @@ import WireModel
     ) async throws {
         try await profile { $0.compliance = [rule(consequence: consequence, action: action)] }
         let device = try await enroll().deviceID
-        try await tell(device, broken("os", expected: expected, action: action))
+        try await report(device, broken("os", expected: expected, action: action))
         #expect(try await wipes(device).count == count)
         #expect(try await notices().map(\.code) == [.deviceNonCompliant])
     }
 
     @Test func aWipeThatTheProfileAsksForLaterIsIssuedThen() async throws {
         let device = try await enroll().deviceID
-        try await tell(device, broken("os", expected: ">= 12"))
+        try await report(device, broken("os", expected: ">= 12"))
         #expect(try await wipes(device).isEmpty)
         try await profile { $0.compliance = [rule(consequence: "wipe")] }
-        for _ in 1...2 { try await tell(device, broken("os", expected: ">= 12")) }
+        for _ in 1...2 { try await report(device, broken("os", expected: ">= 12")) }
         #expect(try await wipes(device).count == 1)
     }
 
     @Test func aRuleThatIsTakenBackEndsTheIncident() async throws {
         let device = try await enroll().deviceID
-        try await tell(device, broken("os", expected: ">= 12"))
+        try await report(device, broken("os", expected: ">= 12"))
         var beacon = WireBeacon()
         beacon.profileRevision = 2
-        try await tell(device, beacon)
+        try await report(device, beacon)
         #expect(try await notices().map { $0.ended != nil } == [true])
     }
 
@@ -408,7 +408,7 @@ import WireModel
         let device = try await enroll().deviceID
         var both = broken("os", expected: ">= 12")
         (both.compromised, both.findings) = (.yes, beacon(.yes).findings)
-        for _ in 1...2 { try await tell(device, both) }
+        for _ in 1...2 { try await report(device, both) }
         #expect(try await wipes(device).count == 1)
         #expect(try await notices().count == 2)
     }
@@ -417,12 +417,12 @@ import WireModel
         var fleet: [DeviceID] = []
         let unlimited = try await metadata.createEnrollmentToken(organization: "default", maximumUses: nil).token
         for _ in 0..<MetadataService.ownNotices + 5 { fleet.append(try await enroll(token: unlimited).deviceID) }
-        for device in fleet { try await tell(device, broken("os", expected: ">= 12")) }
-        let told = try await notices()
-        #expect(told.count == MetadataService.ownNotices + 1 && told.count { $0.subject == "devices" } == 1)
+        for device in fleet { try await report(device, broken("os", expected: ">= 12")) }
+        let reported = try await notices()
+        #expect(reported.count == MetadataService.ownNotices + 1 && reported.count { $0.subject == "devices" } == 1)
         var beacon = WireBeacon()
         beacon.profileRevision = 2
-        for device in fleet { try await tell(device, beacon) }
+        for device in fleet { try await report(device, beacon) }
         #expect(try await notices().allSatisfy { $0.ended != nil })
     }
 }

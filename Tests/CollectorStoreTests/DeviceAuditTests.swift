@@ -28,10 +28,10 @@ import WireModel
 
     @Test func whatIsRememberedIsBoundedAndMakesRoomByTheHour() {
         var limit = Limit()
-        let told = (0..<Limit.maximum + 10).count { _ in
+        let reported = (0..<Limit.maximum + 10).count { _ in
             limit.admit(.deviceEnroll, of: .random(), organization: "o", at: 0) != nil
         }
-        #expect(told == Limit.maximum)
+        #expect(reported == Limit.maximum)
         let afterAnHour = limit.admit(.deviceEnroll, of: .random(), organization: "o", at: Self.hour)
         #expect(afterAnHour == 0)
     }

@@ -43,19 +43,19 @@ import WireModel
             try await metadata.keepCertificate(certificate(number), device: enrolled.deviceID, reason: "renewal")
         }
         #expect(try await held(enrolled) == [1, 2, 3])
-        try await metadata.noteCertificateUse(certificate(2).fingerprint, device: enrolled.deviceID)
+        try await metadata.recordCertificateUse(certificate(2).fingerprint, device: enrolled.deviceID)
         #expect(try await held(enrolled) == [2, 3])
         let row = try #require(try await metadata.device(enrolled.deviceID, organization: nil))
         #expect(row.certificates.map(\.used) == [clock.now(), nil])
         // One that is not the device's ends nothing.
-        try await metadata.noteCertificateUse(certificate(9).fingerprint, device: enrolled.deviceID)
+        try await metadata.recordCertificateUse(certificate(9).fingerprint, device: enrolled.deviceID)
         #expect(try await held(enrolled) == [2, 3])
     }
 
     @Test func ofThoseThatAreNotUsedTheNewestFewStayBesideTheOneThatIs() async throws {
         let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
         try await metadata.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
-        try await metadata.noteCertificateUse(certificate(1).fingerprint, device: enrolled.deviceID)
+        try await metadata.recordCertificateUse(certificate(1).fingerprint, device: enrolled.deviceID)
         for number in 2...9 as ClosedRange<UInt8> {
             try await metadata.keepCertificate(certificate(number), device: enrolled.deviceID, reason: "renewal")
         }

@@ -115,8 +115,8 @@ import WireModel
         beacon.operatingSystem.name = "linux"
         beacon.operatingSystem.distribution = "fedora"
         beacon.operatingSystem.version = "40"
-        #expect(index.note(DeviceObservation(at: 9, expectedBeaconSeconds: 60, profileRevision: 4), of: id))
-        #expect(!index.note(DeviceObservation(at: 9, beacon: beacon), of: id), "that needs the whole row")
+        #expect(index.record(DeviceObservation(at: 9, expectedBeaconSeconds: 60, profileRevision: 4), of: id))
+        #expect(!index.record(DeviceObservation(at: 9, beacon: beacon), of: id), "that needs the whole row")
         index.insert(
             Self.device(1) { row in
                 row.beacon = beacon
@@ -140,7 +140,7 @@ import WireModel
     @Test func adoptionCountsWhatDevicesSayTheyRun() {
         let index = Self.index((1...8).map { Self.device($0) } + [Self.device(9) { $0.revoked = 1 }])
         for number in 1...3 {
-            #expect(index.note(DeviceObservation(at: 1, profileRevision: 5), of: Self.device(number).id))
+            #expect(index.record(DeviceObservation(at: 1, profileRevision: 5), of: Self.device(number).id))
         }
         let adoption = index.adoption(organization: "default", withTest: false)
         #expect(

@@ -87,7 +87,7 @@ import WireModel
         ).deviceID
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(
-            directory: directory.path, clock: clock, incidents: { service.note($0, count: $1) }, logger: quietLogger)
+            directory: directory.path, clock: clock, incidents: { service.record($0, count: $1) }, logger: quietLogger)
         var device = ScriptedDevice(device: known)
         device.produce(4)
         let before = device

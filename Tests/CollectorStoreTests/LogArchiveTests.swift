@@ -300,12 +300,12 @@ import WireModel
         let reader = try LogReader(
             try await archive.metadata.segments(query), of: query, as: LogForm(), metadata: archive.metadata,
             chunks: archive.chunks)
-        var (told, most) = (0, 0)
+        var (reported, most) = (0, 0)
         while let piece = try await reader.next() {
-            told += piece.count
+            reported += piece.count
             most = max(most, piece.count)
         }
-        #expect(told == total)
+        #expect(reported == total)
         #expect(most <= LogReader.pieceBytes + LogLimits.lineBytes)
         #expect(await reader.mostHeldBytes <= 2 * LogLimits.chunkBytes)
         await archive.close()

@@ -202,14 +202,15 @@ import WireModel
             ("", ""), ("hash:8edeefcab9c0", "hash:8edeefcab9c0"), ("example.org", "example.org"),
             ("other.example.org", "annas-laptop.example.org"),
         ])
-    func `A name that the profile withholds goes from the enrollment, too`(told: String, kept: String) async throws {
+    func `A name that the profile withholds goes from the enrollment, too`(reported: String, kept: String) async throws
+    {
         var request = request()
         request.deviceName = "annas-laptop.example.org"
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request).deviceID
         func name(_ change: (inout WireBeacon) -> Void) async throws -> String? {
             clock.advance(seconds: 1)
             var beacon = WireBeacon()
-            (beacon.deviceName, beacon.consent, beacon.profileRevision) = (told, .granted, 1)
+            (beacon.deviceName, beacon.consent, beacon.profileRevision) = (reported, .granted, 1)
             change(&beacon)
             metadata.seen(device, DeviceObservation(at: clock.now(), beacon: beacon))
             return try await metadata.device(device, organization: nil)?.name
@@ -232,10 +233,10 @@ import WireModel
         func isTest(_ id: DeviceID) async throws -> Bool? {
             try await metadata.device(id, organization: nil)?.test
         }
-        for (told, expected) in [(false, false), (true, true), (nil, true), (false, false)] as [(Bool?, Bool)] {
+        for (reported, expected) in [(false, false), (true, true), (nil, true), (false, false)] as [(Bool?, Bool)] {
             clock.advance(seconds: 1)
             for id in [device.deviceID, enrolledAsTest.deviceID] {
-                metadata.seen(id, DeviceObservation(at: clock.now(), beacon: WireBeacon(), test: told))
+                metadata.seen(id, DeviceObservation(at: clock.now(), beacon: WireBeacon(), test: reported))
             }
             #expect(try await isTest(device.deviceID) == expected)
             #expect(try await isTest(enrolledAsTest.deviceID) == true, "whatever its profile says")
@@ -271,7 +272,7 @@ import WireModel
     /// Written after each beacon, or all beacons at once.
     @Test(arguments: [false, true]) func verdictsStayWhileBeaconsHaveNone(atOnce: Bool) async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
-        func told(_ change: (inout WireBeacon) -> Void) async throws -> DeviceVerdicts? {
+        func reported(_ change: (inout WireBeacon) -> Void) async throws -> DeviceVerdicts? {
             clock.advance(seconds: 10)
             var beacon = WireBeacon()
             beacon.consent = .granted
@@ -282,15 +283,15 @@ import WireModel
             #expect(row.lastBeacon == clock.now() && row.beacon == beacon)
             return row.verdicts
         }
-        #expect(try await told { $0.doNotDisturb = .yes } == nil)
-        _ = try await told {
+        #expect(try await reported { $0.doNotDisturb = .yes } == nil)
+        _ = try await reported {
             $0.deviceCompliance = .nonCompliant
             $0.compromised = .yes
             $0.findings = [WireFinding()]
         }
         let at = clock.now()
-        _ = try await told { $0.doNotDisturb = .yes }
-        for consent in [WireConsent.pending, .denied] { _ = try await told { $0.consent = consent } }
+        _ = try await reported { $0.doNotDisturb = .yes }
+        for consent in [WireConsent.pending, .denied] { _ = try await reported { $0.consent = consent } }
         let kept = try #require(try await metadata.device(device.deviceID, organization: nil))
         #expect(kept.verdicts?.at == at && kept.verdicts?.beacon.findings.count == 1)
         #expect(kept.compliance == .nonCompliant)
@@ -298,7 +299,7 @@ import WireModel
         query.compromised = .yes
         let page = try await metadata.devices(query, after: nil, limit: 10)
         #expect(page.devices.map(\.id) == [device.deviceID], "filters are of the last verdict too")
-        _ = try await told { $0.compromised = .no }
+        _ = try await reported { $0.compromised = .no }
         let newest = try #require(try await metadata.device(device.deviceID, organization: nil))
         #expect(newest.verdicts?.at == clock.now() && newest.compliance == .unknown)
     }
@@ -340,9 +341,9 @@ import WireModel
             (result.commandID, result.state) = (command.id, state)
             results.append(result)
         }
-        await metadata.noteResults(results, of: device.deviceID, at: clock.now())
+        await metadata.recordResults(results, of: device.deviceID, at: clock.now())
         // Another device's word on them counts for nothing.
-        await metadata.noteResults([results[0]], of: .random(), at: clock.now())
+        await metadata.recordResults([results[0]], of: .random(), at: clock.now())
         clock.advance(seconds: 60)
         await metadata.close()
         let (again, _) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
@@ -364,7 +365,7 @@ import WireModel
         ).row.command
         var result = WireCommandResult()
         (result.commandID, result.state) = (command.id, .done)
-        await metadata.noteResults([result], of: device.deviceID, at: clock.now())
+        await metadata.recordResults([result], of: device.deviceID, at: clock.now())
         // Reads the disk alone, as after a kill.
         let beside = try TestRegistry.session(directory: directory.path)
         let state = try beside.first("SELECT state FROM command WHERE id = ?", command.id) { $0.int(0) }

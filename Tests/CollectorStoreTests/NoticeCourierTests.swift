@@ -124,7 +124,7 @@ import WireModel
         func silent(_ isSilent: Bool) async {
             let device = SilentDevice(
                 id: DeviceID(high: 1, low: 2), organization: "default", silentSeconds: 100, expectedBeaconSeconds: 10)
-            await service.tell(isSilent ? [device] : [], isSettled: true)
+            await service.report(isSilent ? [device] : [], isSettled: true)
         }
         for step in [true, false, true, true] {
             await silent(step)
@@ -187,10 +187,10 @@ import WireModel
             .deviceID
         let service = try service()
         for _ in 0..<3 {
-            service.note(DeviceIncident(.recordsLost, device: device, stream: .event), count: 10)
+            service.record(DeviceIncident(.recordsLost, device: device, stream: .event), count: 10)
             await service.flush()
         }
-        service.note(DeviceIncident(.identityConflict, device: device, stream: .event), count: 1)
+        service.record(DeviceIncident(.identityConflict, device: device, stream: .event), count: 1)
         await service.flush()
         let notices = try await service.unposted(since: 0, limit: 10).map(\.notice)
         #expect(
@@ -207,7 +207,7 @@ import WireModel
         for kind in [DeviceIncident.Kind.recordsLost, .damagedOnDevice, .identityConflict] {
             // Two in one go, and more later on.
             for streams in [[StreamName.sample, .event], [.event], [.status]] {
-                for stream in streams { service.note(DeviceIncident(kind, device: device, stream: stream), count: 2) }
+                for stream in streams { service.record(DeviceIncident(kind, device: device, stream: stream), count: 2) }
                 await service.flush()
             }
         }

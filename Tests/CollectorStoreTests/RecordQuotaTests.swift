@@ -37,7 +37,7 @@ import WireModel
     }
 
     /// The open notices, as code and subject.
-    private func told(_ metadata: MetadataService) async throws -> Set<String> {
+    private func reported(_ metadata: MetadataService) async throws -> Set<String> {
         let rows = try await NoticeService(metadata: metadata).page(organization: "default", below: nil, limit: 1000)
             .rows
         return Set(rows.filter { $0.ended == nil }.map { "\($0.code.rawValue) \($0.subject)" })
@@ -47,9 +47,9 @@ import WireModel
         let (metadata, token) = try open()
         let rows = try await devices(2, metadata, token)
         #expect(metadata.recordRefusal(of: rows[0], at: clock.now()) == nil)
-        metadata.noteStored(999, of: rows[0], at: clock.now())
+        metadata.recordStored(999, of: rows[0], at: clock.now())
         #expect(metadata.recordRefusal(of: rows[0], at: clock.now()) == nil, "what began below it may go on")
-        metadata.noteStored(500, of: rows[0], at: clock.now())
+        metadata.recordStored(500, of: rows[0], at: clock.now())
         let refusal = try #require(metadata.recordRefusal(of: rows[0], at: clock.now()))
         #expect(refusal.isOfDevice && refusal.bytes == 1499 && refusal.quota == 1000)
         #expect(refusal.wait > 0 && refusal.wait <= RecordQuotaRefusal.longestWait)
@@ -64,7 +64,7 @@ import WireModel
         usage.quotas = quotas(10, 1000)
         let device = DeviceID.random()
         let midnight = UTCDay(microseconds: clock.now()).next.start
-        _ = usage.note(10, of: device, in: "default", at: midnight - 5_000_000)
+        _ = usage.record(10, of: device, in: "default", at: midnight - 5_000_000)
         #expect(usage.refusal(of: device, in: "default", at: midnight - 5_000_000)?.wait == 5_000_000)
         #expect(usage.refusal(of: device, in: "default", at: midnight) == nil)
     }
@@ -72,7 +72,7 @@ import WireModel
     @Test func anOrganizationHasAQuotaOfAllItsDevices() async throws {
         let (metadata, token) = try open(device: 1000, organization: 1500)
         let rows = try await devices(3, metadata, token)
-        for row in rows[..<2] { metadata.noteStored(800, of: row, at: clock.now()) }
+        for row in rows[..<2] { metadata.recordStored(800, of: row, at: clock.now()) }
         let refusal = try #require(metadata.recordRefusal(of: rows[2], at: clock.now()))
         #expect(!refusal.isOfDevice && refusal.bytes == 1600 && refusal.quota == 1500)
         var stranger = rows[2]
@@ -85,56 +85,56 @@ import WireModel
         let (metadata, token) = try open()
         let rows = try await devices(1, metadata, token)
         let subject = rows[0].id.description
-        metadata.noteStored(749, of: rows[0], at: clock.now())
-        #expect(try await told(metadata) == [])
-        metadata.noteStored(1, of: rows[0], at: clock.now())
-        #expect(try await told(metadata) == ["record-quota-75 \(subject)"])
-        metadata.noteStored(250, of: rows[0], at: clock.now())
-        #expect(try await told(metadata) == ["record-quota-75 \(subject)", "record-quota-100 \(subject)"])
+        metadata.recordStored(749, of: rows[0], at: clock.now())
+        #expect(try await reported(metadata) == [])
+        metadata.recordStored(1, of: rows[0], at: clock.now())
+        #expect(try await reported(metadata) == ["record-quota-75 \(subject)"])
+        metadata.recordStored(250, of: rows[0], at: clock.now())
+        #expect(try await reported(metadata) == ["record-quota-75 \(subject)", "record-quota-100 \(subject)"])
         // Nothing that follows says it again.
         await NoticeService(metadata: metadata).followRecordQuotas()
         let rowsOfList = try await NoticeService(metadata: metadata).page(organization: nil, below: nil, limit: 10).rows
         #expect(rowsOfList.map(\.count) == [1, 1])
         clock.advance(days: 1)
         await NoticeService(metadata: metadata).followRecordQuotas()
-        #expect(try await told(metadata) == [])
+        #expect(try await reported(metadata) == [])
         await metadata.close()
     }
 
     @Test func aRaisedQuotaEndsTheNoticesThatItConcerns() async throws {
         let (metadata, token) = try open(device: 1000, organization: 1000)
         let rows = try await devices(1, metadata, token)
-        metadata.noteStored(1000, of: rows[0], at: clock.now())
+        metadata.recordStored(1000, of: rows[0], at: clock.now())
         let subjects = [rows[0].id.description, "all devices"]
         #expect(
-            try await told(metadata)
+            try await reported(metadata)
                 == Set(subjects.flatMap { ["record-quota-75 \($0)", "record-quota-100 \($0)"] }))
         metadata.setRecordQuotas(quotas(1200, 5000))
         #expect(metadata.recordRefusal(of: rows[0], at: clock.now()) == nil)
         await NoticeService(metadata: metadata).followRecordQuotas()
-        #expect(try await told(metadata) == ["record-quota-75 \(subjects[0])"])
+        #expect(try await reported(metadata) == ["record-quota-75 \(subjects[0])"])
         await metadata.close()
     }
 
     @Test func manyDevicesOverTheirQuotasDoNotFillTheList() async throws {
         let (metadata, token) = try open(device: 1000, organization: 1_000_000)
         let rows = try await devices(60, metadata, token)
-        for row in rows { metadata.noteStored(2000, of: row, at: clock.now()) }
+        for row in rows { metadata.recordStored(2000, of: row, at: clock.now()) }
         await metadata.writeRecordUsage()
-        #expect(try await told(metadata).count == 100, "50 devices, each with two notices")
+        #expect(try await reported(metadata).count == 100, "50 devices, each with two notices")
         await metadata.close()
     }
 
     @Test func aRestartForgetsNothing() async throws {
         let (metadata, token) = try open(device: 1_000_000, organization: 10_000_000)
         let rows = try await devices(2, metadata, token)
-        for row in rows { metadata.noteStored(999_999, of: row, at: clock.now()) }
-        metadata.noteStored(1, of: rows[0], at: clock.now())
+        for row in rows { metadata.recordStored(999_999, of: row, at: clock.now()) }
+        metadata.recordStored(1, of: rows[0], at: clock.now())
         await metadata.close()
         let (again, _) = try open(device: 1_000_000, organization: 10_000_000)
         #expect(again.recordRefusal(of: rows[0], at: clock.now())?.bytes == 1_000_000)
         #expect(again.recordRefusal(of: rows[1], at: clock.now()) == nil)
-        again.noteStored(1, of: rows[1], at: clock.now())
+        again.recordStored(1, of: rows[1], at: clock.now())
         #expect(again.recordRefusal(of: rows[1], at: clock.now())?.bytes == 1_000_000)
         await again.close()
     }
@@ -143,12 +143,12 @@ import WireModel
         let (first, token) = try open(exclusive: false)
         let rows = try await devices(1, first, token)
         let (second, _) = try open(exclusive: false)
-        first.noteStored(600, of: rows[0], at: clock.now())
+        first.recordStored(600, of: rows[0], at: clock.now())
         await first.writeRecordUsage()
-        second.noteStored(600, of: rows[0], at: clock.now())
+        second.recordStored(600, of: rows[0], at: clock.now())
         await second.writeRecordUsage()
         #expect(second.recordRefusal(of: rows[0], at: clock.now())?.bytes == 1200)
-        first.noteStored(10, of: rows[0], at: clock.now())
+        first.recordStored(10, of: rows[0], at: clock.now())
         await first.writeRecordUsage()
         #expect(first.recordRefusal(of: rows[0], at: clock.now())?.bytes == 1210)
         await second.close()
@@ -159,22 +159,22 @@ import WireModel
         let usage = RecordUsage()
         usage.quotas = quotas(256_000, 256_000_000)
         let device = DeviceID.random()
-        #expect(!usage.note(999, of: device, in: "default", at: 0))
-        #expect(usage.take(all: false).isEmpty)
-        #expect(usage.note(1, of: device, in: "default", at: 0))
-        #expect(usage.take(all: false).map(\.bytes) == [1000])
-        #expect(usage.take(all: true).map(\.owner) == [RecordOwner(organization: "default", device: nil)])
+        #expect(!usage.record(999, of: device, in: "default", at: 0))
+        #expect(usage.drain(all: false).isEmpty)
+        #expect(usage.record(1, of: device, in: "default", at: 0))
+        #expect(usage.drain(all: false).map(\.bytes) == [1000])
+        #expect(usage.drain(all: true).map(\.owner) == [RecordOwner(organization: "default", device: nil)])
     }
 
     @Test func whatCouldNotBeWrittenIsWrittenLater() {
         let usage = RecordUsage()
         usage.quotas = quotas(10, 1_000_000)
         let device = DeviceID.random()
-        _ = usage.note(20, of: device, in: "default", at: 0)
-        let taken = usage.take(all: true)
+        _ = usage.record(20, of: device, in: "default", at: 0)
+        let taken = usage.drain(all: true)
         usage.putBack(taken)
         #expect(usage.refusal(of: device, in: "default", at: 0)?.bytes == 20)
-        #expect(Set(usage.take(all: true).map(\.bytes)) == [20] && taken.count == 2)
+        #expect(Set(usage.drain(all: true).map(\.bytes)) == [20] && taken.count == 2)
     }
 
     @Test func aDeviceNamesABoundedNumberOfEpochsADayAndThoseGoOn() {

@@ -275,10 +275,10 @@ import WireModel
             bootClock: bootClock,
             deviceClocks: clocks, logger: quietLogger)
         let fleet = (0..<20).map { _ in DeviceID.random() }
-        for device in fleet { clocks.note(device, newestRecord: clock.now() - 5 * 86_400_000_000, at: clock.now()) }
+        for device in fleet { clocks.record(device, newestRecord: clock.now() - 5 * 86_400_000_000, at: clock.now()) }
         #expect(await retention.pass().isEmpty)
         clock.advance(seconds: 60)
-        for device in fleet { clocks.note(device, newestRecord: clock.now(), at: clock.now()) }
+        for device in fleet { clocks.record(device, newestRecord: clock.now(), at: clock.now()) }
         #expect(await retention.pass().count == 15)
         #expect(try await service().counts()[.retentionWaiting] == .init())
         await store.shutDown()

@@ -154,7 +154,7 @@ import WireModel
             try handle.write(contentsOf: Data(repeating: 7, count: size))
             try handle.close()
         }
-        store.noteDamage(Partition(day: UTCDay(Self.lastDay)!, stream: .sample), "seen by a test")
+        store.recordDamage(Partition(day: UTCDay(Self.lastDay)!, stream: .sample), "seen by a test")
         #expect(store.unreadableFiles(of: .sample) == ["records/\(Self.lastDay)/sample.sqlite"])
         #expect(await store.salvageDamaged() == 1)
         #expect(store.unreadableFiles(of: .sample).isEmpty)
@@ -215,7 +215,7 @@ import WireModel
         try Damage.middlePageFlipped.apply(to: directory.recordFile("2026-03-02"))
         try Damage.truncated.apply(to: directory.recordFile(Self.firstDay))
         let store = try open()
-        store.noteDamage(Partition(day: UTCDay("2026-03-02")!, stream: .sample), "seen by a test")
+        store.recordDamage(Partition(day: UTCDay("2026-03-02")!, stream: .sample), "seen by a test")
         _ = await store.salvageDamaged()
         #expect(try await expectAccount(of: devices, in: store, at: directory.path) > 0)
         #expect(kept(at: directory.path).count == 2)
@@ -335,7 +335,7 @@ import WireModel
         copies.append(("done", directory))
         for (step, copy) in copies {
             let store = try SQLiteRecordStore.open(copy, clock: clock)
-            store.noteDamage(partition, "seen by a test")
+            store.recordDamage(partition, "seen by a test")
             #expect(await store.salvageDamaged() == (["untouched", "filled"].contains(step) ? 1 : 0), "\(step)")
             let lost = try await expectAccount(of: devices, in: store, at: copy.path, "\(step)")
             #expect(lost == report.lostNumbers, "\(step)")

@@ -139,11 +139,11 @@ import WireModel
         try await metadata.signOut(before, everywhere: false)
         try await metadata.signOut(byHeldCode, everywhere: false)
         for ended in [before, byHeldCode] { #expect(try await metadata.authenticateSession(ended) == nil) }
-        try await metadata.noteRefusedSignIn(from: "192.0.2.1")
+        try await metadata.recordRefusedSignIn(from: "192.0.2.1")
 
         // With room again they are on disk, and so is what was done.
         try await metadata.refuseWrites(false)
-        try await metadata.noteRefusedSignIn(from: "192.0.2.2")
+        try await metadata.recordRefusedSignIn(from: "192.0.2.2")
         await metadata.writeSeen()
         await metadata.close()
         let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
@@ -193,9 +193,9 @@ import WireModel
     }
 
     @Test func refusedAttemptsAreInTheTrailOnceAMinute() async throws {
-        for _ in 0..<5 { try await metadata.noteRefusedSignIn(from: "192.0.2.1") }
+        for _ in 0..<5 { try await metadata.recordRefusedSignIn(from: "192.0.2.1") }
         clock.advance(seconds: 60)
-        try await metadata.noteRefusedSignIn(from: "192.0.2.2")
+        try await metadata.recordRefusedSignIn(from: "192.0.2.2")
         let rows = try await metadata.audit(AuditQuery(action: .signIn), below: nil, limit: 10).rows
         #expect(rows.map(\.entry.outcome) == [.refused, .refused])
         #expect(
@@ -243,7 +243,7 @@ import WireModel
         }
         let west = try await digest("west")
         var (all, own) = ([try await digest(nil)], [try await digest("default")])
-        func note() async throws {
+        func record() async throws {
             all.append(try await digest(nil))
             own.append(try await digest("default"))
         }
@@ -253,12 +253,12 @@ import WireModel
                 organization: "default", filter: nil, actor: AuditActor(name: "ann", token: "t1", role: .operator),
                 idempotencyKey: nil, request: Data())
         ).job
-        try await note()
+        try await record()
         for _ in 0..<2 {
             _ = try await metadata.workOff(deviceJob: job.row) { _ in
                 Problem(status: 409, code: .conflict, title: "", detail: "")
             }
-            try await note()
+            try await record()
         }
         #expect(try await metadata.deviceJob(job.id, organization: nil)?.state == .done)
         #expect(Set(all).count == 4 && Set(own).count == 4, "begun, a step, the end")

@@ -6,7 +6,7 @@ import WireModel
 
 @Suite struct SilencePlanTests {
     private static let devices = (0..<100).map { DeviceID(high: 0, low: UInt64($0)) }
-    private static let bound = SilencePlan.toldOneByOne
+    private static let bound = SilencePlan.reportedIndividually
 
     private static func some(_ range: Range<Int>) -> Set<DeviceID> { Set(devices[range]) }
 
@@ -28,17 +28,18 @@ import WireModel
         Case(testDescription: "one by one", silent: 0..<3, begin: 0..<3),
         Case(testDescription: "told already", silent: 0..<3, lasting: 0..<3),
         Case(testDescription: "as many as are told", silent: 0..<bound, begin: 0..<bound),
-        Case(testDescription: "a herd", silent: 0..<bound + 1, many: .tell(bound + 1)),
-        Case(testDescription: "one more than is told", silent: 0..<bound + 1, lasting: 0..<bound, many: .tell(1)),
-        Case(testDescription: "the day's are told", silent: 50..<52, recent: 0..<bound, many: .tell(2)),
+        Case(testDescription: "a herd", silent: 0..<bound + 1, many: .report(bound + 1)),
+        Case(testDescription: "one more than is told", silent: 0..<bound + 1, lasting: 0..<bound, many: .report(1)),
+        Case(testDescription: "the day's are told", silent: 50..<52, recent: 0..<bound, many: .report(2)),
         Case(testDescription: "one of the day's again", silent: 3..<4, recent: 0..<bound, begin: 3..<4),
         Case(testDescription: "heard again", silent: 1..<3, lasting: 0..<3, end: 0..<1),
-        Case(testDescription: "more of a herd", silent: 0..<80, isMany: true, many: .tell(80)),
-        Case(testDescription: "half of it is back", silent: 0..<11, isMany: true, many: .tell(11)),
+        Case(testDescription: "more of a herd", silent: 0..<80, isMany: true, many: .report(80)),
+        Case(testDescription: "half of it is back", silent: 0..<11, isMany: true, many: .report(11)),
         Case(testDescription: "most of it is back", silent: 0..<10, isMany: true, begin: 0..<10, many: .end),
         Case(testDescription: "all of it is back", silent: 0..<0, isMany: true, many: .end),
         Case(testDescription: "all but those told", silent: 0..<20, lasting: 0..<20, isMany: true, many: .end),
-        Case(testDescription: "few left and no room", silent: 50..<53, recent: 0..<bound, isMany: true, many: .tell(3)),
+        Case(
+            testDescription: "few left and no room", silent: 50..<53, recent: 0..<bound, isMany: true, many: .report(3)),
         Case(testDescription: "just started", silent: 0..<80, isSettled: false),
         Case(
             testDescription: "just started, one is back", silent: 1..<80, lasting: 0..<3, isSettled: false, end: 0..<1),
@@ -48,10 +49,10 @@ import WireModel
 
     @Test(arguments: cases)
     func aFewAreToldOneByOneAndAHerdTogether(_ one: Case) {
-        let told = SilencePlan.Told(
+        let reported = SilencePlan.Reported(
             lasting: Self.some(one.lasting), recent: Self.some(one.lasting).union(Self.some(one.recent)),
             many: one.isMany ? "many" : nil)
-        let plan = SilencePlan.of(silent: Self.some(one.silent), told: told, isSettled: one.isSettled)
+        let plan = SilencePlan.of(silent: Self.some(one.silent), reported: reported, isSettled: one.isSettled)
         #expect(plan == SilencePlan(begin: Self.some(one.begin), end: Self.some(one.end), many: one.many))
     }
 

@@ -70,18 +70,19 @@ import WireModel
         let watch = watch()
         await settle(watch, hearing: living)
         await settle(watch, hearing: living)
-        let told = try await notices()
+        let reported = try await notices()
         #expect(
-            told.map(\.code) == [.deviceSilent] && told[0].subject == dead[0].description
-                && told[0].organization == "default")
-        #expect(told[0].count == 1 && told[0].ended == nil && told[0].detail.contains("expected every 60 s"))
+            reported.map(\.code) == [.deviceSilent] && reported[0].subject == dead[0].description
+                && reported[0].organization == "default")
+        #expect(
+            reported[0].count == 1 && reported[0].ended == nil && reported[0].detail.contains("expected every 60 s"))
         hear(dead)
         await watch.look()
         #expect(try await notices().map(\.ended) == [clock.now()])
         // Again within a day: the same notice goes on, so nobody is posted a second one.
         await settle(watch, hearing: living)
         let again = try await notices()
-        #expect(again.map(\.id) == told.map(\.id) && again[0].count == 2 && again[0].ended == nil)
+        #expect(again.map(\.id) == reported.map(\.id) && again[0].count == 2 && again[0].ended == nil)
         _ = try await metadata.revokeDevice(dead[0], organization: nil, by: .commandLine)
         await watch.look()
         #expect(try await notices().allSatisfy { $0.ended != nil }, "nobody waits for it any more")
@@ -107,8 +108,8 @@ import WireModel
         let one = try await devices(1, token: west)
         let watch = watch()
         await settle(watch)
-        let told = try await notices("default")
-        #expect(told.map(\.code) == [.devicesSilent] && told[0].detail.hasPrefix("300 further devices"))
+        let reported = try await notices("default")
+        #expect(reported.map(\.code) == [.devicesSilent] && reported[0].detail.hasPrefix("300 further devices"))
         #expect(try await notices("west").map(\.subject) == [one[0].description])
         await settle(watch, hearing: Array(herd.dropFirst(5)))
         let after = try await notices("default")
@@ -128,10 +129,10 @@ import WireModel
         await second.look()
         #expect(try await metadata.silentDevices().count == 32)
         await settle(second, hearing: living)
-        let told = try await notices()
+        let reported = try await notices()
         #expect(
-            Set(told.map(\.subject)) == Set(dead.map(\.description))
-                && told.allSatisfy { $0.count == 1 && $0.ended == nil })
+            Set(reported.map(\.subject)) == Set(dead.map(\.description))
+                && reported.allSatisfy { $0.count == 1 && $0.ended == nil })
         await metadata.close()
     }
 }

@@ -8,7 +8,7 @@ import WireModel
 @testable import CollectorStore
 
 /// A full disk refuses the notice about itself, as a trigger does here.
-@Suite("Notices that could not be written") struct UntoldNoticeTests {
+@Suite("Notices that could not be written") struct UnreportedNoticeTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let service: NoticeService

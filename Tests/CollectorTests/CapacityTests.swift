@@ -52,12 +52,12 @@ import WireModel
         let start: Int64 = 1_750_000_020_000_000
         let now = Mutex(start)
         let rate = IngestRate { now.withLock { $0 } }
-        rate.note(600)
+        rate.record(600)
         #expect(rate.report() == IngestRate.Report(recordsPerSecond: nil, minutes: []))
         func pass(minutes: Int64) { now.withLock { $0 += minutes * 60_000_000 } }
         pass(minutes: 1)
-        rate.note(120)
-        rate.note(60)
+        rate.record(120)
+        rate.record(60)
         pass(minutes: 1)
         #expect(rate.report().recordsPerSecond == 3, "180 in the one whole minute")
         pass(minutes: 1)

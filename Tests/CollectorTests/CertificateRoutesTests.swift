@@ -42,7 +42,7 @@ import Testing
         #expect(view.authorities?.count == 1 && view.authorities?.first?.subject.contains("device-ca") == true)
     }
 
-    @Test func plainHTTPIsToldAsSuch() async throws {
+    @Test func plainHTTPIsReportedAsSuch() async throws {
         let harness = Harness()
         try await harness.route { client in
             let answer = try await client.json("/api/v1/certificates", bearer: "administrator-all")

@@ -22,10 +22,10 @@ struct ConnectionSharesTests {
     @Test func anAddressHasHalfOfTheConnectionsAndAnotherTheRest() throws {
         let shares = Self.shares(8, perAddress: nil)
         let (greedy, other) = (try Self.address("192.0.2.1"), try Self.address("192.0.2.2"))
-        #expect((0..<8).filter { _ in shares.take(greedy) }.count == 4)
-        #expect(shares.take(other))
+        #expect((0..<8).filter { _ in shares.acquire(greedy) }.count == 4)
+        #expect(shares.acquire(other))
         shares.giveBack(greedy)
-        #expect(shares.take(greedy) && !shares.take(greedy))
+        #expect(shares.acquire(greedy) && !shares.acquire(greedy))
         for _ in 0..<4 { shares.giveBack(greedy) }
         shares.giveBack(other)
         #expect(shares.count == 0, "nobody is remembered without a connection")
@@ -47,8 +47,8 @@ struct ConnectionSharesTests {
     ) throws {
         let address = try Self.address(text)
         let (free, set) = (Self.shares(4, perAddress: nil), Self.shares(4, perAddress: 2))
-        #expect((0..<100).allSatisfy { _ in free.take(address) })
-        #expect((0..<4).filter { _ in set.take(address) }.count == 2)
+        #expect((0..<100).allSatisfy { _ in free.acquire(address) })
+        #expect((0..<4).filter { _ in set.acquire(address) }.count == 2)
         #expect(try ["128.0.0.1", "::2", "::ffff:10.0.0.1"].allSatisfy { try !Self.address($0).isLoopback })
     }
 

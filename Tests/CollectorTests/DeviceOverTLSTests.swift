@@ -114,7 +114,7 @@ struct DeviceOverTLSTests {
             let other = DeviceCertificate(
                 fingerprint: Data(count: 32), serial: Data(count: 16), issued: 1, expires: .max)
             try await scene.harness.metadata.keepCertificate(other, device: id, reason: "renewal")
-            try await scene.harness.metadata.noteCertificateUse(other.fingerprint, device: id)
+            try await scene.harness.metadata.recordCertificateUse(other.fingerprint, device: id)
             #expect(try await device.send(passes: 6))
             #expect(try #require(device.enrollments.load()).deviceID == id)
             #expect(try await Self.certificates(scene, device).contains { $0.used != nil && $0 != other })

@@ -39,11 +39,11 @@ struct DoNotDisturbRoutesTests {
         }
 
         /// The decision that the device gets with the answer to a request for commands, and when it asks.
-        func told() async throws -> WireDoNotDisturb {
+        func reported() async throws -> WireDoNotDisturb {
             let news = try await client.send(.get, WireNames.commandsPath, bearer: device.credential)
-            let told = try await client.send(.get, WireNames.doNotDisturbPath, bearer: device.credential)
+            let reported = try await client.send(.get, WireNames.doNotDisturbPath, bearer: device.credential)
             let said = try news.message(WireCommandsAnswer.self).doNotDisturb
-            #expect(try said == told.message(WireDoNotDisturb.self))
+            #expect(try said == reported.message(WireDoNotDisturb.self))
             return said
         }
 
@@ -65,7 +65,7 @@ struct DoNotDisturbRoutesTests {
         try await play { scene in
             let news = try await scene.client.send(.get, WireNames.commandsPath, bearer: scene.device.credential)
             #expect(try news.message(WireCommandsAnswer.self).hasDoNotDisturb, "it says that it knows do-not-disturb")
-            #expect(try await scene.told() == WireDoNotDisturb())
+            #expect(try await scene.reported() == WireDoNotDisturb())
             let shown = try await scene.shown()
             #expect(shown.flag("on") == false && shown.flag("allowed") == true && shown["setBy"] == nil)
             #expect(shown["reported"] == nil && shown["setAt"] == nil)
@@ -75,12 +75,13 @@ struct DoNotDisturbRoutesTests {
     @Test func aPersonsDecisionIsAuditedAndToldToTheDevice() async throws {
         try await play { scene in
             #expect(try await scene.set(true).status == .ok)
-            let told = try await scene.told()
-            #expect(told.on && told.revision == 1 && told.person == "operator" && told.setAt == Harness.now)
+            let reported = try await scene.reported()
+            #expect(
+                reported.on && reported.revision == 1 && reported.person == "operator" && reported.setAt == Harness.now)
             var chain = ChainBuilder(stream: .event)
             let answer = try await scene.client.post(
                 WireNames.batchesPath, bearer: scene.device.credential, [chain.events(["a"])].request)
-            #expect(try answer.message(WireBatchAnswer.self).doNotDisturb == told)
+            #expect(try answer.message(WireBatchAnswer.self).doNotDisturb == reported)
             let shown = try await scene.shown()
             #expect(shown.flag("on") == true && shown.text("setBy") == "person")
             #expect(shown.text("person") == "operator" && shown.text("setAt") != nil)
@@ -109,7 +110,7 @@ struct DoNotDisturbRoutesTests {
             #expect(try await scene.decide(true, request: 2).message(WireDoNotDisturb.self).revision == 3)
             let shown = try await scene.shown()
             #expect(shown.flag("on") == true && shown.text("setBy") == "device" && shown["person"] == nil)
-            #expect(try await scene.told().on)
+            #expect(try await scene.reported().on)
         }
     }
 

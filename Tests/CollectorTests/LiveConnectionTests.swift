@@ -230,7 +230,7 @@ struct LiveConnectionTests {
         #expect(answer.ended)
     }
 
-    @Test func whoWaitsFor100IsToldToGoOn() async throws {
+    @Test func whoWaitsFor100IsReportedToGoOn() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in

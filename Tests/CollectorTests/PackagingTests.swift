@@ -50,13 +50,13 @@ struct PackagingTests {
     func rulesAndDashboardAskForWhatIsTold(name: String) throws {
         let text = try Self.text(name)
         _ = try #require(try Yams.load(yaml: text))
-        let told = Set(
+        let reported = Set(
             CollectorMetrics.families.flatMap { family in
                 [family.name] + ["_bucket", "_sum", "_count"].map { family.name + $0 }
             })
         let asked = Set(text.matches(of: /\b(ws1_[a-z0-9_]+|process_[a-z_]+)\b/).map { String($0.1) })
         #expect(asked.count > 5)
-        #expect(asked.subtracting(told).isEmpty)
+        #expect(asked.subtracting(reported).isEmpty)
     }
 
     /// A bare `humanize` shows a share of 0.08 as "80m" and bytes without their unit.

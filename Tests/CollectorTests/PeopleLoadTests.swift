@@ -167,9 +167,9 @@ struct PeopleLoadTests {
     }
 
     private final class Order: Sendable {
-        private let noted = Mutex<[String]>([])
-        var names: [String] { noted.withLock { $0 } }
-        func note(_ name: String) { noted.withLock { $0.append(name) } }
+        private let recorded = Mutex<[String]>([])
+        var names: [String] { recorded.withLock { $0 } }
+        func record(_ name: String) { recorded.withLock { $0.append(name) } }
     }
 
     /// With one thread: fifty steps of an organization wait, and another's comes after one of them.
@@ -187,8 +187,8 @@ struct PeopleLoadTests {
         }
         await BlockingCall.run { busy.wait() }
         var many: [Task<Void, Never>] = []
-        for _ in 0..<50 { many.append(Task(executorPreference: west) { order.note("west") }) }
-        let one = Task(executorPreference: east) { order.note("east") }
+        for _ in 0..<50 { many.append(Task(executorPreference: west) { order.record("west") }) }
+        let one = Task(executorPreference: east) { order.record("east") }
         release.signal()
         for task in many + [first, one] { await task.value }
         #expect(order.names.firstIndex(of: "east") == 1 && order.names.count == 51)

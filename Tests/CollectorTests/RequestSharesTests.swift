@@ -10,19 +10,19 @@ struct RequestSharesTests {
     }
 
     private static func isFull(_ shares: RequestShares, _ person: Person) -> RequestShares.Full? {
-        do throws(RequestShares.Full) { _ = try shares.take(for: person) } catch { return error }
+        do throws(RequestShares.Full) { _ = try shares.acquire(for: person) } catch { return error }
         return nil
     }
 
     @Test func thereAreOnlySoManyPlacesAndEachComesBackOnce() throws {
         let shares = RequestShares(2, perToken: 2, perOrganization: 2)
         let person = Self.person("a", "west")
-        let first = try shares.take(for: person)
-        var second: RequestShares.Place? = try shares.take(for: person)
+        let first = try shares.acquire(for: person)
+        var second: RequestShares.Place? = try shares.acquire(for: person)
         #expect(Self.isFull(shares, Self.person("b", "east")) == .all(2))
         first.giveBack()
         first.giveBack()
-        let third = try shares.take(for: person)
+        let third = try shares.acquire(for: person)
         #expect(Self.isFull(shares, Self.person("b", "east")) == .all(2))
         // Whoever forgets to give it back lets go of it.
         second = nil
@@ -36,13 +36,13 @@ struct RequestSharesTests {
         for token in 0..<limit {
             let person = Self.person("\(token)", "west")
             for _ in 0..<limit {
-                guard let place = try? shares.take(for: person) else { break }
+                guard let place = try? shares.acquire(for: person) else { break }
                 places.append(place)
             }
         }
         #expect(places.count == max(1, limit * 3 / 4))
         #expect(Self.isFull(shares, Self.person("another", "west")) == .organization(places.count))
-        let stranger = try shares.take(for: Self.person("east", "east"))
+        let stranger = try shares.acquire(for: Self.person("east", "east"))
         stranger.giveBack()
         #expect(
             Self.isFull(shares, Self.person("all", nil)) == nil,
@@ -54,7 +54,7 @@ struct RequestSharesTests {
     @Test func oneTokenTakesItsShareAndLeavesTheRestToItsColleagues() throws {
         let shares = RequestShares(8)
         let greedy = Self.person("greedy", "west")
-        let places = try (0..<4).map { _ in try shares.take(for: greedy) }
+        let places = try (0..<4).map { _ in try shares.acquire(for: greedy) }
         #expect(Self.isFull(shares, greedy) == .token(4))
         #expect(Self.isFull(shares, Self.person("colleague", "west")) == nil)
         places[0].giveBack()

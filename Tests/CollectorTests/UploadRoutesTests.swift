@@ -288,10 +288,11 @@ struct UploadRoutesTests {
             let asked = try await scene.upload(try Self.book(2), command: command)
             #expect(try await notices().isEmpty, "the device may have more to send")
             for _ in 0..<2 { _ = try await scene.complete(asked) }
-            let told = try await notices()
-            #expect(told.count == 1 && told[0].text("code") == "logs-arrived" && told[0].number("count") == 1)
-            #expect(told[0].text("subject") == "\(scene.device.deviceID)" && told[0].text("endedAt") == nil)
-            #expect(told[0].text("detail")?.contains("newest upload: 2, with") == true)
+            let reported = try await notices()
+            #expect(
+                reported.count == 1 && reported[0].text("code") == "logs-arrived" && reported[0].number("count") == 1)
+            #expect(reported[0].text("subject") == "\(scene.device.deviceID)" && reported[0].text("endedAt") == nil)
+            #expect(reported[0].text("detail")?.contains("newest upload: 2, with") == true)
 
             scene.harness.clock.advance(seconds: 86_400 + 3600)
             #expect(try await notices().first?.text("endedAt") != nil)

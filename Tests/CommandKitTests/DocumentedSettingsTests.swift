@@ -75,14 +75,16 @@ import Testing
         let document = try text(path)
         for setting in documents.settings where !documents.required.contains(setting.name) {
             let isFlag = setting.places.contains(.flag)
-            let told = try #require(
+            let reported = try #require(
                 standing(isFlag ? setting.flag : setting.key(documents.style), in: document), "\(setting.name)")
             let value = used.shown(setting.name)
             // Some words say what the default depends on.
-            #expect(told == value ?? "none" || told.hasSuffix(" else \(value ?? "none")"), "\(setting.name): \(told)")
+            #expect(
+                reported == value ?? "none" || reported.hasSuffix(" else \(value ?? "none")"),
+                "\(setting.name): \(reported)")
             guard isFlag, !setting.form.isSwitch, value != nil else { continue }
             let range = setting.form.range.map { "\($0); " } ?? ""
-            #expect(help.contains("\(setting.help) (\(range)default: \(told))."), "\(setting.name)")
+            #expect(help.contains("\(setting.help) (\(range)default: \(reported))."), "\(setting.name)")
         }
     }
 

@@ -88,7 +88,7 @@ private struct ScriptedCommand: ParsableCommand {
         #expect(error?.exitCode == 64 && error?.message.contains(words) == true, "\(error?.message ?? "")")
     }
 
-    @Test func `An object is read by its own table, and its wrong keys are told`() throws {
+    @Test func `An object is read by its own table, and its wrong keys are reported`() throws {
         let table = GivenSetting.Value.table(["width": .number(7)])
         #expect(try read([:], [:], ["size": table]).size == .init(width: 7, height: 2.5))
         #expect(try read([:], [:], ["sizes": .table(["a": table])]).sizes == ["a": .init(width: 7, height: 2.5)])
@@ -127,7 +127,7 @@ private struct ScriptedCommand: ParsableCommand {
         #expect(throws: (any Error).self) { try ScriptedCommand.parseAsRoot(["--size", "1"]) }
     }
 
-    @Test func `Help tells range and default`() {
+    @Test func `Help reports range and default`() {
         let help = ScriptedCommand.helpMessage(columns: 200)
         #expect(help.contains("How long (1 to 86400 seconds; default: 60)."), "\(help)")
         #expect(help.contains("Its colour (red, green; default: any).") && help.contains("Say nothing."), "\(help)")

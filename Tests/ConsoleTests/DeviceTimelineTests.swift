@@ -92,13 +92,13 @@ import Testing
             beacon(
                 120, sequence: 1, trigger: "start",
                 ["network": "wifi", "compromised": "yes", "libraryVersion": "1.1.0"]))
-        let told = Set(found.map(\.title))
+        let reported = Set(found.map(\.title))
         for title in [
             "Network: wifi", "The device runs profile revision 2", "Agent version: 1.1.0", "The agent started",
             "The agent before this start was killed, or it failed",
-        ] { #expect(told.contains(title), "\(title)") }
+        ] { #expect(reported.contains(title), "\(title)") }
         // A beacon without a verdict is no change of it.
-        #expect(!told.contains { $0.hasPrefix("Compromised") })
+        #expect(!reported.contains { $0.hasPrefix("Compromised") })
     }
 
     @Test func aListThatWasCutEndsTheTimelineWhereItWasCut() {
@@ -121,7 +121,7 @@ import Testing
         #expect(timeline.page(from: early).count == 2)
     }
 
-    @Test func otherListsAreToldInWords() {
+    @Test func otherListsAreReportedInWords() {
         let at = JSONValue.text(Timestamp.text(Self.start))
         var timeline = DeviceTimeline()
         timeline.add(

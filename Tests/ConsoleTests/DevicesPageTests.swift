@@ -118,7 +118,7 @@ import Testing
         let html = try await Self.page([("state", "late,silent"), ("cursor", "c1"), ("app", "none")])
         #expect(Self.addresses(html, "reporting") == ["/t/devices?app=none&state=late%2Csilent%2Creporting"])
         #expect(Self.addresses(html, "com.example") == ["/t/devices?state=late%2Csilent&app=com.example"])
-        #expect(Self.addresses(html, "not told") == ["/t/devices?state=late%2Csilent"])
+        #expect(Self.addresses(html, "not reported") == ["/t/devices?state=late%2Csilent"])
         #expect(html.contains("9,000"))
         // The facet's link and the chip.
         #expect(Self.addresses(html, "silent").filter { $0 == "/t/devices?app=none&state=late" }.count == 2)

@@ -64,7 +64,7 @@ import Testing
         #expect(html.contains(#"<span class="badge">till 8</span>"#) && html.contains(#"<span class="badge">till 7"#))
     }
 
-    @Test func devicesOfOneNameAreToldApart() async throws {
+    @Test func devicesOfOneNameAreReportedApart() async throws {
         let harness = try harness(Self.lines([Self.line(2, ["device": "b"]), Self.line(1)]))
         harness.set("GET /api/v1/devices/b", .init(body: ["id": "b", "name": "till 7"]))
         let html = try await page(harness)

@@ -32,10 +32,10 @@ import Testing
     }
 
     @Test func codeTimesAndSizesOfANoticeAreShownAsSuch() async throws {
-        let told = HomePageTests.notice().with([
+        let reported = HomePageTests.notice().with([
             "detail": "`ws1log <x>` shows 31214 bytes since 2026-11-28T02:07:00.000000Z."
         ])
-        let html = try await page(try harness(told))
+        let html = try await page(try harness(reported))
         #expect(html.contains("<code>ws1log &lt;x&gt;</code> shows 31.2 kB since 2026-11-28 02:07:00 UTC."))
     }
 

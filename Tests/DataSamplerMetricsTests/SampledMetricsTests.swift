@@ -8,9 +8,9 @@ import Testing
 
 @Suite struct SampledMetricsTests {
     /// The measurements by name and attributes, as text.
-    private static func told(_ metrics: SampledMetrics) -> [String: EventValue] {
+    private static func reported(_ metrics: SampledMetrics) -> [String: EventValue] {
         Dictionary(
-            uniqueKeysWithValues: metrics.takeMeasurements().map { measurement in
+            uniqueKeysWithValues: metrics.drainMeasurements().map { measurement in
                 let attributes = measurement.attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
                     .joined(separator: ",")
                 return (attributes.isEmpty ? measurement.name : "\(measurement.name){\(attributes)}", measurement.value)
@@ -24,13 +24,13 @@ import Testing
         get.increment(by: 3)
         put.increment()
         #expect(
-            Self.told(metrics) == [
+            Self.reported(metrics) == [
                 "http.requests{method=GET}": .integer(3), "http.requests.delta{method=GET}": .integer(3),
                 "http.requests{method=PUT}": .integer(1), "http.requests.delta{method=PUT}": .integer(1),
             ])
         // The same label and dimensions made again are the same series.
         Counter(label: "http.requests", dimensions: [("method", "GET")], factory: metrics).increment(by: 2)
-        let second = Self.told(metrics)
+        let second = Self.reported(metrics)
         #expect(second["http.requests{method=GET}"] == .integer(5))
         #expect(second["http.requests.delta{method=GET}"] == .integer(2))
         #expect(second["http.requests.delta{method=PUT}"] == .integer(0))
@@ -45,26 +45,27 @@ import Testing
         seconds.increment(by: 0.25)
         seconds.increment(by: Double.nan)
         seconds.increment(by: Double.infinity)
-        let first = Self.told(metrics)
+        let first = Self.reported(metrics)
         #expect(first["a"] == .integer(.max) && first["b"] == .double(0.25) && first["b.delta"] == .double(0.25))
         counter.reset()
         counter.increment()
-        #expect(Self.told(metrics)["a"] == .integer(1))
+        #expect(Self.reported(metrics)["a"] == .integer(1))
     }
 
     @Test func gaugesAndMetersTellTheirLastValueAndNoneBeforeTheFirst() {
         let metrics = SampledMetrics(name: "app")
         let gauge = Gauge(label: "depth", factory: metrics)
         let meter = Meter(label: "level", factory: metrics)
-        #expect(Self.told(metrics).isEmpty)
+        #expect(Self.reported(metrics).isEmpty)
         gauge.record(3)
         gauge.record(7)
         gauge.record(Double.nan)
         meter.set(10.5)
         meter.decrement(by: 0.5)
         meter.increment()
-        #expect(Self.told(metrics) == ["depth": .double(7), "level": .double(11)])
-        #expect(Self.told(metrics) == ["depth": .double(7), "level": .double(11)], "a gauge stands until it changes")
+        #expect(Self.reported(metrics) == ["depth": .double(7), "level": .double(11)])
+        #expect(
+            Self.reported(metrics) == ["depth": .double(7), "level": .double(11)], "a gauge stands until it changes")
     }
 
     @Test func timersTellCountSumLeastAndGreatestOfTheIntervalInSeconds() {
@@ -72,7 +73,7 @@ import Testing
         let timer = Timer(label: "request.duration", dimensions: [("route", "/")], factory: metrics)
         timer.recordMilliseconds(250)
         timer.recordSeconds(2)
-        let measurements = metrics.takeMeasurements()
+        let measurements = metrics.drainMeasurements()
         #expect(measurements.allSatisfy { $0.attributes == ["route": "/"] })
         #expect(
             Dictionary(uniqueKeysWithValues: measurements.map { ($0.name, $0.value) }) == [
@@ -81,26 +82,27 @@ import Testing
                 "request.duration.max": .double(2),
             ])
         #expect(measurements.first { $0.name.hasSuffix(".sum") }?.unit == "s")
-        #expect(metrics.takeMeasurements().isEmpty, "nothing was timed since")
+        #expect(metrics.drainMeasurements().isEmpty, "nothing was timed since")
     }
 
     @Test func quantilesAreRightWithinFivePerCent() throws {
         let metrics = SampledMetrics(name: "app", quantiles: [0.5, 0.99, 1.5])
         let recorder = Recorder(label: "size_bytes", factory: metrics)
         for value in 1...10_000 { recorder.record(value) }
-        let told = Self.told(metrics)
+        let reported = Self.reported(metrics)
         #expect(
-            Set(told.keys) == [
+            Set(reported.keys) == [
                 "size_bytes.count", "size_bytes.sum", "size_bytes.min", "size_bytes.max", "size_bytes.p50",
                 "size_bytes.p99",
             ])
-        guard case .double(let median)? = told["size_bytes.p50"], case .double(let high)? = told["size_bytes.p99"]
+        guard case .double(let median)? = reported["size_bytes.p50"],
+            case .double(let high)? = reported["size_bytes.p99"]
         else {
             Issue.record("no quantiles")
             return
         }
         #expect(abs(median / 5_000 - 1) < 0.05 && abs(high / 9_900 - 1) < 0.05)
-        #expect(told["size_bytes.sum"] == .double(50_005_000))
+        #expect(reported["size_bytes.sum"] == .double(50_005_000))
     }
 
     @Test(arguments: [
@@ -110,7 +112,7 @@ import Testing
     func aUnitIsTakenFromTheLabelsLastWord(label: String, unit: String) {
         let metrics = SampledMetrics(name: "app")
         Counter(label: label, factory: metrics).increment()
-        #expect(metrics.takeMeasurements().map(\.unit) == [unit, unit])
+        #expect(metrics.drainMeasurements().map(\.unit) == [unit, unit])
     }
 
     @Test func whatIsOutOfBoundsIsCutSoThatEverySampleCanBeRecorded() throws {
@@ -119,7 +121,7 @@ import Testing
         Counter(
             label: "my counter \(long)", dimensions: [(long, long), ("", "x"), ("a", "1"), ("a", "2")], factory: metrics
         ).increment()
-        for measurement in metrics.takeMeasurements() {
+        for measurement in metrics.drainMeasurements() {
             #expect(
                 measurement.name.utf8.count <= 128 && measurement.name.utf8.allSatisfy { (0x21...0x7E).contains($0) })
             #expect(measurement.attributes.count == 2 && measurement.attributes["a"] == "2")
@@ -128,7 +130,7 @@ import Testing
             }
         }
         Counter(label: "many", dimensions: (0..<17).map { ("d\($0)", "x") }, factory: metrics).increment()
-        #expect(Self.told(metrics)["ws1.metrics.dropped"] == .integer(1))
+        #expect(Self.reported(metrics)["ws1.metrics.dropped"] == .integer(1))
     }
 
     @Test func seriesBeyondTheBoundAreNotRecordedAndCountedOnce() {
@@ -138,7 +140,7 @@ import Testing
                 Counter(label: "logins", dimensions: [("user", "\(user)")], factory: metrics).increment()
             }
         }
-        let measurements = metrics.takeMeasurements()
+        let measurements = metrics.drainMeasurements()
         #expect(measurements.count <= SampledMetrics.maximumMeasurements)
         #expect(measurements.count(where: { $0.name == "logins" }) == 255)
         #expect(measurements.filter { $0.name == "logins" }.allSatisfy { $0.value == .integer(2) })
@@ -151,17 +153,17 @@ import Testing
             let counter = Counter(label: "job", dimensions: [("id", "\(round)")], factory: metrics)
             counter.increment()
             counter.destroy()
-            let told = Self.told(metrics)
-            #expect(told == ["job{id=\(round)}": .integer(1), "job.delta{id=\(round)}": .integer(1)])
+            let reported = Self.reported(metrics)
+            #expect(reported == ["job{id=\(round)}": .integer(1), "job.delta{id=\(round)}": .integer(1)])
         }
-        #expect(metrics.takeMeasurements().isEmpty)
+        #expect(metrics.drainMeasurements().isEmpty)
         // Two handlers of one series: the first destroyed removes nothing.
         let one = Counter(label: "job", factory: metrics)
         let two = Counter(label: "job", factory: metrics)
         one.destroy()
-        _ = metrics.takeMeasurements()
+        _ = metrics.drainMeasurements()
         two.increment()
-        #expect(Self.told(metrics)["job"] == .integer(1))
+        #expect(Self.reported(metrics)["job"] == .integer(1))
     }
 
     @Test func nothingIsLostOrDoubledWhenThreadsCountWhileSamplesAreTaken() async {
@@ -171,7 +173,7 @@ import Testing
         var deltas: Int64 = 0
         var timed: Int64 = 0
         func take() {
-            for measurement in metrics.takeMeasurements() {
+            for measurement in metrics.drainMeasurements() {
                 guard case .integer(let value) = measurement.value else { continue }
                 if measurement.name == "hits.delta" { deltas += value }
                 if measurement.name == "time.count" { timed += value }
@@ -194,7 +196,7 @@ import Testing
         }
         take()
         #expect(deltas == 80_000 && timed == 80_000)
-        #expect(Self.told(metrics)["hits"] == .integer(80_000))
+        #expect(Self.reported(metrics)["hits"] == .integer(80_000))
     }
 
     @Test func itIsACustomModuleOfTheSampler() async throws {

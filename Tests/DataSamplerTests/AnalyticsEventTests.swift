@@ -83,7 +83,7 @@ import WireModel
 }
 
 @Suite struct UsageEventTests {
-    @Test func `Usage events tell type, outcome and duration, and need no value`() throws {
+    @Test func `Usage events report type, outcome and duration, and need no value`() throws {
         let launch = try AnalyticsEvent(.launch).message
         #expect(launch.type == .launch && !launch.hasSucceeded && !launch.hasDurationMicroseconds && !launch.hasValue)
         let call = try AnalyticsEvent(

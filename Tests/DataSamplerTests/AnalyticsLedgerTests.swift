@@ -25,7 +25,7 @@ import WireModel
         return (attributes[.systemFileNumber] as? NSNumber)?.uint64Value
     }
 
-    @Test func `A launch counts once per start, survives a crash, and is not told again`() throws {
+    @Test func `A launch counts once per start, survives a crash, and is not reported again`() throws {
         let directory = try TemporaryDirectory()
         let first = ledger(directory)
         first.launched()
@@ -39,19 +39,19 @@ import WireModel
         #expect(take(third)?.launches == 0)
     }
 
-    @Test func `The launch is told as an event once, with the time it had`() throws {
+    @Test func `The launch is reported as an event once, with the time it had`() throws {
         let directory = try TemporaryDirectory()
         let ledger = ledger(directory)
-        #expect(ledger.takeUntoldLaunch() == nil)
+        #expect(ledger.drainUnreportedLaunch() == nil)
         let stamp = clock.now()
         ledger.launched()
         clock.advance(by: .seconds(30))
-        #expect(ledger.takeUntoldLaunch() == stamp)
+        #expect(ledger.drainUnreportedLaunch() == stamp)
         ledger.launched()
-        #expect(ledger.takeUntoldLaunch() == nil)
+        #expect(ledger.drainUnreportedLaunch() == nil)
     }
 
-    @Test func `Time in use does not follow the wall clock, and an orderly stop keeps what is untold`() throws {
+    @Test func `Time in use does not follow the wall clock, and an orderly stop keeps what is unreported`() throws {
         let directory = try TemporaryDirectory()
         let first = ledger(directory)
         first.beginSession()
@@ -97,7 +97,7 @@ import WireModel
         #expect(try identity(directory) != written)
     }
 
-    @Test func `While analytics is off nothing is told, nor later what was then`() throws {
+    @Test func `While analytics is off nothing is reported, nor later what was then`() throws {
         let directory = try TemporaryDirectory()
         let ledger = ledger(directory, isEnabled: false)
         var module = AnalyticsModule(ledger: ledger)

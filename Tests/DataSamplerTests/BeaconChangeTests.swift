@@ -19,15 +19,15 @@ import WireModel
         return profile
     }
 
-    @Test func `Start, enrollment, profile, verdict and wipe are told without being asked for`() async throws {
+    @Test func `Start, enrollment, profile, verdict and wipe are reported without being asked for`() async throws {
         let directory = try TemporaryDirectory()
         let bench = SamplerBench(profile: Self.profile(revision: 1, applicationFrom: "2.0"))
         let sampler = try bench.sampler(directory.path) { $0.applicationVersion = "2.1" }
         try await sampler.start()
         try await SamplerBench.until {
-            guard let told = try await bench.beacons().last else { return false }
-            return told.enrollment == .enrolled && told.managed == .yes && told.profileRevision == 1
-                && told.applicationCompliance == .compliant
+            guard let reported = try await bench.beacons().last else { return false }
+            return reported.enrollment == .enrolled && reported.managed == .yes && reported.profileRevision == 1
+                && reported.applicationCompliance == .compliant
         }
         let first = try #require(try await bench.beacons().first)
         #expect(first.trigger == .start && first.nextBeaconSeconds == 0)
@@ -35,8 +35,8 @@ import WireModel
         bench.collector.setProfile(Self.profile(revision: 2, applicationFrom: "3.0"))
         try await sampler.reloadProfile()
         try await SamplerBench.until {
-            guard let told = try await bench.beacons().last else { return false }
-            return told.profileRevision == 2 && told.applicationCompliance == .nonCompliant
+            guard let reported = try await bench.beacons().last else { return false }
+            return reported.profileRevision == 2 && reported.applicationCompliance == .nonCompliant
         }
 
         try await sampler.wipe(reason: "test")

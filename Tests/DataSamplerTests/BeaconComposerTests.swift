@@ -74,7 +74,7 @@ import WireModel
         return status
     }
 
-    @Test func `Every field of the wire's beacon is told where it is known`() async throws {
+    @Test func `Every field of the wire's beacon is reported where it is known`() async throws {
         let beacon = try await BeaconComposer.beacon(Self.inputs())
         #expect(beacon.trigger == .command && beacon.beaconSequence == 7 && beacon.nextBeaconSeconds == 900)
         #expect(beacon.deviceName == "kiosk-1" && beacon.model == "Board" && beacon.operatingSystem.version == "12")
@@ -113,13 +113,13 @@ import WireModel
             proto.components(separatedBy: "message Beacon {").last?.components(separatedBy: "\n}").first)
         let declared = Set(message.matches(of: /= (\d+);/).compactMap { Int($0.output.1) })
         #expect(declared.isSuperset(of: 1...36))
-        let told = try await BeaconComposer.beacon(Self.inputs()).encoded.withUnsafeBytes { bytes in
+        let reported = try await BeaconComposer.beacon(Self.inputs()).encoded.withUnsafeBytes { bytes in
             var scanner = ProtobufScanner(bytes)
             var numbers: Set<Int> = []
             while let field = scanner.next() { numbers.insert(field.number) }
             return numbers
         }
-        #expect(told == declared)
+        #expect(reported == declared)
     }
 
     private static let root = (#filePath as String).components(separatedBy: "/Tests/")[0]
@@ -138,7 +138,7 @@ import WireModel
         #expect(!beacon.hasMetered && !beacon.hasRoaming && !beacon.hasSelf_p && beacon.processStartTime == 0)
     }
 
-    @Test func `Under do-not-disturb a beacon tells device, enrollment and that, and nothing else`() async throws {
+    @Test func `Under do-not-disturb a beacon reports device, enrollment and that, and nothing else`() async throws {
         var inputs = try await Self.inputs()
         inputs.doNotDisturb = true
         let beacon = BeaconComposer.beacon(inputs)

@@ -31,13 +31,13 @@ import WireModel
         machine.noticedChange(now: 10 * second)
         machine.noticedChange(now: 10 * second + 900_000)
         #expect(machine.nextDue == 11 * second)
-        let taken = [11 * second - 1, 11 * second, 11 * second].map { machine.takeComparison(dueBy: $0) }
+        let taken = [11 * second - 1, 11 * second, 11 * second].map { machine.beginComparison(dueBy: $0) }
         #expect(taken == [false, true, false])
         #expect(machine.wanted(.change) == .make(trigger: .change))
         // Not in the beacon that is being made.
         machine.noticedChange(now: 11 * second)
         _ = machine.finished()
-        let takenAgain = machine.takeComparison(dueBy: 12 * second)
+        let takenAgain = machine.beginComparison(dueBy: 12 * second)
         #expect(takenAgain && machine.wanted(.change) == .make(trigger: .change))
         _ = machine.finished()
         machine.noticedChange(now: 20 * second)
@@ -95,7 +95,7 @@ import WireModel
         #expect(second.next == .none)
     }
 
-    @Test func `An unlock is told by a beacon of its own`() {
+    @Test func `An unlock is reported by a beacon of its own`() {
         var machine = BeaconScheduleStateMachine()
         _ = machine.asked(by: 1, trigger: .demand)
         let shared = machine.asked(by: 2, trigger: .unlock)

@@ -102,7 +102,7 @@ import WireModel
         #expect(machine.entries[0].state == .received, "nothing goes on yet")
     }
 
-    @Test func `Progress is told in steps, and what is waited for at once`() {
+    @Test func `Progress is reported in steps, and what is waited for at once`() {
         var machine = longCommand()
         func progressed(_ progress: UInt32, _ why: String = "") -> Bool {
             machine.progressed(id(1), progress, waitsFor: why)

@@ -120,7 +120,7 @@ import WireModel
         await core.close()
     }
 
-    @Test func `Received, running and done are told, in this order`() async throws {
+    @Test func `Received, running and done are reported, in this order`() async throws {
         let directory = try TemporaryDirectory()
         let core = try await core(directory.path)
         let runner = runner(core, CountingActions()) { _ in }
@@ -130,7 +130,7 @@ import WireModel
         await core.close()
     }
 
-    @Test func `Cancelling a command that has ended fails, and tells how it had`() async throws {
+    @Test func `Cancelling a command that has ended fails, and reports how it had`() async throws {
         let directory = try TemporaryDirectory()
         let core = try await core(directory.path)
         let runner = runner(core, CountingActions()) { _ in }

@@ -27,7 +27,7 @@ import WireModel
         #expect(ComplianceReport().device == .unknown && ComplianceReport().application == .unknown)
     }
 
-    @Test func `A result tells the rule, what is, what should be and what the rule wants done`() throws {
+    @Test func `A result reports the rule, what is, what should be and what the rule wants done`() throws {
         let report = evaluate([Self.rule("operating-system-version", ">=", "13", id: "os")])
         let result = try #require(report.results.first)
         #expect(

@@ -52,7 +52,7 @@ import WireModel
         #expect(report.findings.count == verdicts.count { $0 != nil })
     }
 
-    @Test func `Beacons are told what is kept, and it is looked again after ten minutes or on demand`() async {
+    @Test func `Beacons are reported what is kept, and it is looked again after ten minutes or on demand`() async {
         let detector = ScriptedDetector("d", .no)
         let monitor = monitor([detector])
         for _ in 1...10 { _ = await monitor.report() }
@@ -82,7 +82,8 @@ import WireModel
         #expect(await monitor.examineIfDue()?.findings.first?.finding.verdict == .unknown)
     }
 
-    @Test func `A running sampler tells another verdict with a beacon, ten minutes later at the latest`() async throws {
+    @Test func `A running sampler reports another verdict with a beacon, ten minutes later at the latest`() async throws
+    {
         let detector = ScriptedDetector("d", .no)
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()

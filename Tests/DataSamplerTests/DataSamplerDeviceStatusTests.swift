@@ -130,10 +130,10 @@ import WireModel
             try await sampler.sendBeacon()
             try await sampler.setPushToken("token")
         }
-        let told = try await beacons(collector)
-        #expect(told.map(\.pushToken.token) == ["token", "token", "token", ""])
-        #expect(told.map(\.hasPushToken) == [true, true, true, false])
-        #expect(told.first?.trigger == .change)
+        let reported = try await beacons(collector)
+        #expect(reported.map(\.pushToken.token) == ["token", "token", "token", ""])
+        #expect(reported.map(\.hasPushToken) == [true, true, true, false])
+        #expect(reported.first?.trigger == .change)
         try await run(directory.path, collector) { try await $0.setPushToken(nil) }
         let last = try #require(try await beacons(collector).last)
         #expect(last.pushToken.cleared && last.trigger == .change)
@@ -150,11 +150,11 @@ import WireModel
             #expect(status.verdict == .yes && status.findings["switched"]?.evidence == "the test's switch")
             _ = try await sampler.refreshDeviceCompromisedStatus()
         }
-        let told = try await beacons(collector)
-        #expect(told.map(\.trigger) == [.change, .change])
-        #expect(told.map(\.compromised) == [.no, .yes])
-        #expect(told.allSatisfy { $0.userDisplayName == "A" && !$0.hasUserEmail })
-        #expect(told.last?.findings.map(\.detector) == ["switched"])
+        let reported = try await beacons(collector)
+        #expect(reported.map(\.trigger) == [.change, .change])
+        #expect(reported.map(\.compromised) == [.no, .yes])
+        #expect(reported.allSatisfy { $0.userDisplayName == "A" && !$0.hasUserEmail })
+        #expect(reported.last?.findings.map(\.detector) == ["switched"])
     }
 
     @Test func `Without a network signs of compromise are found all the same`() async throws {

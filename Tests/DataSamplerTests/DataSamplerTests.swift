@@ -107,7 +107,7 @@ import WireModel
         #expect(balance.streams.values.allSatisfy { $0.waiting == 0 && $0.produced == $0.stored })
     }
 
-    @Test func `A command that finds the directory held is told at once`() async throws {
+    @Test func `A command that finds the directory held is reported at once`() async throws {
         let directory = try TemporaryDirectory()
         let holder = try await OfflineSampler.open(configuration(directory.path), logger: Logger(label: "test"))
         let configuration = configuration(directory.path)
@@ -256,7 +256,7 @@ import WireModel
         await offline.close()
     }
 
-    @Test func `A queue that lost its newest records is told: in the status, and as a notice`() async throws {
+    @Test func `A queue that lost its newest records is reported: in the status, and as a notice`() async throws {
         let directory = try TemporaryDirectory()
         let offline = try await OfflineSampler.open(configuration(directory.path), logger: Logger(label: "test"))
         for _ in 1...3 { _ = try await offline.sendBeacon() }
@@ -271,8 +271,8 @@ import WireModel
         let sampler = try sampler(image, LoopbackCollector(store: store))
         let notices = sampler.notices
         try await sampler.start()
-        let told = try #require(await notices.first { $0.kind == .queueSalvaged })
-        #expect(told.details["lost"] == "3" && told.details["salvaged"] == "0", "\(told)")
+        let reported = try #require(await notices.first { $0.kind == .queueSalvaged })
+        #expect(reported.details["lost"] == "3" && reported.details["salvaged"] == "0", "\(reported)")
         let status = try await sampler.status()
         let salvage = try #require(status.salvages?.last)
         #expect(

@@ -23,33 +23,33 @@ import WireModel
 
     @Test func `All are due at first, and each again after its own pause`() {
         var deadlines = Deadlines<Job>()
-        #expect(deadlines.takeDue(at: 0) == [.first, .second])
+        #expect(deadlines.removeDue(at: 0) == [.first, .second])
         deadlines.ended(.first, pause: .seconds(5), now: 0)
         deadlines.ended(.second, pause: .seconds(3), now: second)
         #expect(deadlines.pause(at: second) == .seconds(3))
-        #expect(deadlines.takeDue(at: 4 * second) == [.second])
-        #expect(deadlines.takeDue(at: 5 * second) == [.first])
+        #expect(deadlines.removeDue(at: 4 * second) == [.second])
+        #expect(deadlines.removeDue(at: 5 * second) == [.first])
     }
 
     @Test func `What is being done is not due, and delays no other`() {
         var deadlines = Deadlines<Job>()
-        _ = deadlines.takeDue(at: 0)
+        _ = deadlines.removeDue(at: 0)
         deadlines.ended(.second, pause: .seconds(1), now: 0)
-        #expect(deadlines.takeDue(at: 100 * second) == [.second])
+        #expect(deadlines.removeDue(at: 100 * second) == [.second])
         #expect(deadlines.pause(at: 100 * second) == .seconds(86_400), "nothing to wait for but an end")
     }
 
     @Test func `What is woken is done at once, or once more where it is being done`() {
         var deadlines = Deadlines<Job>()
-        _ = deadlines.takeDue(at: 0)
+        _ = deadlines.removeDue(at: 0)
         deadlines.ended(.first, pause: .seconds(60), now: 0)
         deadlines.woken(.first)
         for _ in 1...2 { deadlines.woken(.second) }
-        #expect(deadlines.takeDue(at: 0) == [.first])
+        #expect(deadlines.removeDue(at: 0) == [.first])
         deadlines.ended(.second, pause: .seconds(60), now: 0)
-        #expect(deadlines.takeDue(at: 0) == [.second], "once for both")
+        #expect(deadlines.removeDue(at: 0) == [.second], "once for both")
         deadlines.ended(.second, pause: .seconds(60), now: 0)
-        #expect(deadlines.takeDue(at: 0).isEmpty)
+        #expect(deadlines.removeDue(at: 0).isEmpty)
     }
 
     @Test func `A job that hangs is woken without a second run beside it, and ends with the wheel`() async {

@@ -62,7 +62,7 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test func `What the library was asked to do is told as usage events`() async throws {
+    @Test func `What the library was asked to do is reported as usage events`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try await started(directory.path)
         // It erases what was recorded before, so it comes first.

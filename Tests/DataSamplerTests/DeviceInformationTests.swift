@@ -18,37 +18,37 @@ import WireModel
         #expect(fields.values.filter { $0 == "unknown" }.count == 10)
     }
 
-    @Test func `Verdicts, organization and collector are told`() {
+    @Test func `Verdicts, organization and collector are reported`() {
         var beacon = WireBeacon()
         beacon.enrollment = .wipePending
         beacon.deviceCompliance = .compliant
         beacon.applicationCompliance = .nonCompliant
         beacon.compromised = .no
         beacon.managed = .yes
-        let told = DeviceInformation(
+        let reported = DeviceInformation(
             present: beacon, organization: "west", collector: "https://c.example", collectorVersion: "2.1.0")
-        #expect(told.enrollment == .known(.wipePending) && told.isCompliant == .known(false))
-        #expect(told.isCompromised == .known(false) && told.isManaged == .known(true))
-        #expect(told.managementType == .known("managed"))
-        #expect(told.organization == .known("west") && told.organizationID == .known("west"))
-        #expect(told.collector == .known("https://c.example") && told.collectorVersion == .known("2.1.0"))
-        #expect(told.isSupported == .known(false), "the collector speaks another version of the wire")
+        #expect(reported.enrollment == .known(.wipePending) && reported.isCompliant == .known(false))
+        #expect(reported.isCompromised == .known(false) && reported.isManaged == .known(true))
+        #expect(reported.managementType == .known("managed"))
+        #expect(reported.organization == .known("west") && reported.organizationID == .known("west"))
+        #expect(reported.collector == .known("https://c.example") && reported.collectorVersion == .known("2.1.0"))
+        #expect(reported.isSupported == .known(false), "the collector speaks another version of the wire")
     }
 
     @Test func `A rule that cannot be judged leaves compliance unknown`() {
         var beacon = WireBeacon()
         beacon.applicationCompliance = .compliant
-        func told() -> DeviceInformation.Field<Bool> {
+        func reported() -> DeviceInformation.Field<Bool> {
             DeviceInformation(present: beacon, organization: nil, collector: "", collectorVersion: nil).isCompliant
         }
-        #expect(told() == .known(true))
+        #expect(reported() == .known(true))
         beacon.rules = [WireRuleResult()]
-        #expect(told() == .unknown)
+        #expect(reported() == .unknown)
         beacon.deviceCompliance = .nonCompliant
-        #expect(told() == .known(false))
+        #expect(reported() == .known(false))
     }
 
-    @Test func `A requery asks the collector now and tells it the device's state`() async throws {
+    @Test func `A requery asks the collector now and reports it the device's state`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path)
         try await SamplerBench.start(sampler)

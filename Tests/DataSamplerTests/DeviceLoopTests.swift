@@ -100,7 +100,7 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test func `How long each module took is told to the host's metrics, of one that fails too`() async throws {
+    @Test func `How long each module took is reported to the host's metrics, of one that fails too`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()
         let recorded = RecordingMetrics()
@@ -152,7 +152,7 @@ import WireModel
         #expect(try await bench.beacons().last?.doNotDisturb == .no)
     }
 
-    @Test func `When a profile changes what is sampled, a beacon tells of it at once`() async throws {
+    @Test func `When a profile changes what is sampled, a beacon reports of it at once`() async throws {
         let bench = SamplerBench(profile: nil)
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path) {
@@ -185,7 +185,7 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test func `Enrolling is told as a usage event with outcome and duration, once the profile lets events in`()
+    @Test func `Enrolling is reported as a usage event with outcome and duration, once the profile lets events in`()
         async throws
     {
         let bench = SamplerBench(profile: nil)

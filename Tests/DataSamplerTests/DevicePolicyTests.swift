@@ -27,31 +27,31 @@ import WireModel
         return policy.plan(gate: gate, isConsentDenied: isConsentDenied, awaits: awaits) { $0 }
     }
 
-    private func take(_ policy: inout DevicePolicy, _ event: DeviceEvent, queueTime: Int64 = 0) -> [DeviceAction] {
-        policy.take(event, now: Self.stamp, queueTime: queueTime)
+    private func handle(_ policy: inout DevicePolicy, _ event: DeviceEvent, queueTime: Int64 = 0) -> [DeviceAction] {
+        policy.handle(event, now: Self.stamp, queueTime: queueTime)
     }
 
-    @Test func `Suspended, nothing is sampled, told or sent until it is resumed`() {
+    @Test func `Suspended, nothing is sampled, reported or sent until it is resumed`() {
         var policy = policy()
         #expect(plan(policy).samples.intervals.count == 1 && plan(policy).beaconInterval == 900)
-        #expect(take(&policy, .suspended(true)).count == 1)
-        #expect(take(&policy, .suspended(true)).isEmpty, "said twice it is said once")
+        #expect(handle(&policy, .suspended(true)).count == 1)
+        #expect(handle(&policy, .suspended(true)).isEmpty, "said twice it is said once")
         let suspended = plan(policy)
         #expect(suspended.samples.intervals.isEmpty && suspended.beaconInterval == nil)
         #expect(suspended.transmission.heldStreams.count == StreamName.allCases.count)
-        _ = take(&policy, .suspended(false))
+        _ = handle(&policy, .suspended(false))
         #expect(plan(policy).transmission.heldStreams.isEmpty && plan(policy).beaconInterval == 900)
     }
 
     @Test func `Once a command was answered during a suspension, status goes until the next one`() {
         var policy = policy()
-        #expect(take(&policy, .commandAnswered).isEmpty, "nothing is suspended")
-        _ = take(&policy, .suspended(true))
-        #expect(take(&policy, .commandAnswered).count == 1 && take(&policy, .commandAnswered).isEmpty)
+        #expect(handle(&policy, .commandAnswered).isEmpty, "nothing is suspended")
+        _ = handle(&policy, .suspended(true))
+        #expect(handle(&policy, .commandAnswered).count == 1 && handle(&policy, .commandAnswered).isEmpty)
         #expect(plan(policy).transmission.heldStreams == [.event: .paused, .sample: .paused])
         #expect(plan(policy).transmission.logHold == .paused)
-        _ = take(&policy, .suspended(false))
-        _ = take(&policy, .suspended(true))
+        _ = handle(&policy, .suspended(false))
+        _ = handle(&policy, .suspended(true))
         #expect(plan(policy).transmission.heldStreams.count == StreamName.allCases.count)
     }
 
@@ -59,7 +59,7 @@ import WireModel
         var policy = policy()
         func unlock(atSeconds seconds: UInt64) -> Int {
             let now = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: seconds * 1_000_000)
-            return policy.take(.unlocked, now: now, queueTime: 0).count
+            return policy.handle(.unlocked, now: now, queueTime: 0).count
         }
         let beacons = [100, 102, 108, 113].map(unlock)
         #expect(beacons == [1, 0, 1, 1])
@@ -68,7 +68,7 @@ import WireModel
     @Test func `A collector that answers, does not answer or refuses the device is a notice each`() {
         var policy = policy()
         func notices(_ event: TransmitterEvent) -> [DataSamplerNotice.Kind] {
-            policy.take(.transmitter(event), now: Self.stamp, queueTime: 0).compactMap {
+            policy.handle(.transmitter(event), now: Self.stamp, queueTime: 0).compactMap {
                 if case .notify(let notice) = $0 { notice.kind } else { nil }
             }
         }
@@ -81,7 +81,7 @@ import WireModel
         var policy = policy()
         let now = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: 0)
         func notices(_ isAnotherPerson: Bool) -> [DataSamplerNotice.Kind] {
-            policy.take(.sessionUserChanged(isAnotherPerson: isAnotherPerson), now: now, queueTime: 0).compactMap {
+            policy.handle(.sessionUserChanged(isAnotherPerson: isAnotherPerson), now: now, queueTime: 0).compactMap {
                 if case .notify(let notice) = $0 { notice.kind } else { nil }
             }
         }
@@ -113,18 +113,18 @@ import WireModel
     @Test func `When the enrollment ends, the profile's settings end too`() {
         var policy = policy()
         #expect(policy.settings.profileChecked)
-        #expect(take(&policy, .profileErased(nil)).count == 1)
+        #expect(handle(&policy, .profileErased(nil)).count == 1)
         #expect(!policy.settings.profileChecked && policy.settings.profileRevision == 0)
     }
 
     @Test func `While a decision on consent is carried out the stricter of two holds`() {
         var policy = policy()
-        #expect(take(&policy, .consentChanging).count == 1)
+        #expect(handle(&policy, .consentChanging).count == 1)
         #expect(plan(policy).transmission.heldStreams == [.event: .consent, .sample: .consent])
-        _ = take(&policy, .consentChanging)
-        _ = take(&policy, .consentChanged)
+        _ = handle(&policy, .consentChanging)
+        _ = handle(&policy, .consentChanged)
         #expect(!plan(policy).transmission.heldStreams.isEmpty, "another one is under way")
-        _ = take(&policy, .consentChanged)
+        _ = handle(&policy, .consentChanged)
         #expect(plan(policy).transmission.heldStreams.isEmpty)
         #expect(plan(policy, awaits: .firstProfile).transmission.heldStreams == [.event: .firstProfile])
     }
@@ -133,13 +133,13 @@ import WireModel
         var refusing = WireProfile.analyticsOn
         refusing.analytics.enabled = false
         var unchecked = DevicePolicy(local: SamplerBench.configuration("/nonexistent"), profile: nil)
-        #expect(take(&unchecked, .profileArriving(.analyticsOn)).isEmpty)
-        guard case .refuseEarlyEvents(let settings)? = take(&unchecked, .profileArriving(refusing)).first else {
+        #expect(handle(&unchecked, .profileArriving(.analyticsOn)).isEmpty)
+        guard case .refuseEarlyEvents(let settings)? = handle(&unchecked, .profileArriving(refusing)).first else {
             return #expect(Bool(false), "they are kept")
         }
         #expect(settings.profileChecked && !settings.analyticsEnabled)
         var checked = policy()
-        #expect(take(&checked, .profileArriving(refusing)).isEmpty)
+        #expect(handle(&checked, .profileArriving(refusing)).isEmpty)
     }
 
     @Test func `Without consent no log line is written`() {
@@ -152,10 +152,10 @@ import WireModel
         var policy = policy()
         var profile = WireProfile.analyticsOn
         profile.doNotDisturbAllowed = isAllowed
-        _ = take(&policy, .profileArrived(profile))
-        _ = take(&policy, .capturesChanged([LogLevelWish(level: .verbose)]))
+        _ = handle(&policy, .profileArrived(profile))
+        _ = handle(&policy, .capturesChanged([LogLevelWish(level: .verbose)]))
         #expect(plan(policy).logLevels.level(of: "") == .verbose && plan(policy).transmission.logHold == nil)
-        _ = take(&policy, .doNotDisturbSwitched(true, request: Data(repeating: 1, count: 16)))
+        _ = handle(&policy, .doNotDisturbSwitched(true, request: Data(repeating: 1, count: 16)))
         #expect((plan(policy).logLevels.level(of: "") == nil) == isAllowed)
         #expect(plan(policy).transmission.logHold == (isAllowed ? .doNotDisturb : nil))
     }
@@ -163,54 +163,54 @@ import WireModel
     @Test func `A capture widens the level of the logs, and its end returns it`() {
         var policy = policy()
         let before = plan(policy).logLevels.level(of: "")
-        _ = take(&policy, .capturesChanged([LogLevelWish(level: .verbose)]))
+        _ = handle(&policy, .capturesChanged([LogLevelWish(level: .verbose)]))
         #expect(plan(policy).logLevels.level(of: "") == .verbose && policy.captureLevel == .verbose)
-        _ = take(&policy, .capturesChanged([]))
+        _ = handle(&policy, .capturesChanged([]))
         #expect(plan(policy).logLevels.level(of: "") == before && policy.captureLevel == nil)
     }
 
     @Test func `A level for one application leaves the others alone`() {
         var policy = policy { $0.applicationIdentifier = "own" }
         func level(_ application: String) -> LogLevel? { plan(policy).logLevels.level(of: application) }
-        _ = take(&policy, .logLevelChanged(LogLevelWish(level: .error, application: "other")))
+        _ = handle(&policy, .logLevelChanged(LogLevelWish(level: .error, application: "other")))
         #expect(level("other") == .error && level("own") == .information && level("third") == .information)
         #expect(policy.settings.logging.level != .error)
-        _ = take(&policy, .capturesChanged([LogLevelWish(level: .verbose, application: "third")]))
+        _ = handle(&policy, .capturesChanged([LogLevelWish(level: .verbose, application: "third")]))
         #expect(level("other") == .error && level("own") == .information && level("third") == .verbose)
         #expect(policy.captureLevel == nil)
-        _ = take(&policy, .logLevelChanged(LogLevelWish(level: .warning, application: "own")))
+        _ = handle(&policy, .logLevelChanged(LogLevelWish(level: .warning, application: "own")))
         #expect(level("other") == .information && level("own") == .warning && level("third") == .verbose)
         #expect(policy.settings.logging.level == .warning)
-        _ = take(&policy, .logLevelChanged(LogLevelWish(level: .error)))
+        _ = handle(&policy, .logLevelChanged(LogLevelWish(level: .error)))
         #expect(level("other") == .error && level("own") == .error && level("third") == .verbose)
-        _ = take(&policy, .logLevelChanged(nil))
+        _ = handle(&policy, .logLevelChanged(nil))
         #expect(level("other") == .information && level("own") == .information)
     }
 
-    @Test func `The end of the offline time is told once, and counted from when the collector went away`() {
+    @Test func `The end of the offline time is reported once, and counted from when the collector went away`() {
         var policy = policy { $0.offlineTimeAllowed = 3600 }
         #expect(policy.offlineTimeEnds == nil)
         // Half a minute before it is said.
         let away = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: 70_000_000)
-        let actions = take(&policy, .transmitter(.unreachable(since: away, why: "gone")), queueTime: 30_000_000)
+        let actions = handle(&policy, .transmitter(.unreachable(since: away, why: "gone")), queueTime: 30_000_000)
         guard case .keepOffline(let kept)? = actions.first else { return #expect(Bool(false), "it is not kept") }
         #expect(kept.since == 0 && policy.offlineTimeEnds == 3_600_000_000)
-        #expect(take(&policy, .offlineTimeEnded, queueTime: 3_599_000_000).isEmpty, "the clock is not there yet")
-        #expect(take(&policy, .offlineTimeEnded, queueTime: 3_600_000_000).count == 2)
-        #expect(take(&policy, .offlineTimeEnded, queueTime: 9_000_000_000).isEmpty)
+        #expect(handle(&policy, .offlineTimeEnded, queueTime: 3_599_000_000).isEmpty, "the clock is not there yet")
+        #expect(handle(&policy, .offlineTimeEnded, queueTime: 3_600_000_000).count == 2)
+        #expect(handle(&policy, .offlineTimeEnded, queueTime: 9_000_000_000).isEmpty)
         #expect(policy.offlineTimeExceeded(queueTime: 3_599_000_000) == nil)
         #expect(policy.offlineTimeExceeded(queueTime: 9_000_000_000) == 9_000, "status tells it as long as it lasts")
-        _ = take(&policy, .transmitter(.reached))
+        _ = handle(&policy, .transmitter(.reached))
         #expect(policy.offlineTimeEnds == nil && policy.offlineTimeExceeded(queueTime: 9_000_000_000) == nil)
     }
 
-    @Test func `A closed gate is told once it has lasted`() {
+    @Test func `A closed gate is reported once it has lasted`() {
         var policy = policy()
-        #expect(take(&policy, .transmitter(.gatesChanged([.sample: .metered]))).count == 1)
+        #expect(handle(&policy, .transmitter(.gatesChanged([.sample: .metered]))).count == 1)
         #expect(policy.networkNoticeDue == 110_000_000)
-        #expect(take(&policy, .networkSettled).isEmpty, "not yet")
+        #expect(handle(&policy, .networkSettled).isEmpty, "not yet")
         let later = RecordStamp(wallTime: 0, bootID: nil, timeSinceBoot: 110_000_000)
-        guard case .notify(let notice)? = policy.take(.networkSettled, now: later, queueTime: 0).first else {
+        guard case .notify(let notice)? = policy.handle(.networkSettled, now: later, queueTime: 0).first else {
             return #expect(Bool(false), "it is not told")
         }
         #expect(notice.kind == .networkStopped && notice.closedGate == .metered)

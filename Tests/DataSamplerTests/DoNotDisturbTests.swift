@@ -16,7 +16,7 @@ import WireModel
     }
 
     /// The state of do-not-disturb that is on by a decision of this device that the collector has as its third.
-    private static var told: DoNotDisturbState {
+    private static var reported: DoNotDisturbState {
         var state = DoNotDisturbState()
         state.decided(true, request: first, at: 7)
         state.answered(said(3, true), to: first)
@@ -26,45 +26,45 @@ import WireModel
     @Test func `A decision of the device waits until the collector answers it, and nothing older replaces it`() {
         var state = DoNotDisturbState()
         state.decided(true, request: Self.first, at: 7)
-        #expect(state.untold?.on == true && state.untold?.requestID == Self.first)
+        #expect(state.unreported?.on == true && state.unreported?.requestID == Self.first)
         state.heard(Self.said(2, false, by: "ann"))
-        #expect(state.isOn && state.untold != nil)
+        #expect(state.isOn && state.unreported != nil)
         state.answered(Self.said(3, true), to: Self.second)
-        #expect(state.untold != nil, "the answer to another decision")
+        #expect(state.unreported != nil, "the answer to another decision")
         state.answered(Self.said(3, true), to: Self.first)
-        #expect(state == Self.told && state.untold == nil && state.revision == 3 && state.decision?.at == 3)
+        #expect(state == Self.reported && state.unreported == nil && state.revision == 3 && state.decision?.at == 3)
     }
 
     @Test func `The same decision again is none, unless a person made it`() {
-        var state = Self.told
+        var state = Self.reported
         state.decided(true, request: Self.second, at: 9)
-        #expect(state == Self.told)
+        #expect(state == Self.reported)
         state.heard(Self.said(4, true, by: "ann"))
         #expect(state.decision?.person == "ann")
         state.decided(true, request: Self.second, at: 9)
-        #expect(state.untold?.requestID == Self.second && state.decision?.person == nil)
+        #expect(state.unreported?.requestID == Self.second && state.decision?.person == nil)
     }
 
     @Test func `A newer decision at the collector holds, also where it answers a repeat`() {
-        var state = Self.told
+        var state = Self.reported
         state.heard(Self.said(4, false, by: "ann"))
-        #expect(!state.isOn && state.decision?.person == "ann" && state.revision == 4 && state.untold == nil)
+        #expect(!state.isOn && state.decision?.person == "ann" && state.revision == 4 && state.unreported == nil)
         state = DoNotDisturbState()
         state.decided(true, request: Self.first, at: 7)
         state.answered(Self.said(4, false, by: "ann"), to: Self.first)
-        #expect(!state.isOn && state.untold == nil)
+        #expect(!state.isOn && state.unreported == nil)
     }
 
-    @Test(arguments: [0, 2]) func `A collector that lost the device's decision is told it again`(revision: UInt64) {
-        var state = Self.told
+    @Test(arguments: [0, 2]) func `A collector that lost the device's decision is reported it again`(revision: UInt64) {
+        var state = Self.reported
         state.heard(Self.said(revision, false, by: revision == 0 ? "" : "ann"))
-        #expect(state.isOn && state.untold?.requestID == Self.first)
+        #expect(state.isOn && state.unreported?.requestID == Self.first)
         state.answered(Self.said(revision + 1, true), to: Self.first)
-        #expect(state.isOn && state.untold == nil && state.revision == revision + 1)
+        #expect(state.isOn && state.unreported == nil && state.revision == revision + 1)
     }
 
     @Test func `A person's decision that the collector lost is lost here too`() {
-        var state = Self.told
+        var state = Self.reported
         state.heard(Self.said(5, true, by: "ann"))
         state.heard(Self.said(0, false))
         #expect(state == DoNotDisturbState())
@@ -103,11 +103,11 @@ import WireModel
         bench.collector.setDoNotDisturb(said)
     }
 
-    @Test func `A decision of the device is told to the collector and kept over a restart`() async throws {
+    @Test func `A decision of the device is reported to the collector and kept over a restart`() async throws {
         let directory = try TemporaryDirectory()
         var sampler = try await started(directory.path)
         let status = try await sampler.setDeviceDNDStatus(true)
-        #expect(status.isOn && status.isAllowed && status.isTold && status.setBy == .device && status.person == nil)
+        #expect(status.isOn && status.isAllowed && status.isReported && status.setBy == .device && status.person == nil)
         #expect(bench.collector.doNotDisturbSaid?.on == true && bench.collector.doNotDisturbSaid?.revision == 1)
         await sampler.stop()
         sampler = try bench.sampler(directory.path)
@@ -138,7 +138,7 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test func `A device that decided offline tells it with the next contact, and is then the newest`() async throws {
+    @Test func `A device that decided offline reports it with the next contact, and is then the newest`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try await started(directory.path)
         bench.collector.setFaults { request, _ in request.path == WireNames.doNotDisturbPath ? .requestLost : nil }
@@ -148,12 +148,12 @@ import WireModel
         }
         #expect(failure == .collector)
         let waiting = try await sampler.status()
-        #expect(waiting.doNotDisturb && waiting.doNotDisturbDecision?.isTold == false)
+        #expect(waiting.doNotDisturb && waiting.doNotDisturbDecision?.isReported == false)
         bench.collector.setFaults { _, _ in nil }
         try await sampler.sendBeacon()
         try await SamplerBench.until { bench.collector.doNotDisturbSaid?.revision == 2 }
         #expect(bench.collector.doNotDisturbSaid?.on == true)
-        try await SamplerBench.until { try await sampler.status().doNotDisturbDecision?.isTold == true }
+        try await SamplerBench.until { try await sampler.status().doNotDisturbDecision?.isReported == true }
         await sampler.stop()
     }
 
@@ -166,7 +166,7 @@ import WireModel
         person(2, false)
         bench.collector.setFaults { _, _ in nil }
         let status = try await sampler.fetchDeviceDNDStatus()
-        #expect(!status.isOn && status.person == "ann" && status.isTold)
+        #expect(!status.isOn && status.person == "ann" && status.isReported)
         #expect(bench.collector.doNotDisturbSaid?.revision == 2)
         await sampler.stop()
     }

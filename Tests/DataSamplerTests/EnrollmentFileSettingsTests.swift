@@ -32,7 +32,7 @@ import WireModel
 
     private func taken(now: Int64 = expires - 1) throws -> (DataSamplerConfiguration, remark: String?) {
         var configuration = DataSamplerConfiguration(directory: directory.path + "/data", collectorURL: "")
-        let remark = try configuration.take(enrollment: file, now: now)
+        let remark = try configuration.apply(enrollment: file, now: now)
         return (configuration, remark)
     }
 
@@ -78,7 +78,7 @@ import WireModel
             keeping: LastCollector(
                 url: "https://last.test", certificatePins: [], certificateAuthorities: ["MAE="]))
         var known = DataSamplerConfiguration(directory: directory.path + "/data", collectorURL: "https://last.test")
-        #expect(known.takeLastCollector() == nil && known.certificateAuthorities == ["MAE="])
+        #expect(known.applyLastCollector() == nil && known.certificateAuthorities == ["MAE="])
         try write("cut o")
         #expect(try taken().0.certificateAuthorities == ["MAE="])
     }

@@ -6,26 +6,26 @@ import Transmitter
 
 /// What the host hears of the enrollment, both as a delegate and in the sequence of notices.
 @Suite(.timeLimit(.minutes(10))) struct EnrollmentNoticeTests {
-    @Test func `The host is told once when the device is enrolled, and once when it is unenrolled`() async throws {
+    @Test func `The host is reported once when the device is enrolled, and once when it is unenrolled`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()
         let delegate = RecordingDelegate()
         let sampler = try bench.sampler(directory.path, delegate: delegate)
         let notices = sampler.notices
         try await sampler.start()
-        try await SamplerBench.until { !delegate.told(.enrolled).isEmpty }
-        #expect(delegate.told(.unenrolled).isEmpty)
+        try await SamplerBench.until { !delegate.reported(.enrolled).isEmpty }
+        #expect(delegate.reported(.unenrolled).isEmpty)
         _ = try await sampler.unenroll()
-        try await SamplerBench.until { !delegate.told(.unenrolled).isEmpty }
+        try await SamplerBench.until { !delegate.reported(.unenrolled).isEmpty }
         await sampler.stop()
-        let told = delegate.told(.enrolled, .unenrolled)
-        #expect(told.map(\.kind) == [.enrolled, .unenrolled])
-        #expect(told.first?.details == ["device": "\(bench.collector.device)"])
+        let reported = delegate.reported(.enrolled, .unenrolled)
+        #expect(reported.map(\.kind) == [.enrolled, .unenrolled])
+        #expect(reported.first?.details == ["device": "\(bench.collector.device)"])
         var heard: [DataSamplerNotice] = []
         for await notice in notices where [.enrolled, .unenrolled].contains(notice.kind) {
             heard.append(notice)
             if heard.count == 2 { break }
         }
-        #expect(heard == told)
+        #expect(heard == reported)
     }
 }

@@ -116,7 +116,7 @@ import WireModel
 
     // MARK: Tests
 
-    @Test func `An enterprise wipe erases everything, tells its end, and the device leaves for good`() async throws {
+    @Test func `An enterprise wipe erases everything, reports its end, and the device leaves for good`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try await start(directory.path)
         #expect(try findings(directory.path, [credential]).isEmpty == false, "the search finds what is there")
@@ -157,7 +157,7 @@ import WireModel
         case beforeTheEndIsNoted
         case beforeTheResultIsSent
         case beforeTheEpochIsClosed
-        case beforeTheCollectorIsTold
+        case beforeTheCollectorIsNotified
         case beforeTheAnswerIsThere
         case beforeTheRestIsErased
     }
@@ -198,7 +198,7 @@ import WireModel
                     switch (step, request.path) {
                     case (.beforeTheResultIsSent, WireNames.batchesPath): return .requestLost
                     case (.beforeTheEpochIsClosed, WireNames.closePath): return .answered(unavailable)
-                    case (.beforeTheCollectorIsTold, WireNames.unenrollPath): return .answered(unavailable)
+                    case (.beforeTheCollectorIsNotified, WireNames.unenrollPath): return .answered(unavailable)
                     case (.beforeTheAnswerIsThere, WireNames.unenrollPath):
                         unenrolls.add(1, ordering: .relaxed)
                         return .answerLost
@@ -209,13 +209,13 @@ import WireModel
         }
         collector.setNews(revision: 1, commands: [try command(first)])
         try await first.sendBeacon()
-        func note() throws -> LeaveNote? { try LeaveNote.file(in: path).load() }
+        func record() throws -> LeaveNote? { try LeaveNote.file(in: path).load() }
         switch step {
         case .whileTheHostErases: try await SamplerBench.until { calls.load(ordering: .relaxed) == 1 }
         case .beforeTheEndIsNoted: try await SamplerBench.until { try await first.status().commandFailure != nil }
-        case .beforeTheResultIsSent: try await SamplerBench.until { try note()?.beaconRecorded == true }
-        case .beforeTheEpochIsClosed, .beforeTheCollectorIsTold:
-            try await SamplerBench.until { try note()?.epochEnded == true }
+        case .beforeTheResultIsSent: try await SamplerBench.until { try record()?.beaconRecorded == true }
+        case .beforeTheEpochIsClosed, .beforeTheCollectorIsNotified:
+            try await SamplerBench.until { try record()?.epochEnded == true }
         case .beforeTheAnswerIsThere: try await SamplerBench.until { unenrolls.load(ordering: .relaxed) >= 1 }
         case .beforeTheRestIsErased:
             try await SamplerBench.until {
@@ -224,8 +224,8 @@ import WireModel
             }
         }
         await first.stop()
-        let isNoted = exists(path, WipeNote.fileName) || exists(path, LeaveNote.fileName)
-        #expect(isNoted, "it is not over")
+        let isRecorded = exists(path, WipeNote.fileName) || exists(path, LeaveNote.fileName)
+        #expect(isRecorded, "it is not over")
         if step != .whileTheHostErases {
             #expect(try findings(path, profileTexts) == [], "data and profile go first")
         }

@@ -89,8 +89,8 @@ import WireModel
         let delegate = RecordingDelegate()
         let sampler = try SamplerBench(profile: profile).sampler(directory.path, delegate: delegate)
         try await sampler.start()
-        try await SamplerBench.until { !delegate.told(.profileRefused).isEmpty }
-        #expect(delegate.told(.profileRefused).first?.message.contains("sampleSeconds") == true)
+        try await SamplerBench.until { !delegate.reported(.profileRefused).isEmpty }
+        #expect(delegate.reported(.profileRefused).first?.message.contains("sampleSeconds") == true)
         await sampler.stop()
     }
 

@@ -17,7 +17,7 @@ import WireModel
         try bench.sampler(directory, change: change, environment: { $0.beaconChangeDelay = .seconds(36_000) })
     }
 
-    @Test func `An unlock that the host tells is a beacon that says so`() async throws {
+    @Test func `An unlock that the host reports is a beacon that says so`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try sampler(directory.path)
         try await SamplerBench.start(sampler)

@@ -23,7 +23,7 @@ import WireModel
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }
 
-    @Test func `A directory copied to another machine is a clone, not an error, and one that cannot tell is not`()
+    @Test func `A directory copied to another machine is a clone, not an error, and one that cannot report is not`()
         throws
     {
         let directory = try TemporaryDirectory()
@@ -123,7 +123,7 @@ import WireModel
     // MARK: - The copy in the queue
 
     /// The reports of a store.
-    private final class Told: Sendable {
+    private final class Reported: Sendable {
         private let notices = Mutex<[DataSamplerNotice]>([])
         var kinds: [DataSamplerNotice.Kind] { notices.withLock { $0.map(\.kind) } }
         func add(_ notice: DataSamplerNotice) { notices.withLock { $0.append(notice) } }
@@ -136,15 +136,16 @@ import WireModel
     }
 
     private func store(
-        _ path: String, _ queue: RecordQueue, machine: String? = "abc", token: String? = "token", told: Told = Told()
+        _ path: String, _ queue: RecordQueue, machine: String? = "abc", token: String? = "token",
+        reported: Reported = Reported()
     ) -> IdentityStore {
         IdentityStore(
             directory: path, machineHash: machine, enrollmentToken: token, request: WireEnrollRequest(), queue: queue
-        ) { told.add($0) }
+        ) { reported.add($0) }
     }
 
     @Test(arguments: ["deleted", "empty", "cut", "flipped"])
-    func `Damaged or deleted, the identity is made anew from its copy, and that is told once`(_ damage: String)
+    func `Damaged or deleted, the identity is made anew from its copy, and that is reported once`(_ damage: String)
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -163,11 +164,11 @@ import WireModel
         if damage == "deleted" { try FileManager.default.removeItem(at: file) } else { try damaged.write(to: file) }
 
         queue = try self.queue(path)
-        let told = Told()
-        let store = store(path, queue, told: told)
+        let reported = Reported()
+        let store = store(path, queue, reported: reported)
         #expect(try store.state() == .enrolled(enrollment))
         #expect(try store.load() == enrollment)
-        #expect(told.kinds == [.identityRestored])
+        #expect(reported.kinds == [.identityRestored])
         #expect(try Data(contentsOf: file) == whole)
         let isKeptAside = (try? Data(contentsOf: URL(filePath: "\(path)/identity.damaged"))) == damaged
         #expect(isKeptAside == (damage != "deleted"), "a damaged file stays to be looked at")
@@ -182,11 +183,11 @@ import WireModel
         let queue = try queue(path)
         try store(path, queue).save(enrollment)
         try FileManager.default.removeItem(atPath: "\(path)/identity")
-        let told = Told()
-        let elsewhere = store(path, queue, machine: "def", told: told)
+        let reported = Reported()
+        let elsewhere = store(path, queue, machine: "def", reported: reported)
         #expect(try elsewhere.state() == .clone(of: enrollment))
         #expect(try elsewhere.load() == nil)
-        #expect(told.kinds.isEmpty && !FileManager.default.fileExists(atPath: "\(path)/identity"))
+        #expect(reported.kinds.isEmpty && !FileManager.default.fileExists(atPath: "\(path)/identity"))
         var own = enrollment
         own.credential = "its own"
         try elsewhere.save(own)

@@ -16,9 +16,9 @@ import Transmitter
         try await sampler.start()
         try await sampler.reloadProfile()
         // Notices come in order, so whatever the start noticed was reported before this one.
-        try await SamplerBench.until { !recorder.told(.profileApplied, .reachable).isEmpty }
+        try await SamplerBench.until { !recorder.reported(.profileApplied, .reachable).isEmpty }
         await sampler.stop()
-        return recorder.told(.collectorChanged).map(\.details)
+        return recorder.reported(.collectorChanged).map(\.details)
     }
 
     @Test func `A start that is pointed at another collector says so, once`() async throws {
@@ -34,10 +34,11 @@ import Transmitter
         #expect(kept == LastCollector(url: "https://two.test", certificatePins: []))
     }
 
-    @Test func `Whoever points a device elsewhere is told what is kept, and whether anything is sent`() async throws {
+    @Test func `Whoever points a device elsewhere is reported what is kept, and whether anything is sent`() async throws
+    {
         let directory = try TemporaryDirectory()
         let pin = Data(repeating: 1, count: 32).base64EncodedString()
-        func told(_ url: String, _ pins: [String], isLost: Bool = false) async throws -> [String] {
+        func reported(_ url: String, _ pins: [String], isLost: Bool = false) async throws -> [String] {
             let recorder = RecordingDelegate()
             let sampler = try bench.sampler(directory.path, delegate: recorder) {
                 $0.collectorURL = url
@@ -46,18 +47,18 @@ import Transmitter
             bench.collector.setFaults { _, _ in isLost ? .requestLost : nil }
             try await sampler.start()
             // Notices come in order, so whatever the start noticed was reported before this one.
-            try await SamplerBench.until { !recorder.told(.unreachable, .profileApplied, .reachable).isEmpty }
+            try await SamplerBench.until { !recorder.reported(.unreachable, .profileApplied, .reachable).isEmpty }
             await sampler.stop()
-            return recorder.told(.collectorChanged).map(\.message)
+            return recorder.reported(.collectorChanged).map(\.message)
         }
-        #expect(try await told("https://one.test", [], isLost: true) == [])
-        let early = try await told("https://two.test", [pin])
+        #expect(try await reported("https://one.test", [], isLost: true) == [])
+        let early = try await reported("https://two.test", [pin])
         #expect(early.count == 1 && early[0].contains("enrolls there") && early[0].contains("In force: 1 pin"))
-        let late = try await told("https://three.test", [pin])
+        let late = try await reported("https://three.test", [pin])
         #expect(late.count == 1 && late[0].contains("nothing is sent") && late[0].contains("keeps its enrollment"))
-        let unpinned = try await told("https://three.test", [])
+        let unpinned = try await reported("https://three.test", [])
         #expect(unpinned.count == 1 && unpinned[0].contains("pins of the last start are not given"))
-        #expect(try await told("https://three.test", []) == [])
+        #expect(try await reported("https://three.test", []) == [])
     }
 
     @Test func `A damaged file is begun anew`() async throws {

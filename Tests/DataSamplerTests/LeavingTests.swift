@@ -47,7 +47,7 @@ import WireModel
         _ = try await first.sendBeacon()
         let epoch = try await first.status().epoch
         await first.close()
-        try WipeNote.file(in: directory.path).save(WipeNote(command: nil, reason: "test", epoch: epoch, noted: 1))
+        try WipeNote.file(in: directory.path).save(WipeNote(command: nil, reason: "test", epoch: epoch, recorded: 1))
 
         let sampler = try bench.sampler(directory.path)
         try await sampler.start()
@@ -139,7 +139,7 @@ import WireModel
         await core.close()
     }
 
-    @Test func `A wipe command erases what waits, counts it, and tells its end in the new epoch`() async throws {
+    @Test func `A wipe command erases what waits, counts it, and reports its end in the new epoch`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path) { $0.eventHold = 7200 }
         try await sampler.start()
@@ -256,11 +256,11 @@ import WireModel
         }
         #expect(try await codes() == [nil, nil])
         let wipe = WipeNote.file(in: directory.path)
-        try wipe.save(WipeNote(command: nil, reason: "", epoch: "", noted: 1))
+        try wipe.save(WipeNote(command: nil, reason: "", epoch: "", recorded: 1))
         #expect(try await codes() == [.wipePending, .wipePending])
         try wipe.file.remove()
         let leaving = LeaveNote.file(in: directory.path)
-        try leaving.save(LeaveNote(noted: 1))
+        try leaving.save(LeaveNote(recorded: 1))
         #expect(try await codes() == [.unenrolled, .unenrolled])
         try leaving.file.remove()
         #expect(try await codes() == [nil, nil])

@@ -7,7 +7,7 @@ import WireModel
 @testable import DataSampler
 
 @Suite(.timeLimit(.minutes(10))) struct NetworkConditionsTests {
-    @Test func `Samples and beacons tell the same of roaming`() async throws {
+    @Test func `Samples and beacons report the same of roaming`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()
         let conditions = SetConditions()

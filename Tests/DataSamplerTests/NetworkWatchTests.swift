@@ -11,51 +11,51 @@ import WireModel
     ]
 
     /// Sees each state at its second, and looks for a notice each second; what was reported, with its second.
-    private func told(
+    private func reported(
         _ states: [UInt64: [StreamName: TransmissionGate.Reason]], for seconds: UInt64 = 120
     ) -> [String] {
         var watch = NetworkWatch()
-        var told: [String] = []
+        var reported: [String] = []
         for second in 0..<seconds {
             if let state = states[second] { watch.saw(state, now: second * Self.second) }
             guard let notice = watch.settled(now: second * Self.second) else { continue }
             let words = [notice.kind.rawValue, notice.details["reason"], notice.details["streams"]].compactMap(\.self)
-            told.append("\(second) \(words.joined(separator: " "))")
+            reported.append("\(second) \(words.joined(separator: " "))")
         }
-        return told
+        return reported
     }
 
-    @Test func `A start with open gates tells nothing`() {
-        #expect(told([0: [:], 30: [:]]).isEmpty)
+    @Test func `A start with open gates reports nothing`() {
+        #expect(reported([0: [:], 30: [:]]).isEmpty)
     }
 
-    @Test func `A gate that closes and opens is told once each, after ten seconds`() {
+    @Test func `A gate that closes and opens is reported once each, after ten seconds`() {
         #expect(
-            told([5: Self.offline, 6: Self.offline, 60: [:]])
+            reported([5: Self.offline, 6: Self.offline, 60: [:]])
                 == ["15 network-stopped offline status, event, sample", "70 network-resumed"])
     }
 
-    @Test func `What comes and goes within ten seconds is not told`() {
+    @Test func `What comes and goes within ten seconds is not reported`() {
         var states: [UInt64: [StreamName: TransmissionGate.Reason]] = [:]
         for second in stride(from: 0, to: UInt64(100), by: 10) {
             states[second] = Self.offline
             states[second + 9] = [:]
         }
-        #expect(told(states).isEmpty)
+        #expect(reported(states).isEmpty)
         #expect(
-            told([0: Self.offline, 30: [:], 35: Self.offline])
+            reported([0: Self.offline, 30: [:], 35: Self.offline])
                 == ["10 network-stopped offline status, event, sample"])
     }
 
     @Test func `Reasons that alternate do not hide that sending stopped`() {
         var states: [UInt64: [StreamName: TransmissionGate.Reason]] = [:]
         for second in 0..<UInt64(12) { states[second] = [.sample: second.isMultiple(of: 2) ? .metered : .roaming] }
-        #expect(told(states, for: 12) == ["10 network-stopped metered sample"])
+        #expect(reported(states, for: 12) == ["10 network-stopped metered sample"])
     }
 
     @Test func `Only the last gate that opens resumes`() {
         #expect(
-            told([
+            reported([
                 0: [.sample: .metered], 20: Self.offline, 40: [.event: .paused, .sample: .metered],
                 60: [.sample: .metered], 80: [:],
             ]) == [
@@ -66,17 +66,17 @@ import WireModel
 
     @Test func `A battery that goes on falling is no news`() {
         #expect(
-            told([
+            reported([
                 0: [.sample: .battery(level: 1_900, minimum: 2_000)],
                 30: [.sample: .battery(level: 1_800, minimum: 2_000)],
             ]) == ["10 network-stopped battery sample"])
     }
 
-    @Test func `Consent, the first profile and a busy machine are not told as the network's`() {
-        #expect(told([0: [.event: .firstProfile, .sample: .consent]]).isEmpty)
-        #expect(told([0: [.sample: .stalled]]).isEmpty)
+    @Test func `Consent, the first profile and a busy machine are not reported as the network's`() {
+        #expect(reported([0: [.event: .firstProfile, .sample: .consent]]).isEmpty)
+        #expect(reported([0: [.sample: .stalled]]).isEmpty)
         #expect(
-            told([0: [.event: .consent, .sample: .ssid(isKnown: false)]]) == ["10 network-stopped ssid sample"])
+            reported([0: [.event: .consent, .sample: .ssid(isKnown: false)]]) == ["10 network-stopped ssid sample"])
     }
 
     @Test func `The notice names its gate, and no other notice does`() throws {

@@ -55,7 +55,7 @@ import WireModel
         #expect(findings { $0.privacy = ["mac": .hash] } == ["privacy-key-missing"])
     }
 
-    @Test func `Settings of a later version are told of`() throws {
+    @Test func `Settings of a later version are reported of`() throws {
         let later = try WireProfile.decode(Data([0xA0, 0x38, 1]))
         #expect(findings { $0 = later } == ["unknown-settings"])
     }
@@ -71,7 +71,7 @@ import WireModel
                 == ["certificate-authorities-without-tls"])
     }
 
-    @Test func `A stricter setting of the device is told of where the profile says otherwise`() {
+    @Test func `A stricter setting of the device is reported of where the profile says otherwise`() {
         #expect(
             findings(local: {
                 $0.analyticsEnabled = false
@@ -91,7 +91,7 @@ import WireModel
             findings(calls: .init(beacons: .every(60))) { $0.beaconSeconds = 900 } == ["beacon-interval-of-program"])
     }
 
-    @Test func `Beacons and status tell the findings`() async throws {
+    @Test func `Beacons and status report the findings`() async throws {
         var profile = WireProfile.analyticsOn
         var fence = WireGeofence()
         (fence.id, fence.radiusMeters) = ("office", 10)

@@ -65,7 +65,7 @@ import WireModel
         #expect(state.observed(mark(6), epoch: "e") == false)
     }
 
-    @Test func `Changed and changed back while unacknowledged, it is told again`() {
+    @Test func `Changed and changed back while unacknowledged, it is reported again`() {
         var state = carried("a", number: 1, mark: mark(0))
         #expect(state.observed(mark(1), epoch: "e") == true)
         #expect(state.set("b") == true)
@@ -99,7 +99,7 @@ import WireModel
         #expect(state.observed(mark(6), epoch: "f") == true)
     }
 
-    @Test func `Another collector is told what the former knew`() {
+    @Test func `Another collector is reported what the former knew`() {
         var state = carried("token", number: 1, mark: mark(0))
         #expect(state.observed(mark(1), epoch: "e") == true)
         state.forgotten()
@@ -144,7 +144,7 @@ import WireModel
                     decided.number += 1
                     if losing, Bool.random(using: &random) { continue }
                     decided.stored += 1
-                    if let told = beacons[decided.number] ?? nil { collector = told }
+                    if let reported = beacons[decided.number] ?? nil { collector = reported }
                 }
             }
             for _ in 0..<60 {

@@ -10,7 +10,7 @@ final class RecordingDelegate: DataSamplerDelegate {
     }
 
     /// The notices of these kinds, in their order.
-    func told(_ kinds: DataSamplerNotice.Kind...) -> [DataSamplerNotice] {
+    func reported(_ kinds: DataSamplerNotice.Kind...) -> [DataSamplerNotice] {
         notices.withLock { $0.filter { kinds.contains($0.kind) } }
     }
 }

@@ -95,12 +95,12 @@ import WireModel
         }
         await sampler.stop()
         #expect(try await !bench.events().contains { $0.name == "meanwhile" })
-        var told: [DataSamplerNotice.Kind] = []
+        var reported: [DataSamplerNotice.Kind] = []
         for await notice in notices where [.telemetryDisabled, .telemetryEnabled].contains(notice.kind) {
-            told.append(notice.kind)
-            if told.count == 2 { break }
+            reported.append(notice.kind)
+            if reported.count == 2 { break }
         }
-        #expect(told == [.telemetryDisabled, .telemetryEnabled])
+        #expect(reported == [.telemetryDisabled, .telemetryEnabled])
     }
 
     @Test func `Switched off it stays off over a restart, until a profile switches it on`() async throws {
@@ -153,7 +153,7 @@ import WireModel
         return command
     }
 
-    @Test func `Switched off it tells so with one beacon without personal data, and of no schedule any more`()
+    @Test func `Switched off it reports so with one beacon without personal data, and of no schedule any more`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -165,12 +165,12 @@ import WireModel
         try await again.reloadProfile()
         await again.stop()
 
-        let told = try await bench.beacons().filter(\.telemetryDisabled)
-        #expect(told.count == 1, "neither the stop nor the next start repeats it")
-        #expect(told.allSatisfy { $0.nextBeaconSeconds == 0 && $0.deviceName.isEmpty && !$0.hasOperatingSystem })
+        let reported = try await bench.beacons().filter(\.telemetryDisabled)
+        #expect(reported.count == 1, "neither the stop nor the next start repeats it")
+        #expect(reported.allSatisfy { $0.nextBeaconSeconds == 0 && $0.deviceName.isEmpty && !$0.hasOperatingSystem })
     }
 
-    @Test func `Switched off by its own configuration from the first start on, it tells so`() async throws {
+    @Test func `Switched off by its own configuration from the first start on, it reports so`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path) { $0.telemetryDisabled = true }
         try await sampler.start()
@@ -212,7 +212,7 @@ import WireModel
         await sampler.stop()
         #expect(try await bench.results().contains { $0.result.state == .done })
         #expect(try await bench.beacons().contains { $0.trigger == .unenroll })
-        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/\(ToldOff.fileName)"))
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/\(ReportedOff.fileName)"))
     }
 
     @Test func `The result of a command goes although the application has suspended the sampler`() async throws {

@@ -69,8 +69,8 @@ import WireModel
         let sampler = try SamplerBench().sampler(directory.path, logger: book.logger) { $0.traceLevel = level }
         try await SamplerBench.start(sampler)
         await sampler.stop()
-        let isTold = [.information, .verbose].contains(level)
-        #expect(book.messages.contains("started") == isTold && book.messages.contains("stopped") == isTold)
+        let isReported = [.information, .verbose].contains(level)
+        #expect(book.messages.contains("started") == isReported && book.messages.contains("stopped") == isReported)
         #expect(book.levels.allSatisfy { level != .off && $0 >= level.logLevel }, "\(book.messages)")
     }
 }

@@ -13,7 +13,7 @@ import WireModel
         EventFigures(epoch: epoch, sent: sent, dropped: dropped, held: held)
     }
 
-    @Test func `A sample tells what was since the last one, once`() {
+    @Test func `A sample reports what was since the last one, once`() {
         var tally = UsageTally()
         tally.launched()
         for _ in 1...3 { tally.eventRecorded() }
@@ -77,7 +77,7 @@ import WireModel
         #expect(back.eventsSent == 2 && back.eventsDropped == 0)
     }
 
-    @Test func `What no sample has told goes on after a restart, and an open session is closed`() {
+    @Test func `What no sample has reported goes on after a restart, and an open session is closed`() {
         var tally = UsageTally()
         tally.launched()
         tally.eventRecorded()
@@ -92,7 +92,8 @@ import WireModel
     }
 
     @Test
-    func `Events sent between an orderly stop and the next first sample are told; after a crash counting begins anew`()
+    func
+        `Events sent between an orderly stop and the next first sample are reported; after a crash counting begins anew`()
     {
         var tally = UsageTally()
         tally.observed(figures(sent: 10))

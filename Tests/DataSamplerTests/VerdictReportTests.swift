@@ -48,7 +48,7 @@ import WireModel
         #expect(status.rules.map(\.expected) == [">= 12"] && status.blocks.count == 1)
     }
 
-    @Test func `The program is told when to block and when no more`() async throws {
+    @Test func `The program is reported when to block and when no more`() async throws {
         let isOn = SharedFlag()
         var profile = WireProfile.analyticsOn
         profile.detection.consequence = "block"
@@ -62,36 +62,36 @@ import WireModel
         try await SamplerBench.until { try await sampler.status().profile.revision > 0 }
         isOn.value.withLock { $0 = true }
         #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .yes)
-        try await SamplerBench.until { listener.told(.blocked).count == 1 }
-        #expect(listener.told(.blocked).first?.details["reasons"]?.contains("switch") == true)
+        try await SamplerBench.until { listener.reported(.blocked).count == 1 }
+        #expect(listener.reported(.blocked).first?.details["reasons"]?.contains("switch") == true)
         #expect(try await sampler.status().verdicts?.blocks.count == 1)
         isOn.value.withLock { $0 = false }
         _ = try await sampler.refreshDeviceCompromisedStatus()
-        try await SamplerBench.until { listener.told(.unblocked).count == 1 }
+        try await SamplerBench.until { listener.reported(.unblocked).count == 1 }
 
         // An update mends what was wrong, and needs a start.
         isOn.value.withLock { $0 = true }
         _ = try await sampler.refreshDeviceCompromisedStatus()
-        try await SamplerBench.until { listener.told(.blocked).count == 2 }
+        try await SamplerBench.until { listener.reported(.blocked).count == 2 }
         await sampler.stop()
 
         /// - Returns: whether a start reports of it what is asked for, and nothing else.
-        func start(isOn now: Bool, tells kind: DataSamplerNotice.Kind) async throws -> Bool {
+        func start(isOn now: Bool, reports kind: DataSamplerNotice.Kind) async throws -> Bool {
             isOn.value.withLock { $0 = now }
             let listener = RecordingDelegate()
             let sampler = try bench.sampler(
                 directory.path, delegate: listener,
                 environment: { $0.detectors = { _, _, _ in [Switch { isOn.value.withLock { $0 } }] } })
             try await sampler.start()
-            try await SamplerBench.until { listener.told(kind).count == 1 }
+            try await SamplerBench.until { listener.reported(kind).count == 1 }
             await sampler.stop()
-            return listener.told(kind == .blocked ? .unblocked : .blocked).isEmpty
+            return listener.reported(kind == .blocked ? .unblocked : .blocked).isEmpty
         }
-        #expect(try await start(isOn: false, tells: .unblocked))
+        #expect(try await start(isOn: false, reports: .unblocked))
         // The run before may have been killed before anybody heard it, so the next one says it again.
-        #expect(try await start(isOn: false, tells: .unblocked))
-        #expect(try await start(isOn: true, tells: .blocked))
-        #expect(try await start(isOn: true, tells: .blocked))
+        #expect(try await start(isOn: false, reports: .unblocked))
+        #expect(try await start(isOn: true, reports: .blocked))
+        #expect(try await start(isOn: true, reports: .blocked))
     }
 
     private final class SharedFlag: Sendable {

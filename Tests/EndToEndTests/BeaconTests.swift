@@ -136,9 +136,9 @@ struct BeaconTests {
             try deployment.startAgent()
             for round in 1...8 {
                 try await deployment.waitUntilAgentAnswers()
-                async let told = push("token-\(round)")
+                async let reported = push("token-\(round)")
                 try await deployment.kill(times: 1, using: &dice)
-                let outcome = try await told
+                let outcome = try await reported
                 if outcome.succeeded {
                     // The newest beacon has it no more if the agent was started again meanwhile.
                     #expect(try await Self.beacons(deployment).contains { $0.pushToken?.token == "token-\(round)" })

@@ -56,8 +56,8 @@ struct DoNotDisturbTests {
             let id = try await deployment.deviceID()
             _ = try await deployment.request("/devices/\(id)/do-not-disturb", .PUT, body: #"{"on": false}"#)
             try await deployment.until("the agent asks the collector", while: deployment.agent) {
-                let told = try await dnd("status")
-                return told.succeeded && told.output.contains("off, decided by ")
+                let reported = try await dnd("status")
+                return reported.succeeded && reported.output.contains("off, decided by ")
             }
             #expect(try await !Self.isOn(deployment))
         }

@@ -97,15 +97,15 @@ import Testing
             try deployment.startAgent()
             try await deployment.waitUntilAgentAnswers()
             let device = try await deployment.deviceID()
-            var told: Set<String> = []
+            var reported: Set<String> = []
             for round in 1...8 {
                 async let logged = log(
                     ["warning", "page \(round).", "--application", "com.example.printer"], deployment)
                 try await deployment.kill(times: 1, using: &dice)
                 let outcome = try await logged
-                if outcome.succeeded { told.insert("page \(round).") }
+                if outcome.succeeded { reported.insert("page \(round).") }
             }
-            #expect(told.count >= 4, "too little was logged to prove anything")
+            #expect(reported.count >= 4, "too little was logged to prove anything")
             try await deployment.waitUntilAgentAnswers()
             let command = try await deployment.issue(
                 #"{"kind": "request-logs", "arguments": {"application": "com.example.printer"}}"#, to: device)
@@ -113,7 +113,7 @@ import Testing
             let ended = try await deployment.end(of: command, device: device)
             #expect(ended.state == "done", "\(ended)")
             let lines = try await deployment.logLines("app=com.example.printer")
-            for line in told { #expect(lines.filter { $0.contains(line) }.count == 1, "\(line) \(lines)") }
+            for line in reported { #expect(lines.filter { $0.contains(line) }.count == 1, "\(line) \(lines)") }
             let foreign = try await deployment.logLines("device=\(device)")
             #expect(foreign.filter { $0.contains("page ") }.count == lines.filter { $0.contains("page ") }.count)
         }
@@ -136,10 +136,10 @@ import Testing
     private func crash(_ deployment: Deployment, _ device: String) async throws {
         await deployment.agent?.killAndReap()
         // As systemd's ExecStopPost.
-        let noted = try await Program.agent.run(
+        let recorded = try await Program.agent.run(
             ["ended", "--data", deployment.agentData],
             environment: ["EXIT_CODE": "killed", "EXIT_STATUS": "KILL", "SERVICE_RESULT": "signal"])
-        #expect(noted.succeeded && noted.output == "noted: killed KILL\n", "\(noted)")
+        #expect(recorded.succeeded && recorded.output == "noted: killed KILL\n", "\(recorded)")
         try deployment.startAgent()
         let query = "device=\(device)&type=crash"
         try await deployment.until("the crash has arrived", while: deployment.agent) {

@@ -62,9 +62,9 @@ extension EpochHistory {
             // Both sides count the same, each reason for itself - but for what a branch that is gone had reported: that
             // is not undone.
             for reason in Set(balance.dropped.keys).union(sum.dropped.keys) {
-                let (own, told) = (balance.dropped[reason] ?? 0, sum.dropped[reason] ?? 0)
+                let (own, reported) = (balance.dropped[reason] ?? 0, sum.dropped[reason] ?? 0)
                 let spare = reason == "moved" ? 0 : abandoned[stream]?[reason] ?? 0
-                guard (own...own + spare).contains(told) else {
+                guard (own...own + spare).contains(reported) else {
                     throw Violation(
                         "\(stream) \(reason): the device counts \(balance.dropped), the collector \(sum.dropped)")
                 }

@@ -115,11 +115,11 @@ final class MiddleboxHistory {
             }
             clock.advance(by: pause)
             left -= pause
-            try await noteSetAside()
+            try await recordSetAside()
         }
     }
 
-    private func noteSetAside() async throws {
+    private func recordSetAside() async throws {
         guard let since = try await device.queue.secondsSinceQuarantine else { return }
         let time = Double(clock.now().timeSinceBoot) / 1_000_000 - since
         if let last = lastSetAside {

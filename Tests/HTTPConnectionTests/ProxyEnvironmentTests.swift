@@ -65,7 +65,7 @@ import Testing
         #expect(found.credentials == .init(user: "user", password: "p@ss"))
         #expect(found.description == "http://proxy.test:3128")
         var settings = ConnectionSettings(collector: try EndpointURL(collector: "https://collector.test"))
-        try settings.takeProxy(from: ProxyEnvironment(["HTTPS_PROXY": "http://user:p%40ss@proxy.test:3128"]))
+        try settings.applyProxy(from: ProxyEnvironment(["HTTPS_PROXY": "http://user:p%40ss@proxy.test:3128"]))
         #expect(settings.peer == "proxy proxy.test:3128")
 
     }
@@ -83,7 +83,7 @@ import Testing
         var settings = ConnectionSettings(
             collector: try EndpointURL(collector: "https://collector.test"),
             proxy: try EndpointURL(proxy: "http://given:1"))
-        try settings.takeProxy(from: ProxyEnvironment(["HTTPS_PROXY": "http://other:2"]))
+        try settings.applyProxy(from: ProxyEnvironment(["HTTPS_PROXY": "http://other:2"]))
         #expect(settings.proxy?.authority == "given:1")
     }
 }

@@ -182,7 +182,7 @@ import WireModel
         #expect(code(result) == .connectionRefused, "\(result)")
     }
 
-    @Test func `A name that cannot be resolved is told as such`() async throws {
+    @Test func `A name that cannot be resolved is reported as such`() async throws {
         // A label of over 63 characters cannot be asked for, so no name server is.
         #expect(code(try await Self.send("http://\(String(repeating: "a", count: 70)).invalid:1")) == .nameResolution)
     }
@@ -192,7 +192,7 @@ import WireModel
         #expect(code(try await exchange([[.send(answer)]], scheme: "https")) == .tls)
     }
 
-    @Test func `What does not speak HTTP is told as such`() async throws {
+    @Test func `What does not speak HTTP is reported as such`() async throws {
         #expect(code(try await exchange([[.send("SSH-2.0-OpenSSH_9.2\r\n"), .close]])) == .other)
     }
 
@@ -219,12 +219,12 @@ import WireModel
         }
     }
 
-    @Test func `A proxy of the environment is told the name and password that stand there`() async throws {
+    @Test func `A proxy of the environment is reported the name and password that stand there`() async throws {
         let answers = ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
         try await ScriptedServer.serving(answers.map { [.send($0)] }) { server in
             var settings = ConnectionSettings(collector: try EndpointURL(collector: "http://collector.test:8420"))
             settings.allowsPlaintext = true
-            try settings.takeProxy(
+            try settings.applyProxy(
                 from: ProxyEnvironment(["http_proxy": "http://user:p%40ss@127.0.0.1:\(server.port)"]))
             let transport = try HTTPTransport(settings)
             let response = try await transport.send(TransportRequest(method: .get, path: "/x"))
@@ -241,7 +241,7 @@ import WireModel
     @Test(arguments: [
         "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
-    ]) func `A proxy that does not connect to the collector is told apart`(answer: String) async throws {
+    ]) func `A proxy that does not connect to the collector is reported apart`(answer: String) async throws {
         try await ScriptedServer.serving([[.send(answer)]]) { server in
             let result = try await Self.transport(
                 "http://collector.test:8420", proxy: "http://127.0.0.1:\(server.port)"
@@ -250,7 +250,7 @@ import WireModel
         }
     }
 
-    @Test func `A proxy that is not there is told apart from a collector that is not there`() async throws {
+    @Test func `A proxy that is not there is reported apart from a collector that is not there`() async throws {
         let nobody = "http://127.0.0.1:1"
         let request = TransportRequest(method: .get, path: "/x")
         #expect(

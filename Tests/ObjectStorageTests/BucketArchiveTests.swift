@@ -104,7 +104,7 @@ import WireModel
             for (position, chunk) in chunks.enumerated() {
                 let kept = try await withThrowingTaskGroup(of: Bool.self) { group in
                     for archive in [one, other] {
-                        group.addTask { try await note(chunk, position + 1, of: upload, at: archive) }
+                        group.addTask { try await record(chunk, position + 1, of: upload, at: archive) }
                     }
                     return try await group.reduce(into: []) { $0.append($1) }
                 }
@@ -117,13 +117,13 @@ import WireModel
     }
 
     /// - Returns: whether the object of this archive is the one that is kept.
-    private func note(
+    private func record(
         _ chunk: LogSender.Chunk, _ number: Int, of upload: UploadID, at archive: LogArchive
     ) async throws -> Bool {
-        guard case .take(let expected) = try await archive.metadata.admit(number, of: upload, from: device.row.id)
+        guard case .accept(let expected) = try await archive.metadata.admit(number, of: upload, from: device.row.id)
         else { return false }
         let scan = try ChunkScan(chunk.gzip, rawBytes: expected.rawBytes, rawDigest: expected.rawDigest)
-        return try await archive.metadata.noteStored(
+        return try await archive.metadata.recordStored(
             number, of: upload, from: device.row.id, scan: scan,
             path: expected.path(attempt: .random(in: .min ... .max)), storedBytes: chunk.gzip.count, before: nil
         ).isKept

@@ -105,7 +105,7 @@ import WireModel
                 configuration.credentials = .given(
                     try ObjectStorageCredentials(accessKeyID: id, secretAccessKey: secret))
                 let storage = try ObjectStorage(configuration)
-                var told: [String] = []
+                var reported: [String] = []
                 for body in [
                     { try await storage.check() }, { try await storage.put("a", Data()) },
                     { _ = try await storage.get("a") }, { _ = try await storage.head("a") },
@@ -116,10 +116,10 @@ import WireModel
                         Issue.record("it was accepted")
                     } catch let error as ObjectStorageError {
                         #expect(error.code == .refused)
-                        told.append("\(error) \(String(reflecting: error))")
+                        reported.append("\(error) \(String(reflecting: error))")
                     }
                 }
-                #expect(!told.joined().contains("wrong-secret") && !told.joined().contains("Signature="))
+                #expect(!reported.joined().contains("wrong-secret") && !reported.joined().contains("Signature="))
                 await storage.shutDown()
             }
         }

@@ -51,14 +51,14 @@ import Testing
         var stream = fixture.database.listen(to: ["marks"]).makeAsyncIterator()
         #expect(await stream.next() == .reconnected)
         // The listener's thread is faster than these calls, so its buffer overflows; if it was slow, once more.
-        var told = false
-        for _ in 0..<20 where !told {
+        var reported = false
+        for _ in 0..<20 where !reported {
             try await fixture.test.sql("SELECT pg_notify('marks', n::text) FROM generate_series(1, 3000) AS n")
             for _ in 0..<3 { try await fixture.test.sql("SELECT 1") }
             // Either all arrive, or the loss is reported.
-            for _ in 0..<3000 where !told { told = await stream.next() == .reconnected }
+            for _ in 0..<3000 where !reported { reported = await stream.next() == .reconnected }
         }
-        #expect(told)
+        #expect(reported)
     }
 
     @Test func itEndsWithShutDownAndWithItsConsumer() async throws {

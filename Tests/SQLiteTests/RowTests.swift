@@ -69,7 +69,7 @@ import Testing
         #expect(error?.message.contains("two of its columns are named id") == true)
     }
 
-    @Test func `a negative count and an unknown state are damage, told by the column's name`() throws {
+    @Test func `a negative count and an unknown state are damage, reported by the column's name`() throws {
         try connection.execute("UPDATE t SET size = -1, fate = 'lost'")
         let select = try connection.prepare("SELECT size, fate FROM t")
         #expect(try select.step())

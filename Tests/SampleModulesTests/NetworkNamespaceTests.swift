@@ -62,7 +62,7 @@ struct InsideNamespace {
         var gateway: String?
     }
 
-    private func told<Value: Decodable>(_ arguments: [String], as type: Value.Type) async throws -> Value {
+    private func reported<Value: Decodable>(_ arguments: [String], as type: Value.Type) async throws -> Value {
         try JSONDecoder().decode(type, from: try await NetworkNamespace.output(["ip", "-j"] + arguments).output)
     }
 
@@ -73,8 +73,9 @@ struct InsideNamespace {
         var data = NetworkDataModule(host: host, logger: log.logger())
 
         let first = data.read(at: host.now())
-        let links = try await told(["-s", "-d", "addr"], as: [Link].self)
-        let routes = try await told(["route"], as: [Route].self) + (try await told(["-6", "route"], as: [Route].self))
+        let links = try await reported(["-s", "-d", "addr"], as: [Link].self)
+        let routes =
+            try await reported(["route"], as: [Route].self) + (try await reported(["-6", "route"], as: [Route].self))
         let read = adapters.read(at: host.now())
         let last = data.read(at: host.now())
         let (before, sample, after) = (try #require(first), try #require(read), try #require(last))
@@ -112,8 +113,8 @@ struct InsideNamespace {
                 ("received drops", first.receivedDrops, link.stats64.rx.dropped, last.receivedDrops),
                 ("sent drops", first.sentDrops, link.stats64.tx.dropped, last.sentDrops),
             ]
-            for (name, first, told, last) in figures {
-                #expect(first <= told && told <= last, "\(link.ifname): \(name) \(first) \(told) \(last)")
+            for (name, first, reported, last) in figures {
+                #expect(first <= reported && reported <= last, "\(link.ifname): \(name) \(first) \(reported) \(last)")
             }
         }
         let sent = try #require(after.interfaces.first { $0.name == "near" }).total.sentBytes

@@ -12,14 +12,14 @@ import WireModel
     private let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
 
     private func run(
-        lifetime: Duration? = .seconds(90 * 86_400), isTimeTold: Bool = true,
+        lifetime: Duration? = .seconds(90 * 86_400), isTimeReported: Bool = true,
         _ body: (() async throws -> Enrollment) async throws -> Void
     ) async throws {
         var settings = TransmitterSettings(eventHold: .zero)
         settings.credentialLifetime = lifetime
         try await bench.run(enrollments: enrollments, settings: settings) { queue, transmitter in
             try await body {
-                if isTimeTold { bench.collector.setNews(revision: 0, serverTime: bench.clock.now().wallTime) }
+                if isTimeReported { bench.collector.setNews(revision: 0, serverTime: bench.clock.now().wallTime) }
                 try await bench.enqueue(1, to: queue)
                 #expect(await transmitter.pass() == .finished)
                 return try #require(enrollments.load())
@@ -51,7 +51,7 @@ import WireModel
 
     /// The clock of a device may be anything until the collector has said what time it is.
     @Test func withoutTheCollectorsTimeNothingIsRenewed() async throws {
-        try await run(isTimeTold: false) { send in
+        try await run(isTimeReported: false) { send in
             let first = try await send()
             bench.clock.advance(by: .seconds(100 * 86_400))
             #expect(try await send().credential == first.credential)

@@ -147,8 +147,8 @@ import WireModel
             }
             #expect(transmitter.status.state == .holding)
             #expect(bench.collector.enrollments == 1)
-            let told = bench.events.all.filter { if case .forbidden = $0 { true } else { false } }
-            #expect(told.count == 1)
+            let reported = bench.events.all.filter { if case .forbidden = $0 { true } else { false } }
+            #expect(reported.count == 1)
             #expect(
                 transmitter.status.reason?.contains("HTTP 403") == true
                     && transmitter.status.reason?.contains("reinstate") == true)

@@ -15,9 +15,9 @@ import WireModel
             })
     }
 
-    @Test func `The runbook tells of every code and of no other`() throws {
-        let told = try Self.codes("runbook.md", "HTTP problem codes", column: 0)
-        #expect(told == Set(Problem.Code.allCases.map(\.rawValue)))
+    @Test func `The runbook reports of every code and of no other`() throws {
+        let reported = try Self.codes("runbook.md", "HTTP problem codes", column: 0)
+        #expect(reported == Set(Problem.Code.allCases.map(\.rawValue)))
     }
 
     @Test func `The protocol names no other code`() throws {

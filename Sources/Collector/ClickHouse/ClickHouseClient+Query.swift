@@ -58,7 +58,7 @@ extension ClickHouseClient {
                 answered(index)
                 return
             } catch {
-                noteFailure(error, of: index)
+                recordFailure(error, of: index)
                 guard error.isNothingSent else { throw error.error }
                 failures.append(error.error)
             }
@@ -89,7 +89,7 @@ extension ClickHouseClient {
                 return answer
             } catch {
                 if error.isClosedConnection, !isLast, !Task.isCancelled { continue }
-                noteFailure(error, of: index)
+                recordFailure(error, of: index)
                 throw error
             }
         }
@@ -97,7 +97,7 @@ extension ClickHouseClient {
     }
 
     /// A cancelled request says nothing about the replica.
-    private func noteFailure(_ failure: ClickHouseExchange.Failure, of index: Int) {
+    private func recordFailure(_ failure: ClickHouseExchange.Failure, of index: Int) {
         guard failure.isOfReplica, !Task.isCancelled else { return }
         failed(index, failure.error)
     }

@@ -104,7 +104,7 @@ package final class ClickHouseClient: Sendable {
         settings.trustsSystem = false
         settings.keepAlive = keepAlive
         settings.connectTimeout = .seconds(configuration.connectTimeoutSeconds)
-        try settings.takeProxy(from: configuration.proxies)
+        try settings.applyProxy(from: configuration.proxies)
         var result = try settings.clientConfiguration()
         result.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsForEachReplica
         return result

@@ -116,10 +116,10 @@ package struct ClusterMove: Sendable {
     /// - Throws: `.corrupt` with the first finding if the directory, or at the end the cluster, is not whole;
     ///   `.conflict` if the cluster is not empty, or the directory has moved elsewhere; `.unavailable` if a server does
     ///   not answer. The same move may be run again then.
-    package func run(_ tell: @escaping @Sendable (MoveNews) -> Void) async throws(StoreError) -> MoveReport {
+    package func run(_ report: @escaping @Sendable (MoveNews) -> Void) async throws(StoreError) -> MoveReport {
         let intake = try await ClusterIntake.open(configuration, from: source.collectorID, logger: logger)
         do throws(StoreError) {
-            let report = try await run(intake, MoveTeller(tell))
+            let report = try await run(intake, MoveReporter(report))
             await intake.shutDown()
             return report
         } catch {
@@ -128,49 +128,49 @@ package struct ClusterMove: Sendable {
         }
     }
 
-    private func run(_ intake: ClusterIntake, _ teller: MoveTeller) async throws(StoreError) -> MoveReport {
+    private func run(_ intake: ClusterIntake, _ reporter: MoveReporter) async throws(StoreError) -> MoveReport {
         let standing = try await intake.standing()
         if let moved = source.moved {
             guard standing == .resumed else {
                 throw StoreError(.conflict, "\(source.path) has moved already, to the cluster \(moved.cluster).")
             }
             try await intake.finish()
-            teller.step("an earlier move had proved everything; the cluster is open to collectors now")
+            reporter.step("an earlier move had proved everything; the cluster is open to collectors now")
             return MoveReport()
         }
-        var report = try await verifySource(teller)
+        var report = try await verifySource(reporter)
         // Before the move is recorded, because the entry closes the cluster to its collectors.
         try await RegistryCopy(to: registry).requireEmpty(otherThan: source.collectorID)
         try await intake.begin()
-        teller.step(standing == .new ? "the move has begun" : "an earlier move of this directory goes on")
-        try failpoint(.noted)
-        try await copyRegistry(intake, &report, teller)
+        reporter.step(standing == .new ? "the move has begun" : "an earlier move of this directory goes on")
+        try failpoint(.recorded)
+        try await copyRegistry(intake, &report, reporter)
         try failpoint(.registryCopied)
-        for stream in StreamName.allCases { try await takeRecords(of: stream, intake, &report, teller) }
+        for stream in StreamName.allCases { try await moveRecords(of: stream, intake, &report, reporter) }
         try failpoint(.chainsSettled)
         let carried = try await ChunkMove(source: source, store: chunks).run { done throws(StoreError) in
-            teller.progress { "\(done.chunks) chunks, \(done.bytes) bytes" }
+            reporter.progress { "\(done.chunks) chunks, \(done.bytes) bytes" }
         }
-        teller.step(
+        reporter.step(
             "chunks of logs: \(carried.chunks) with \(carried.bytes) bytes; \(carried.found) of them were there already"
         )
         (report.chunks, report.chunkBytes) = (carried.chunks, carried.bytes)
         try failpoint(.chunksCarried)
-        try await prove(intake, &report, teller)
+        try await prove(intake, &report, reporter)
         try failpoint(.proved)
         try source.mark(MovedMarker(cluster: name, at: clock.now()))
         try failpoint(.marked)
         try await intake.finish()
-        teller.step("\(source.path) is marked as moved, and the cluster is open to collectors")
+        reporter.step("\(source.path) is marked as moved, and the cluster is open to collectors")
         return report
     }
 
-    private func verifySource(_ teller: MoveTeller) async throws(StoreError) -> MoveReport {
-        let found = try await teller.during("verifying \(source.path)") { () async throws(StoreError) in
+    private func verifySource(_ reporter: MoveReporter) async throws(StoreError) -> MoveReport {
+        let found = try await reporter.during("verifying \(source.path)") { () async throws(StoreError) in
             try await source.verify()
         }
         try Self.requireWhole(found, "the data directory")
-        teller.step(
+        reporter.step(
             "verified \(source.path): \(found.files) record files, \(found.chains) chains, \(found.records) records, "
                 + "\(found.chunks) chunks")
         var report = MoveReport()
@@ -193,31 +193,31 @@ package struct ClusterMove: Sendable {
     }
 
     private func copyRegistry(
-        _ intake: ClusterIntake, _ report: inout MoveReport, _ teller: MoveTeller
+        _ intake: ClusterIntake, _ report: inout MoveReport, _ reporter: MoveReporter
     ) async throws(StoreError) {
         let source = source
         let copied = try await RegistryCopy(to: registry).run(
             of: source.collectorID, from: { () throws(StoreError) in try source.openRegistry() }, fence: intake.fence,
-            progress: { rows in teller.progress { "\(rows) rows of the registry" } })
+            progress: { rows in reporter.progress { "\(rows) rows of the registry" } })
         report.registryRows = copied.total
-        teller.step("registry: \(copied.total) rows in \(copied.rows.count) tables")
+        reporter.step("registry: \(copied.total) rows in \(copied.rows.count) tables")
     }
 
     // MARK: Records
 
-    private func takeRecords(
-        of stream: StreamName, _ intake: ClusterIntake, _ report: inout MoveReport, _ teller: MoveTeller
+    private func moveRecords(
+        of stream: StreamName, _ intake: ClusterIntake, _ report: inout MoveReport, _ reporter: MoveReporter
     ) async throws(StoreError) {
         let (days, removed) = (
             try await source.removedDays(of: stream), try await source.removedChains(of: stream)
         )
         try await repeating { () async throws(StoreError) in
-            try await intake.takeRemoved(days, removed, of: stream)
+            try await intake.applyRemoved(days, removed, of: stream)
         }
         try failpoint(.floorsTaken)
         var taken = 0
         for item in try await source.partitions() where item.partition.stream == stream {
-            taken += try await take(item.partition, intake, teller)
+            taken += try await move(item.partition, intake, reporter)
         }
         let chains = try await source.chains(of: stream)
         var settled = 0
@@ -227,13 +227,13 @@ package struct ClusterMove: Sendable {
             }
         }
         report.chains += chains.count
-        teller.step(
+        reporter.step(
             "\(stream): \(removed.count) chains with \(days.count) removed days, \(taken) slices of \(chains.count) chains, "
                 + "\(settled) totals and closures")
     }
 
-    private func take(
-        _ partition: Partition, _ intake: ClusterIntake, _ teller: MoveTeller
+    private func move(
+        _ partition: Partition, _ intake: ClusterIntake, _ reporter: MoveReporter
     ) async throws(StoreError) -> Int {
         var last = try await intake.lastTaken(of: partition)
         var count = 0
@@ -242,12 +242,12 @@ package struct ClusterMove: Sendable {
                 in: partition, after: last, count: slicesTogether, bytes: Self.bytesTogether)
             guard let end = slices.last else { return count }
             try await repeating { () async throws(StoreError) in
-                try await intake.take(slices, of: partition) { () throws(StoreError) in try failpoint(.groupWritten) }
+                try await intake.accept(slices, of: partition) { () throws(StoreError) in try failpoint(.groupWritten) }
             }
             last = end.slice.id
             count += slices.count
             let done = count
-            teller.progress { "\(partition.name): \(done) slices" }
+            reporter.progress { "\(partition.name): \(done) slices" }
             try failpoint(.groupMoved)
         }
     }
@@ -274,9 +274,9 @@ package struct ClusterMove: Sendable {
     // MARK: Proof
 
     private func prove(
-        _ intake: ClusterIntake, _ report: inout MoveReport, _ teller: MoveTeller
+        _ intake: ClusterIntake, _ report: inout MoveReport, _ reporter: MoveReporter
     ) async throws(StoreError) {
-        let found = try await teller.during("verifying the cluster") { () async throws(StoreError) in
+        let found = try await reporter.during("verifying the cluster") { () async throws(StoreError) in
             try await intake.verify()
         }
         try Self.requireWhole(found, "the cluster")
@@ -296,7 +296,7 @@ package struct ClusterMove: Sendable {
         guard different.isEmpty else {
             throw StoreError(.corrupt, "the registry differs: \(different.joined(separator: ", ")).")
         }
-        teller.step(
+        reporter.step(
             "verified the cluster: \(found.chains) chains, \(found.records) records; marks, counts, totals and closures of "
                 + "all chains are those of the data directory")
     }

@@ -26,7 +26,7 @@ package enum MoveNews: Equatable, Sendable {
 
 /// Where tests end a move.
 enum MovePoint: Equatable, Sendable {
-    case noted
+    case recorded
     case registryCopied
     case floorsTaken
     /// ClickHouse has a group of slices, and no mark has moved over it.

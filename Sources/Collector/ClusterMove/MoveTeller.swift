@@ -2,13 +2,13 @@ import CollectorStore
 import Synchronization
 
 /// Reports steps to people at once, and progress every few seconds.
-final class MoveTeller: Sendable {
-    private let tell: @Sendable (MoveNews) -> Void
+final class MoveReporter: Sendable {
+    private let report: @Sendable (MoveNews) -> Void
     private let last = Mutex(ContinuousClock.now)
 
     private static let interval = Duration.seconds(3)
 
-    init(_ tell: @escaping @Sendable (MoveNews) -> Void) { self.tell = tell }
+    init(_ report: @escaping @Sendable (MoveNews) -> Void) { self.report = report }
 
     /// Reports every few seconds that something lasts.
     func during<Value: Sendable>(
@@ -23,11 +23,11 @@ final class MoveTeller: Sendable {
         let begin = ContinuousClock.now
         while true {
             do { try await Task.sleep(for: Self.interval) } catch { return }
-            tell(.progress("\(text), \((ContinuousClock.now - begin).components.seconds) s"))
+            report(.progress("\(text), \((ContinuousClock.now - begin).components.seconds) s"))
         }
     }
 
-    func step(_ text: String) { tell(.step(text)) }
+    func step(_ text: String) { report(.step(text)) }
 
     /// - Parameter text: is made only if it is time.
     func progress(_ text: () -> String) {
@@ -37,6 +37,6 @@ final class MoveTeller: Sendable {
             last = now
             return true
         }
-        if isTime { tell(.progress(text())) }
+        if isTime { report(.progress(text())) }
     }
 }

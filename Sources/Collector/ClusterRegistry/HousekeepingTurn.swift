@@ -65,7 +65,7 @@ package actor HousekeepingTurn {
     ///   earlier turn may be out of date.
     package nonisolated func run(_ work: @escaping @Sendable () async -> Void) async {
         while !Task.isCancelled {
-            if let term = await takeLogging() {
+            if let term = await acquireLogging() {
                 logger.info("this collector does the housekeeping", metadata: ["term": "\(term)"])
                 await withTaskGroup(of: Void.self) { group in
                     group.addTask { await HousekeepingTerm.$current.withValue(term) { await work() } }
@@ -89,7 +89,7 @@ package actor HousekeepingTurn {
     ) async throws -> Value? {
         let result: Result<Value, any Error>?
         do {
-            if let term = try await take() {
+            if let term = try await acquire() {
                 result = await withTaskGroup(of: Result<Value, any Error>?.self) { group in
                     group.addTask {
                         do {
@@ -136,9 +136,9 @@ package actor HousekeepingTurn {
         }
     }
 
-    private func takeLogging() -> Int64? {
+    private func acquireLogging() -> Int64? {
         do throws(StoreError) {
-            let term = try take()
+            let term = try acquire()
             complaint = nil
             return term
         } catch {
@@ -152,7 +152,7 @@ package actor HousekeepingTurn {
     }
 
     /// - Returns: the new term; `nil` while another collector has the turn.
-    private func take() throws(StoreError) -> Int64? {
+    private func acquire() throws(StoreError) -> Int64? {
         try transactionInTime { session throws(PostgresError) in
             try session.query(
                 """

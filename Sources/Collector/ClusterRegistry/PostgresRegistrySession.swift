@@ -22,7 +22,7 @@ package final class PostgresRegistrySession: RegistrySession {
 
     /// Acquires the lock of all changes. With READ COMMITTED each later statement sees what was committed before the
     /// lock was granted. At another level, which a database may have by default, it would see the time before the wait.
-    static let takeLock = """
+    static let acquireLock = """
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(changeLock))
         """
     private static let changeLock: Int64 = 0x5753_3152_0000_0002
@@ -54,16 +54,16 @@ package final class PostgresRegistrySession: RegistrySession {
 
     package func query(
         _ sql: String, _ values: [any RegistryBindable], isKept: Bool,
-        _ take: (RegistryRow) throws(StoreError) -> Bool
+        _ receive: (RegistryRow) throws(StoreError) -> Bool
     ) throws(StoreError) {
         guard let present else {
-            return try reading { () throws(StoreError) in try query(sql, values, isKept: isKept, take) }
+            return try reading { () throws(StoreError) in try query(sql, values, isKept: isKept, receive) }
         }
         let rows = try rows(of: sql, values, isKept: isKept, in: present)
         let columns = PostgresRegistryColumns()
         for row in rows {
             columns.row = row
-            let goesOn = try take(RegistryRow(columns))
+            let goesOn = try receive(RegistryRow(columns))
             if let failure = columns.failure { throw StoreError(failure) }
             guard goesOn else { return }
         }
@@ -75,7 +75,7 @@ package final class PostgresRegistrySession: RegistrySession {
         }
         try requireNoTransaction()
         return try database.blockingTransaction(mapping: { StoreError($0) }) { session throws(StoreError) in
-            do throws(PostgresError) { try session.executeScript(Self.takeLock) } catch { throw StoreError(error) }
+            do throws(PostgresError) { try session.executeScript(Self.acquireLock) } catch { throw StoreError(error) }
             present = session
             defer { present = nil }
             try requireTurn()

@@ -46,7 +46,7 @@ package struct RegistryCopy: Sendable {
     ) async throws(StoreError) -> Report {
         try await database.transaction(mapping: { StoreError($0) }) { session throws(StoreError) in
             do throws(PostgresError) {
-                try session.executeScript(PostgresRegistrySession.takeLock)
+                try session.executeScript(PostgresRegistrySession.acquireLock)
             } catch { throw StoreError(error) }
             try fence(session)
             try Self.requireEmpty(session, otherThan: collector)

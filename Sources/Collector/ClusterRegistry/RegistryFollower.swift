@@ -78,7 +78,7 @@ package actor RegistryFollower {
     package func read() throws(StoreError) {
         let begin = service.lease.now()
         let (news, newest) = try changes.read(after: last, in: service.incarnationID)
-        try service.take(news, from: changes.session)
+        try service.apply(news, from: changes.session)
         last = newest
         service.lease.renew(from: begin)
     }

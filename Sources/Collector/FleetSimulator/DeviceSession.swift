@@ -17,9 +17,9 @@ struct DeviceSession {
     mutating func transmit() async {
         if device.id == nil { await enroll() }
         guard device.id != nil else { return }
-        if device.has(.rollback), device.rollBack() { note(.rollback) }
+        if device.has(.rollback), device.rollBack() { record(.rollback) }
         if device.has(.reenroll) {
-            note(.reenroll)
+            record(.reenroll)
             let answer = await send(
                 FleetRequest(method: "POST", path: WireNames.batchesPath, bearer: "no-such-credential", body: Data()))
             // 429: this machine has sent too many wrong credentials, and the collector asks to wait.
@@ -31,7 +31,7 @@ struct DeviceSession {
             return
         }
         if device.has(.reordered) {
-            note(.reordered)
+            record(.reordered)
             // This request is sent after the next one.
             device.ghost = body
             return
@@ -39,33 +39,33 @@ struct DeviceSession {
         await send(parts, body)
         if let ghost = device.ghost {
             device.ghost = nil
-            await take(await batch(ghost))
+            await handle(await batch(ghost))
         }
     }
 
     private mutating func send(_ parts: [BatchPart], _ body: Data) async {
         counts.recordsSent += parts.reduce(0) { $0 + $1.records.count }
         if device.has(.damaged), let damaged = request(Self.damaged(parts)) {
-            note(.damaged)
-            await take(await batch(damaged))
+            record(.damaged)
+            await handle(await batch(damaged))
         } else if device.has(.cutRequest) {
-            note(.cutRequest)
-            await take(await batch(body, isCut: true))
+            record(.cutRequest)
+            await handle(await batch(body, isCut: true))
         } else if device.has(.lostAnswer) {
-            note(.lostAnswer)
+            record(.lostAnswer)
             _ = await batch(body)
         } else if device.has(.repeated) {
-            note(.repeated)
+            record(.repeated)
             async let first = transport.send(batchRequest(body))
             async let second = transport.send(batchRequest(body))
             let answers = await (first, second)
             // Applies the later answer first.
             for answer in [answers.1, answers.0] {
                 count(answer)
-                await take(answer)
+                await handle(answer)
             }
         } else {
-            await take(await batch(body))
+            await handle(await batch(body))
         }
     }
 
@@ -104,7 +104,7 @@ struct DeviceSession {
     }
 
     /// Applies the answer to a batch. An answer that is missing or cannot be read changes nothing.
-    private mutating func take(_ answer: FleetAnswer?) async {
+    private mutating func handle(_ answer: FleetAnswer?) async {
         guard let answer, answer.status == 200, let batch = try? WireBatchAnswer.decode(answer.body) else { return }
         let answers = batch.parts.compactMap { try? PartAnswer($0) }
         for answer in answers { counts.outcomes["\(answer.outcome)", default: 0] += 1 }
@@ -157,5 +157,5 @@ struct DeviceSession {
         counts.answers[answer.map { "\($0.status)" } ?? "none", default: 0] += 1
     }
 
-    private mutating func note(_ fault: FleetFault) { counts.faults[fault.rawValue, default: 0] += 1 }
+    private mutating func record(_ fault: FleetFault) { counts.faults[fault.rawValue, default: 0] += 1 }
 }

@@ -85,12 +85,12 @@ package struct JSONParser {
         return nil
     }
 
-    private mutating func take(_ byte: UInt8) throws(Fault) {
+    private mutating func require(_ byte: UInt8) throws(Fault) {
         guard next() == byte else { throw fault() }
         place += 1
     }
 
-    private mutating func takes(_ byte: UInt8) -> Bool {
+    private mutating func consume(_ byte: UInt8) -> Bool {
         guard next() == byte else { return false }
         place += 1
         return true
@@ -126,7 +126,7 @@ package struct JSONParser {
         try enter(UInt8(ascii: "{"))
         defer { depth -= 1 }
         var fields: [String: JSONValue] = [:]
-        guard !takes(UInt8(ascii: "}")) else { return fields }
+        guard !consume(UInt8(ascii: "}")) else { return fields }
         repeat {
             guard next() == UInt8(ascii: "\"") else { throw fault() }
             let start = place
@@ -134,13 +134,13 @@ package struct JSONParser {
             guard name.utf8.count <= limits.nameBytes else {
                 throw fault(.nameTooLong(limit: limits.nameBytes), at: start)
             }
-            try take(UInt8(ascii: ":"))
+            try require(UInt8(ascii: ":"))
             // Nobody can know which of the two is meant.
             guard fields.updateValue(try value(), forKey: name) == nil else {
                 throw fault(.repeatedName(name), at: start)
             }
-        } while takes(UInt8(ascii: ","))
-        try take(UInt8(ascii: "}"))
+        } while consume(UInt8(ascii: ","))
+        try require(UInt8(ascii: "}"))
         return fields
     }
 
@@ -148,15 +148,15 @@ package struct JSONParser {
         try enter(UInt8(ascii: "["))
         defer { depth -= 1 }
         var values: [JSONValue] = []
-        guard !takes(UInt8(ascii: "]")) else { return values }
-        repeat { values.append(try value()) } while takes(UInt8(ascii: ","))
-        try take(UInt8(ascii: "]"))
+        guard !consume(UInt8(ascii: "]")) else { return values }
+        repeat { values.append(try value()) } while consume(UInt8(ascii: ","))
+        try require(UInt8(ascii: "]"))
         return values
     }
 
     private mutating func enter(_ byte: UInt8) throws(Fault) {
         guard depth < limits.depth else { throw fault(.tooDeep(limit: limits.depth)) }
-        try take(byte)
+        try require(byte)
         depth += 1
     }
 

@@ -103,14 +103,14 @@ package final class PostgresSession {
         let value: Value
         do throws(PostgresError) { value = try call() } catch {
             firstFailure = firstFailure ?? error
-            try noteEnd()
+            try recordEnd()
             throw error
         }
-        try noteEnd()
+        try recordEnd()
         return value
     }
 
-    private func noteEnd() throws(PostgresError) {
+    private func recordEnd() throws(PostgresError) {
         if transaction != .none, connection.isIdle { throw endedTransaction() }
     }
 

@@ -56,15 +56,15 @@ extension CollectorClient {
         var result: (chunks: Int, lines: UInt64) = (0, 0)
         for batch in ids.batches(of: Self.idsPerRequest) {
             let query = LogQuery(LogScope(ids: batch))
-            let told: LogDeletionView = try await delete(query.path(Self.route))
+            let reported: LogDeletionView = try await delete(query.path(Self.route))
             // Others may have deleted some meanwhile; more than was agreed to it cannot be.
-            guard !told.deleted, told.chunks <= batch.count, let word = told.confirm else {
+            guard !reported.deleted, reported.chunks <= batch.count, let word = reported.confirm else {
                 throw CollectorClientError(
                     .failed,
                     "\(name) would delete other chunks than it was asked to; \(CountText.of(result.lines, "line")) deleted"
                 )
             }
-            guard told.chunks > 0 else { continue }
+            guard reported.chunks > 0 else { continue }
             let done: LogDeletionView = try await delete(query.with("confirm", word).path(Self.route))
             result.chunks += min(max(0, done.chunks), batch.count)
             result.lines.addSaturating(done.lines)

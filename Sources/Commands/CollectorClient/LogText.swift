@@ -57,10 +57,10 @@ extension CollectorClient {
 
     /// The same, line by line.
     /// - Parameter take: receives each line with its newline.
-    package func lines(_ query: LogQuery, _ take: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
+    package func lines(_ query: LogQuery, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
         var splitter = LineSplitter()
-        try await text(query) { try splitter.add($0, take) }
-        try splitter.finish(take)
+        try await text(query) { try splitter.add($0, receive) }
+        try splitter.finish(receive)
     }
 }
 
@@ -74,25 +74,26 @@ package struct LineSplitter {
     package init() {}
 
     /// - Parameter take: receives each complete line with its newline.
-    package mutating func add(_ text: UnsafeRawBufferPointer, _ take: (UnsafeRawBufferPointer) throws -> Void) throws {
+    package mutating func add(_ text: UnsafeRawBufferPointer, _ receive: (UnsafeRawBufferPointer) throws -> Void) throws
+    {
         var rest = text
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
             let line = UnsafeRawBufferPointer(rebasing: rest[...end])
             rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
             guard begun.isEmpty else {
                 try hold(line)
-                try begun.withUnsafeBytes(take)
+                try begun.withUnsafeBytes(receive)
                 begun.removeAll(keepingCapacity: true)
                 continue
             }
-            try take(line)
+            try receive(line)
         }
         try hold(rest)
     }
 
     /// Hands over a last line without a newline.
-    package mutating func finish(_ take: (UnsafeRawBufferPointer) throws -> Void) throws {
-        if !begun.isEmpty { try begun.withUnsafeBytes(take) }
+    package mutating func finish(_ receive: (UnsafeRawBufferPointer) throws -> Void) throws {
+        if !begun.isEmpty { try begun.withUnsafeBytes(receive) }
         begun = []
     }
 

@@ -51,14 +51,14 @@ struct MoveCommand: AsyncParsableCommand {
                     to: cluster.settings.clusterRecords,
                     registry: cluster.postgresRegistry,
                     chunks: try cluster.chunks(), name: cluster.settings.cluster.name, logger: .ofCommand)
-                result = .success(try await move.run(Self.tell))
+                result = .success(try await move.run(Self.report))
             } catch { result = .failure(error) }
             await source.close()
             _ = try result.get()
         }
     }
 
-    private static func tell(_ news: MoveNews) {
+    private static func report(_ news: MoveNews) {
         switch news {
         case .step(let text): try? Output.line(text)
         case .progress(let text): StandardError.line(text)

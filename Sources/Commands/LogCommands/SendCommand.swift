@@ -70,15 +70,15 @@ struct SendCommand: ParsableCommand {
     {
         var uploads = uploads
         var progress = ProgressLine(isShown: !json)
-        var told = ""
+        var reported = ""
         while uploads.contains(where: { $0.state == .underWay }) {
             let summary = SendSummary(uploads)
             progress.show(summary.sent, of: summary.chunks, "chunks")
             // Each reason to wait is reported once, even if the progress line is not shown.
-            if let detail = summary.waitsFor, detail != told {
+            if let detail = summary.waitsFor, detail != reported {
                 progress.clear()
                 StandardError.warn("waiting: \(detail)")
-                told = detail
+                reported = detail
             }
             usleep(Self.pauseMicroseconds)
             uploads = try agent.uploads(uploads)

@@ -132,13 +132,13 @@ final class SDKEngine: Sendable {
                     (state.sampler, state.check) = (nil, nil)
                     (state.hasEndedCheck, state.hasPassedCheck, state.hasOtherCollector) = (false, false, false)
                 }
-            }, then: Self.told(completion))
+            }, then: Self.reported(completion))
     }
 
     /// Keeps the configuration for the next start, and applies it to the data sampler if one runs.
     func reconfigure(_ changed: DataSamplerConfiguration, _ completion: SDKCompletion?) {
         configuration = changed
-        perform("configure", isOrdered: true, { try await $0?.reconfigure(changed) }, then: Self.told(completion))
+        perform("configure", isOrdered: true, { try await $0?.reconfigure(changed) }, then: Self.reported(completion))
     }
 
     /// Erases what the data sampler keeps. One that does not run is started for it, and stopped afterwards.
@@ -157,12 +157,12 @@ final class SDKEngine: Sendable {
                     await sampler.stop()
                     return await logs.close()
                 }
-                tell { $0.controllerWillStartRefresh() }
+                report { $0.controllerWillStartRefresh() }
                 var failure: NSError?
                 do { try await Self.wipe(sampler) } catch { failure = AWSDKError.error(for: error) }
-                tell { [failure] in $0.controllerDidFinishInitialCheck(error: failure) }
+                report { [failure] in $0.controllerDidFinishInitialCheck(error: failure) }
                 if let failure { throw failure }
-            }, then: Self.told(completion))
+            }, then: Self.reported(completion))
     }
 
     private static func wipe(_ sampler: DataSampler) async throws {
@@ -247,7 +247,7 @@ final class SDKEngine: Sendable {
         else { return }
         let error = AWSDKError.applicationNotAssigned.error(
             "\(application) is not among the applications that are assigned to this device")
-        tell { $0.controllerDidFinishInitialCheck(error: error) }
+        report { $0.controllerDidFinishInitialCheck(error: error) }
     }
 
     private var otherCollector: NSError {
@@ -262,7 +262,7 @@ final class SDKEngine: Sendable {
             defer { if failure == nil { state.hasPassedCheck = true } }
             return !state.hasPassedCheck
         }
-        if isNews { tell { $0.controllerDidFinishInitialCheck(error: failure) } }
+        if isNews { report { $0.controllerDidFinishInitialCheck(error: failure) } }
     }
 
     /// Asks the data sampler what it knows, and informs the delegate of what has changed.
@@ -282,10 +282,10 @@ final class SDKEngine: Sendable {
                 turn: turn, information: information, profile: profile, device: status?.enrollment.device,
                 obstacle: status?.collector.obstacle)
             // Under the lock: the reports of another refresh come after this, as does the end of the initial check.
-            if let profile, profile != former.profile { tell { $0.controllerDidReceive(profiles: [profile]) } }
+            if let profile, profile != former.profile { report { $0.controllerDidReceive(profiles: [profile]) } }
             let enrollment = EnrollmentStatus(information.enrollment)
             if enrollment != EnrollmentStatus(former.information?.enrollment) {
-                tell { $0.controllerDidReceive(enrollmentStatus: enrollment) }
+                report { $0.controllerDidReceive(enrollmentStatus: enrollment) }
             }
         }
     }
@@ -308,7 +308,7 @@ final class SDKEngine: Sendable {
         _ name: String, isOrdered: Bool = false, _ body: @escaping @Sendable (DataSampler) async throws -> Value,
         then: SDKCompletion?
     ) {
-        call(name, isOrdered: isOrdered, body, then: Self.told(then))
+        call(name, isOrdered: isOrdered, body, then: Self.reported(then))
     }
 
     /// - Parameter body: gets the data sampler that runs; `nil` if none does.
@@ -331,7 +331,7 @@ final class SDKEngine: Sendable {
         }
     }
 
-    private static func told<Value: Sendable>(
+    private static func reported<Value: Sendable>(
         _ completion: SDKCompletion?
     ) -> (@Sendable (Result<Value, NSError>) -> Void)? {
         guard let completion else { return nil }
@@ -371,7 +371,7 @@ final class SDKEngine: Sendable {
         let value = Mutex<Value?>(nil)
     }
 
-    func tell(_ body: @escaping @Sendable (any AWControllerDelegate) -> Void) {
+    func report(_ body: @escaping @Sendable (any AWControllerDelegate) -> Void) {
         callbacks.async { [self] in if let delegate { body(delegate) } }
     }
 
@@ -408,22 +408,22 @@ extension SDKEngine: DataSamplerDelegate {
         case .collectorChanged:
             if hasEndedCheck {
                 let error = otherCollector
-                tell { $0.controllerDidFinishInitialCheck(error: error) }
+                report { $0.controllerDidFinishInitialCheck(error: error) }
             }
-        case .wiped: tell { $0.controllerDidWipeCurrentUserData() }
-        case .userChanged: tell { $0.controllerDidDetectUserChange() }
+        case .wiped: report { $0.controllerDidWipeCurrentUserData() }
+        case .userChanged: report { $0.controllerDidDetectUserChange() }
         case .networkStopped:
             if let gate = notice.closedGate {
-                tell { $0.applicationShouldStopNetworkActivity(reason: NetworkActivityStatus(gate)) }
+                report { $0.applicationShouldStopNetworkActivity(reason: NetworkActivityStatus(gate)) }
             }
-        case .networkResumed: tell { $0.applicationCanResumeNetworkActivity() }
+        case .networkResumed: report { $0.applicationCanResumeNetworkActivity() }
         case .offlineTimeExceeded: change(.offline, isLocked: true)
         case .reachable: change(.offline, isLocked: false)
         case .blocked:
             change(.blocked, isLocked: true)
             // A check that ends from now on finds the lock itself.
             if state.withLock({ $0.hasEndedCheck }), let objection {
-                tell { $0.controllerDidFinishInitialCheck(error: objection) }
+                report { $0.controllerDidFinishInitialCheck(error: objection) }
             }
         case .unblocked:
             change(.blocked, isLocked: false)
@@ -433,14 +433,14 @@ extension SDKEngine: DataSamplerDelegate {
     }
 
     private func change(_ lock: Lock, isLocked: Bool) {
-        let told = state.withLock { state -> Bool? in
+        let reported = state.withLock { state -> Bool? in
             let wasLocked = !state.locks.isEmpty
             if isLocked { state.locks.insert(lock) } else { state.locks.remove(lock) }
             return wasLocked == !state.locks.isEmpty ? nil : !wasLocked
         }
-        switch told {
-        case true?: tell { $0.controllerDidLockDataAccess() }
-        case false?: tell { $0.controllerDidUnlockDataAccess() }
+        switch reported {
+        case true?: report { $0.controllerDidLockDataAccess() }
+        case false?: report { $0.controllerDidUnlockDataAccess() }
         case nil: break
         }
     }

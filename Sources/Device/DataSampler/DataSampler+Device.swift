@@ -50,7 +50,7 @@ extension DataSampler {
         }
         await running.events.report(.consentChanged)
         try result.get()
-        await running.tellChange()
+        await running.reportChange()
     }
 
     /// The present consent.
@@ -330,7 +330,7 @@ extension DataSampler {
     public func refreshDeviceCompromisedStatus() async throws(DataSamplerError) -> DeviceCompromisedStatus {
         let running = try running()
         let (report, isOther) = await running.core.beacons.compromise.examine(telling: running.events)
-        if isOther { await running.parts.loop.tellChange() }
+        if isOther { await running.parts.loop.reportChange() }
         return DeviceCompromisedStatus(report)
     }
 }

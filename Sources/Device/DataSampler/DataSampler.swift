@@ -38,7 +38,7 @@ public final class DataSampler: Service {
         var delivery: DeliveryWatch { supervisor.parts.delivery }
 
         /// Informs the collector that something a beacon reports has changed; what stands in the way is logged there.
-        func tellChange() async { if !core.settings.telemetryDisabled { await parts.loop.tellChange() } }
+        func reportChange() async { if !core.settings.telemetryDisabled { await parts.loop.reportChange() } }
     }
 
     private enum State {
@@ -102,7 +102,7 @@ public final class DataSampler: Service {
     ///   process holds the directory; `queue`, `queueFull`, `identity`, `storage`, `invalidConfiguration` with the
     ///   reason. After an error nothing runs.
     public func start() async throws(DataSamplerError) {
-        guard environment.slot.take() else {
+        guard environment.slot.acquire() else {
             throw DataSamplerError(
                 .alreadyStarted, "a data sampler already runs in this process: stop it first, or use it")
         }
@@ -281,7 +281,7 @@ public final class DataSampler: Service {
         let work = Task {
             await withTaskGroup { group in
                 group.addTask { await supervisor.run(clock: environment.clock, sleeper: environment.sleeper) }
-                group.addTask { await self.tellDelegate(heard) }
+                group.addTask { await self.notifyDelegate(heard) }
             }
         }
         return Running(supervisor: supervisor, connection: connection, work: work, hearing: hearing)
@@ -301,7 +301,7 @@ public final class DataSampler: Service {
         }
     }
 
-    private func tellDelegate(_ heard: AsyncStream<DataSamplerNotice>?) async {
+    private func notifyDelegate(_ heard: AsyncStream<DataSamplerNotice>?) async {
         guard let heard else { return }
         for await notice in heard { await delegate?.dataSampler(self, noticed: notice) }
     }

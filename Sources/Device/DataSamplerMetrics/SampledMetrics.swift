@@ -76,13 +76,13 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
     }
 
     /// The measurements since the last call. The sampler calls it.
-    public func sample() async throws -> [SampleMeasurement] { takeMeasurements() }
+    public func sample() async throws -> [SampleMeasurement] { drainMeasurements() }
 
-    func takeMeasurements() -> [SampleMeasurement] {
+    func drainMeasurements() -> [SampleMeasurement] {
         state.withLock { state in
             var measurements: [SampleMeasurement] = []
             for (key, registered) in state.series {
-                measurements += registered.series.takeMeasurements(key)
+                measurements += registered.series.drainMeasurements(key)
                 // The sample contains its last growth.
                 if registered.handlers == 0 { remove(key, &state) }
             }

@@ -9,7 +9,7 @@ protocol Series: AnyObject, Sendable {
     var weight: Int { get }
 
     /// Returns the measurements of this interval and begins the next.
-    func takeMeasurements(_ key: SeriesKey) -> [SampleMeasurement]
+    func drainMeasurements(_ key: SeriesKey) -> [SampleMeasurement]
 }
 
 extension SeriesKey {
@@ -71,7 +71,7 @@ struct SeriesKey: Hashable {
 final class CounterSeries: CounterHandler, Series {
     private struct State {
         var total: Int64 = 0
-        var told: Int64 = 0
+        var reported: Int64 = 0
     }
 
     private let state = Mutex(State())
@@ -87,10 +87,10 @@ final class CounterSeries: CounterHandler, Series {
 
     func reset() { state.withLock { $0 = State() } }
 
-    func takeMeasurements(_ key: SeriesKey) -> [SampleMeasurement] {
+    func drainMeasurements(_ key: SeriesKey) -> [SampleMeasurement] {
         let (total, delta) = state.withLock { state in
-            defer { state.told = state.total }
-            return (state.total, state.total.subtractingReportingOverflow(state.told).partialValue)
+            defer { state.reported = state.total }
+            return (state.total, state.total.subtractingReportingOverflow(state.reported).partialValue)
         }
         return [key.measurement(.integer(total)), key.measurement(.integer(delta), suffix: ".delta")]
     }
@@ -100,7 +100,7 @@ final class CounterSeries: CounterHandler, Series {
 final class FloatingPointCounterSeries: FloatingPointCounterHandler, Series {
     private struct State {
         var total = 0.0
-        var told = 0.0
+        var reported = 0.0
     }
 
     private let state = Mutex(State())
@@ -116,10 +116,10 @@ final class FloatingPointCounterSeries: FloatingPointCounterHandler, Series {
 
     func reset() { state.withLock { $0 = State() } }
 
-    func takeMeasurements(_ key: SeriesKey) -> [SampleMeasurement] {
+    func drainMeasurements(_ key: SeriesKey) -> [SampleMeasurement] {
         let (total, delta) = state.withLock { state in
-            defer { state.told = state.total }
-            return (state.total, state.total - state.told)
+            defer { state.reported = state.total }
+            return (state.total, state.total - state.reported)
         }
         return [key.measurement(.double(total)), key.measurement(.double(delta), suffix: ".delta")]
     }
@@ -148,7 +148,7 @@ final class GaugeSeries: MeterHandler, RecorderHandler, Series {
 
     func record(_ value: Double) { set(value) }
 
-    func takeMeasurements(_ key: SeriesKey) -> [SampleMeasurement] {
+    func drainMeasurements(_ key: SeriesKey) -> [SampleMeasurement] {
         value.withLock { $0 }.map { [key.measurement(.double($0))] } ?? []
     }
 }
@@ -195,7 +195,7 @@ final class DistributionSeries: TimerHandler, RecorderHandler, Series {
         }
     }
 
-    func takeMeasurements(_ key: SeriesKey) -> [SampleMeasurement] {
+    func drainMeasurements(_ key: SeriesKey) -> [SampleMeasurement] {
         let interval = interval.withLock { interval in
             defer { interval = Interval() }
             return interval

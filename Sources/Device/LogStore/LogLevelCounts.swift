@@ -90,7 +90,7 @@ public enum LogDropReason: String, CaseIterable, Comparable, Sendable {
 /// log.
 struct LossLedger: Sendable {
     private(set) var unsaved: StoreState.Dropped = [:]
-    private(set) var untold: StoreState.Dropped = [:]
+    private(set) var unreported: StoreState.Dropped = [:]
     /// The last failure; `nil` after a success.
     var failure: LogStoreError?
 
@@ -103,20 +103,20 @@ struct LossLedger: Sendable {
     mutating func count(_ counts: LogLevelCounts, as reason: LogDropReason) {
         guard counts.total > 0 else { return }
         unsaved[reason, default: LogLevelCounts()] += counts
-        untold[reason, default: LogLevelCounts()] += counts
+        unreported[reason, default: LogLevelCounts()] += counts
     }
 
     mutating func saved() { unsaved = [:] }
 
-    mutating func told() { untold = [:] }
+    mutating func reported() { unreported = [:] }
 
     /// The line that reports the losses, from its category to its end.
     var note: [UInt8]? {
-        guard !untold.isEmpty else { return nil }
+        guard !unreported.isEmpty else { return nil }
         var total = LogLevelCounts()
-        for counts in untold.values { total += counts }
+        for counts in unreported.values { total += counts }
         var fields = LogLevel.allCases.map { (key: $0.name, value: total[$0]) }.filter { $0.value > 0 }
-        fields += untold.map { (key: $0.key.rawValue, value: $0.value.total) }
+        fields += unreported.map { (key: $0.key.rawValue, value: $0.value.total) }
         let text = fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
         return Array("\(Self.category) lines lost\t\(text)".utf8)
     }

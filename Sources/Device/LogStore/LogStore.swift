@@ -79,8 +79,8 @@ public final class LogStore: Sendable {
         metadata: @autoclosure () -> [String: String] = [:]
     ) {
         let word = rules.load(ordering: .relaxed)
-        guard CaptureRules.takes(level, word) else { return }
-        take(level, word, category, message(), metadata())
+        guard CaptureRules.accepts(level, word) else { return }
+        accept(level, word, category, message(), metadata())
     }
 
     /// Logs a line at level error. When the call returns, the kernel has the line. Parameters as in `log`.
@@ -184,13 +184,13 @@ public final class LogStore: Sendable {
 
     // MARK: - From call to line
 
-    private func take(
+    private func accept(
         _ level: LogLevel, _ word: Int, _ category: String, _ message: String, _ metadata: [String: String]
     ) {
         let time = SystemClock.wallMicroseconds()
         let isRing = CaptureRules.isRing(level, word)
         if !CaptureRules.isScrubbing(word),
-            takeShort(time, level, isRing, category.isEmpty ? Self.noCategory : category, message, metadata)
+            acceptShort(time, level, isRing, category.isEmpty ? Self.noCategory : category, message, metadata)
         {
             return
         }
@@ -208,7 +208,7 @@ public final class LogStore: Sendable {
     /// The fast path. A line in which nothing must be escaped is copied straight into the memory of waiting lines, by
     /// way of the stack if it has fields.
     /// - Returns: `false` if the line must take the general path.
-    private func takeShort(
+    private func acceptShort(
         _ time: Int64, _ level: LogLevel, _ isRing: Bool, _ category: String, _ message: String,
         _ metadata: [String: String]
     ) -> Bool {

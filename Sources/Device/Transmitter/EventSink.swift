@@ -1,13 +1,13 @@
 /// Where a part reports what happened to it. The part does not know who hears it.
 package struct EventSink<Event: Sendable>: Sendable {
-    private let take: @Sendable (Event) -> Void
+    private let receive: @Sendable (Event) -> Void
 
     /// - Parameter take: is called on the thread of whoever reports; it should only record and wake.
-    package init(_ take: @escaping @Sendable (Event) -> Void) { self.take = take }
+    package init(_ receive: @escaping @Sendable (Event) -> Void) { self.receive = receive }
 
     /// Nobody hears it.
     package static var none: Self { Self { _ in } }
 
     /// Safe from any thread, never blocks.
-    package func post(_ event: Event) { take(event) }
+    package func post(_ event: Event) { receive(event) }
 }

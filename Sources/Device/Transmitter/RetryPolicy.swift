@@ -70,25 +70,25 @@ struct RefusalEvidence: Equatable, Sendable {
 ///
 /// A client certificate that the collector refuses is such a case: every second connection goes without it and fails
 /// for another reason.
-struct ToldFailures {
+struct ReportedFailures {
     private static let hour: UInt64 = 3600 * 1_000_000
     /// The most lines per hour.
     private static let greatestCount = 32
 
-    private var told: [String: UInt64] = [:]
+    private var reported: [String: UInt64] = [:]
 
     /// - Parameter former: why the previous attempt failed; `nil` if it succeeded.
     /// - Returns: whether to log. A lasting failure is logged once, and a recurring one once per hour.
-    mutating func tell(_ why: String, after former: String?, now: UInt64) -> Bool {
+    mutating func report(_ why: String, after former: String?, now: UInt64) -> Bool {
         guard why != former else { return false }
-        told = told.filter { now &- $0.value < Self.hour }
-        guard told[why] == nil, told.count < Self.greatestCount else { return false }
-        told[why] = now
+        reported = reported.filter { now &- $0.value < Self.hour }
+        guard reported[why] == nil, reported.count < Self.greatestCount else { return false }
+        reported[why] = now
         return true
     }
 
     /// Everything due was sent, so the next failure is new.
-    mutating func sentAll() { told = [:] }
+    mutating func sentAll() { reported = [:] }
 }
 
 extension Duration {

@@ -50,7 +50,7 @@ final class TransmitTimer: Sendable {
     }
 
     /// Whether the next pass is urgent. Resets the flag.
-    func takeUrgency() -> Bool {
+    func drainUrgency() -> Bool {
         state.withLock { state in
             defer { state.isUrgent = false }
             return state.isUrgent
@@ -119,12 +119,12 @@ struct TransmitSchedule: Sendable {
     /// A pass was interrupted, so the next one includes samples, whatever its reason. It does not come sooner for that.
     private var isOwed = false
     /// Whether `recorded(by:)` was ever called. Otherwise samples may always be waiting.
-    private var isTold = false
+    private var isReported = false
 
     /// A module's record was queued.
     /// - Returns: whether it is the module's first since samples were last sent.
     mutating func recorded(by module: String) -> Bool {
-        isTold = true
+        isReported = true
         return recorded.insert(module).inserted
     }
 
@@ -153,7 +153,7 @@ struct TransmitSchedule: Sendable {
     private func samplesDue(_ settings: TransmitterSettings) -> UInt64? {
         // No samples were sent yet.
         guard let lastSamples else { return 0 }
-        guard isTold, !settings.moduleIntervals.isEmpty else { return lastSamples &+ settings.pause(of: nil) }
+        guard isReported, !settings.moduleIntervals.isEmpty else { return lastSamples &+ settings.pause(of: nil) }
         return recorded.map { lastSamples &+ settings.pause(of: $0) }.min()
     }
 }

@@ -47,8 +47,8 @@ extension Transmitter {
         }
         let verdicts = try await apply(answer, to: parts)
         credentialWorked()
-        noteTime(answer.serverTime, askedAt: began)
-        note(
+        recordTime(answer.serverTime, askedAt: began)
+        record(
             revision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime,
             doNotDisturb: answer.hasDoNotDisturb ? answer.doNotDisturb : nil, under: enrollment)
         return (.decided(verdicts), .milliseconds(Int(answer.retryAfterMilliseconds)))

@@ -75,12 +75,12 @@ extension Transmitter {
         let began = clock.now()
         let answer = await send(
             .post, WireNames.enrollPath, body: .message(request.encoded), bearer: token, expected: expected)
-        noteEnrollmentCall(answer, since: began)
+        recordEnrollmentCall(answer, since: began)
         switch answer {
         case .success(let body, _):
             do {
                 let answer = try WireEnrollAnswer.decode(body)
-                noteTime(answer.serverTime, askedAt: began)
+                recordTime(answer.serverTime, askedAt: began)
                 var grant = Grant(enrollment: try Enrollment(answer), clonedFrom: clonedFrom)
                 grant.enrollment.credentialSince = collectorTime
                 if !request.certificateSigningRequest.isEmpty {
@@ -122,7 +122,7 @@ extension Transmitter {
     }
 
     /// If nobody answered, `unreachable` reports it.
-    private func noteEnrollmentCall(_ answer: CollectorAnswer, since began: RecordStamp) {
+    private func recordEnrollmentCall(_ answer: CollectorAnswer, since began: RecordStamp) {
         if case .unreachable = answer { return }
         let succeeded = if case .success = answer { true } else { false }
         let now = clock.now().timeSinceBoot

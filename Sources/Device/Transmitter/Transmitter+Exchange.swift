@@ -144,7 +144,7 @@ extension Transmitter {
     /// Compares the collector's clock with ours, so a person can see why times look odd.
     /// An impossible time is ignored.
     /// - Parameter began: when the request was sent. The answer was made about half way between then and now.
-    func noteTime(_ serverTime: Int64, askedAt began: RecordStamp) {
+    func recordTime(_ serverTime: Int64, askedAt began: RecordStamp) {
         guard serverTime > 0, Timestamp.range.contains(serverTime) else { return }
         let ended = clock.now()
         let took = ended.timeSinceBoot >= began.timeSinceBoot ? ended.timeSinceBoot - began.timeSinceBoot : 0
@@ -190,24 +190,24 @@ extension Transmitter {
         await inTurn {
             let began = self.clock.now()
             let answer = await self.enrolledExchange(.get, WireNames.commandsPath)
-            if case .success(let body, _) = answer { self.take(news: body, askedAt: began) }
+            if case .success(let body, _) = answer { self.apply(news: body, askedAt: began) }
             return answer
         }
     }
 
-    private func take(news body: Data, askedAt began: RecordStamp) {
+    private func apply(news body: Data, askedAt began: RecordStamp) {
         guard let enrollment, let answer = try? WireCommandsAnswer.decode(body) else { return }
         credentialWorked()
-        noteTime(answer.serverTime, askedAt: began)
+        recordTime(answer.serverTime, askedAt: began)
         // If the collector gives no time, this device's clock is used to count down a command's lifetime.
         let serverTime = answer.serverTime > 0 ? answer.serverTime : clock.now().wallTime
-        note(
+        record(
             revision: answer.profileRevision, commands: answer.commands, serverTime: serverTime,
             doNotDisturb: answer.hasDoNotDisturb ? answer.doNotDisturb : nil, under: enrollment)
     }
 
     /// Evaluates what every answer brings beside its own subject.
-    func note(
+    func record(
         revision: UInt64, commands: [WireCommand], serverTime: Int64, doNotDisturb: WireDoNotDisturb?,
         under enrollment: Enrollment
     ) {

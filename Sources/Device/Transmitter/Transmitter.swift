@@ -58,7 +58,7 @@ package actor Transmitter {
     var mayHaveDiverged = true
     var closes = CloseRounds()
     private var announcedBlocked: Set<StreamName> = []
-    private var toldFailures = ToldFailures()
+    private var reportedFailures = ReportedFailures()
 
     /// - Parameters:
     ///   - settings: in force until the first `apply`.
@@ -130,7 +130,7 @@ package actor Transmitter {
     /// Sends at the transmit interval and on demand until its task is cancelled. Call it once.
     package func run() async {
         while !Task.isCancelled {
-            switch await pass(isUrgent: timer.takeUrgency()) {
+            switch await pass(isUrgent: timer.drainUrgency()) {
             case .finished: await timer.wait(atMost: nil, willWait: publishNext)
             case .waiting(let duration): await timer.wait(atMost: duration, willWait: publishNext)
             case .paused(let duration):
@@ -299,7 +299,7 @@ package actor Transmitter {
 
     private func nothingDue(_ decision: GatePolicy.Decision, now: UInt64) -> PassResult {
         let probe = machine.nextProbe(after: now)
-        if probe == nil { toldFailures.sentAll() }
+        if probe == nil { reportedFailures.sentAll() }
         published.withLock {
             $0.state = probe == nil ? .idle : .backingOff
             $0.reason = probe?.why
@@ -355,7 +355,7 @@ extension Transmitter {
             status.lastFailureReason = why
             return former
         }
-        let isNews = toldFailures.tell(why, after: former, now: now.timeSinceBoot)
+        let isNews = reportedFailures.report(why, after: former, now: now.timeSinceBoot)
         if isNews { logger.warning("cannot send", metadata: ["state": "\(state.rawValue)", "reason": "\(why)"]) }
     }
 

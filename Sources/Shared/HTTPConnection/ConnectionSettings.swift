@@ -37,7 +37,7 @@ package struct ConnectionSettings: Sendable {
 
     /// Uses the proxy that the environment names for this collector, unless one is set.
     /// - Throws: `invalidProxyURL` if the variable holds no address of an HTTP proxy.
-    package mutating func takeProxy(from environment: ProxyEnvironment) throws(ConnectionSettingsError) {
+    package mutating func applyProxy(from environment: ProxyEnvironment) throws(ConnectionSettingsError) {
         if proxy == nil { proxy = try environment.proxy(for: collector) }
     }
 

@@ -65,8 +65,8 @@ import WireModel
             let entry = LogEntry(.information, String(repeating: "x", count: size), metadata: ["n": "\(number)"])
             if let full = batches.add(entry) { handedOn.append(full) }
         }
-        handedOn.append(batches.take())
-        #expect(batches.take().isEmpty)
+        handedOn.append(batches.drain())
+        #expect(batches.drain().isEmpty)
         #expect(handedOn.flatMap { $0 }.map { $0.metadata["n"] } == sizes.indices.map { "\($0)" })
         for batch in handedOn {
             var request = WireControlRequest()

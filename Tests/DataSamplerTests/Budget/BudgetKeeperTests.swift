@@ -73,11 +73,11 @@ import Testing
     @Test func aDamagedFileIsSetAsideAndToldAndTheDayBeginsAnew() throws {
         let directory = try TemporaryDirectory()
         try Data("not ours".utf8).write(to: URL(filePath: directory.path + "/budget.json"))
-        var told: DataSamplerError?
+        var reported: DataSamplerError?
         let keeper = try BudgetKeeper(directory: directory.path, now: ManualRecordClock().now(), logger: quiet) {
-            told = $0
+            reported = $0
         }
-        #expect(told?.code == .storageDamaged)
+        #expect(reported?.code == .storageDamaged)
         #expect(keeper.verdict == BudgetVerdict())
         #expect(FileManager.default.fileExists(atPath: directory.path + "/budget.json.damaged"))
     }

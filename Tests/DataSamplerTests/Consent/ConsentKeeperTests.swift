@@ -140,13 +140,13 @@ import WireModel
         try await keeper(directory.path, queue).set(.denied, wallTime: 1)
         try Data("{}".utf8).write(to: URL(filePath: directory.path + "/consent.json"))
         queue.change { $0.copy = nil }
-        let told = Mutex<DataSamplerNotice?>(nil)
+        let reported = Mutex<DataSamplerNotice?>(nil)
         let store = ConsentStore(directory: directory.path, queue: queue)
         let damaged = try ConsentKeeper(store: store, queue: queue, initial: .granted, logger: quiet) { notice in
-            told.withLock { $0 = notice }
+            reported.withLock { $0 = notice }
         }
         #expect(damaged.consent == .pending)
-        #expect(told.withLock { $0?.kind } == .fileSetAside)
+        #expect(reported.withLock { $0?.kind } == .fileSetAside)
         #expect(try keeper(directory.path, queue).consent == .pending, "and so it stays until somebody decides")
     }
 

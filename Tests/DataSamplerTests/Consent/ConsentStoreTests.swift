@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ["deleted", "empty", "cut", "flipped"])
-    func `A denial whose file is damaged or gone holds still, and that is told once`(_ damage: String) throws {
+    func `A denial whose file is damaged or gone holds still, and that is reported once`(_ damage: String) throws {
         let directory = try TemporaryDirectory()
         let store = ConsentStore(directory: directory.path, queue: ScriptedConsentQueue())
         try store.save(.denied, wallTime: 1)
@@ -37,12 +37,12 @@ import Testing
         }
         try put(damaged, directory.path)
 
-        var told: [DataSamplerNotice.Kind] = []
+        var reported: [DataSamplerNotice.Kind] = []
         for _ in 1...2 {
-            let held = try store.load(initial: .granted) { told.append($0.kind) }
+            let held = try store.load(initial: .granted) { reported.append($0.kind) }
             #expect(held == .denied)
         }
-        #expect(told == (damage == "deleted" ? [.consentRestored] : [.fileSetAside, .consentRestored]))
+        #expect(reported == (damage == "deleted" ? [.consentRestored] : [.fileSetAside, .consentRestored]))
         #expect(try Data(contentsOf: file(directory.path)) == whole)
         let aside = try? Data(contentsOf: URL(filePath: "\(directory.path)/consent.json.damaged"))
         #expect(aside == (damage == "deleted" ? nil : damaged), "a damaged file stays to be looked at")
@@ -115,9 +115,9 @@ import Testing
                 #expect(error?.code == .storage)
             } else {
                 try store.save(consent, wallTime: 1)
-                var told: [DataSamplerNotice.Kind] = []
-                #expect(try store.load(initial: .granted, tell: { told.append($0.kind) }) == consent)
-                #expect(told == [.consentNotCopied], "the copy holds the decision, and the file is still behind")
+                var reported: [DataSamplerNotice.Kind] = []
+                #expect(try store.load(initial: .granted, report: { reported.append($0.kind) }) == consent)
+                #expect(reported == [.consentNotCopied], "the copy holds the decision, and the file is still behind")
             }
             #expect((queue.now.copy != nil) == (consent != .granted))
             let next = ConsentStore(directory: directory.path, queue: queue)
@@ -169,20 +169,21 @@ import Testing
         }
     }
 
-    @Test func `The decision of a program that kept no copy is copied with the next start, or told where it cannot be`()
+    @Test
+    func `The decision of a program that kept no copy is copied with the next start, or reported where it cannot be`()
         throws
     {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         let store = ConsentStore(directory: directory.path, queue: queue)
         try write(.denied, decided: 1, directory.path)
-        var told: [DataSamplerNotice.Kind] = []
+        var reported: [DataSamplerNotice.Kind] = []
         queue.change { $0.copyFailures = 1 }
         for _ in 1...2 {
-            let held = try store.load(initial: .granted) { told.append($0.kind) }
+            let held = try store.load(initial: .granted) { reported.append($0.kind) }
             #expect(held == .denied)
         }
-        #expect(told == [.consentNotCopied])
+        #expect(reported == [.consentNotCopied])
         try put(nil, directory.path)
         #expect(try store.load(initial: .granted) == .denied)
     }

@@ -14,7 +14,7 @@ import WireModel
         return DeviceSettings.resolve(local: local, profile: profile)
     }
 
-    @Test func `What is told of pins names the revision of their profile, also before that is applied`() throws {
+    @Test func `What is reported of pins names the revision of their profile, also before that is applied`() throws {
         let directory = try TemporaryDirectory()
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let keeper = try PinKeeper(directory: directory.path, logger: quiet) { _ in }
@@ -22,12 +22,12 @@ import WireModel
         keeper.apply(Self.settings(1, pins: [first]))
         keeper.arrived([second], revision: 2, key: first)
         // The device's loop may wake here, while the settings are still those of revision 1.
-        let refused = keeper.takeChanges()
+        let refused = keeper.drainChanges()
         #expect(refused.map(\.change) == [.refused] && refused.map(\.revision) == [2])
 
         keeper.apply(Self.settings(2, pins: [second]))
         keeper.connected(to: second)
-        let taken = keeper.takeChanges()
+        let taken = keeper.drainChanges()
         #expect(taken.map(\.change) == [.taken] && taken.map(\.revision) == [2])
     }
 }

@@ -45,7 +45,7 @@ import WireModel
         #expect(wire.map(\.rawValue) == wire.map(\.rawValue).sorted())
     }
 
-    @Test func `Until a profile is there, what tells of people and places is dropped`() {
+    @Test func `Until a profile is there, what reports of people and places is dropped`() {
         let early = PrivacyPolicy.resolve(local: [:], profile: nil)
         for fieldClass in FieldClass.decidable {
             let isProgram = [.event, .custom, .detail].contains(fieldClass)

@@ -37,7 +37,7 @@ import WireModel
         try await SamplerBench.until { try await sampler.status().logind == .init(connected: true) }
     }
 
-    @Test func `An unlock that is told twice sends one beacon`() async throws {
+    @Test func `An unlock that is reported twice sends one beacon`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus)
         defer { logind.stop() }
@@ -76,22 +76,22 @@ import WireModel
         try await SamplerBench.until { logind.heldInhibitors == 0 }
     }
 
-    @Test func `The session's user is told until the host says otherwise`() async throws {
+    @Test func `The session's user is reported until the host says otherwise`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus, session: .init(name: "first"))
         defer { logind.stop() }
         try await run(bus.address) { sampler in
             let notices = sampler.notices
-            func told(_ name: String) async throws {
+            func reported(_ name: String) async throws {
                 try await SamplerBench.until { try await bench.beacons().last?.userDisplayName == name }
             }
-            try await told("first")
+            try await reported("first")
             logind.activate(.init(name: "second"))
-            try await told("second")
+            try await reported("second")
             logind.activate(nil)
-            try await told("")
+            try await reported("")
             logind.activate(.init(name: "third"))
-            try await told("third")
+            try await reported("third")
             // From the first person to the second, and to the third after nobody.
             var changes = 0
             for await notice in notices where notice.kind == .userChanged {
@@ -100,10 +100,10 @@ import WireModel
             }
             #expect(changes == 2)
             try await sampler.setUser(DeviceUser(displayName: "host's"))
-            try await told("host's")
+            try await reported("host's")
             logind.activate(.init(name: "fourth"))
             try await sampler.setUser(nil)
-            try await told("")
+            try await reported("")
         }
         #expect(try await bench.beacons().allSatisfy { $0.userDisplayName != "fourth" })
     }

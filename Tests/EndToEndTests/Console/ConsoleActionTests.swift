@@ -127,8 +127,10 @@ import Testing
                     var profile: Profile
                 }
                 try await scene.deployment.until("the agent has the revision", while: scene.deployment.agent) {
-                    let told = try await Program.agent.run(["status", "--json", "--data", scene.deployment.agentData])
-                    return try JSONDecoder().decode(Status.self, from: Data(told.output.utf8)).profile.revision >= 2
+                    let reported = try await Program.agent.run([
+                        "status", "--json", "--data", scene.deployment.agentData,
+                    ])
+                    return try JSONDecoder().decode(Status.self, from: Data(reported.output.utf8)).profile.revision >= 2
                 }
                 try await page.navigate(to: "\(scene.origin)/profiles/default")
                 #expect(try await page.findings(allowedOrigin: scene.origin) == [])

@@ -10,12 +10,12 @@ import Testing
     @Test func itStaysTextOnEveryPageThatShowsADevicesTexts() async throws {
         try await ConsoleScene.run { scene in
             let device = try await HostileDevice.report(to: scene.deployment)
-            let told = try await Program.agent.run(
+            let reported = try await Program.agent.run(
                 [
                     "log", "--category", HostileDevice.short, "--metadata", "key=\(HostileDevice.markup)",
                     "--data", scene.deployment.agentData, "--", "error", HostileDevice.long,
                 ])
-            #expect(told.succeeded, "\(told)")
+            #expect(reported.succeeded, "\(reported)")
             try await scene.deployment.sendLogs()
             try await scene.withPage { page in
                 let name = HostileDevice.short.percentEncoded

@@ -162,24 +162,24 @@ final class FaultyProxy: Sendable {
         case .forward:
             return await forward(head, body)
         case .cut:
-            noteFault()
+            recordFault()
             return nil
         case .loseAnswer:
             _ = await forward(head, body)
-            noteFault()
+            recordFault()
             return nil
         case .answer(let status, let headers, let text):
-            noteFault()
+            recordFault()
             return Answer(
                 status: status, headers: HTTPHeaders(headers.map { ($0.key, $0.value) }), body: ByteBuffer(string: text)
             )
         case .forge(let status):
             let answer = await forward(head, body)
-            noteFault()
+            recordFault()
             return answer.map { Answer(status: status, headers: $0.headers, body: ByteBuffer()) }
         case .refuseBodies(let limit):
             if body.readableBytes <= limit { return await forward(head, body) }
-            noteFault()
+            recordFault()
             return Answer(
                 status: .payloadTooLarge, headers: ["content-type": "text/html"],
                 body: ByteBuffer(string: "<h1>413</h1>"))
@@ -202,7 +202,7 @@ final class FaultyProxy: Sendable {
         return Answer(status: response.status, headers: response.headers, body: content)
     }
 
-    private func noteFault() {
+    private func recordFault() {
         let watchers = state.withLock { state in
             state.counters.faulted += 1
             return state.watchers

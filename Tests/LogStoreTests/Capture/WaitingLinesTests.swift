@@ -27,7 +27,7 @@ import WireModel
         var wakes = 0
         for number in 3...10_000 where add(&lines, .information) == .takenFirst(UInt64(number)) { wakes += 1 }
         #expect(wakes == 1)
-        let (buffer, taken, refused) = lines.take(for: LineBuffer())
+        let (buffer, taken, refused) = lines.drain(for: LineBuffer())
         #expect(buffer.counts.information == 10_000 && taken == 10_000 && refused.total == 0 && lines.buffer.count == 0)
         #expect(add(&lines, .information) == .taken(10_001))
         lines.isWriterIdle = true

@@ -71,17 +71,17 @@ import WireModel
         var lines = 0
         for chunk in kept.chunks {
             var plain = MemoryChunkSink()
-            let told = try reader.write(chunk, as: .plain, to: &plain)
+            let reported = try reader.write(chunk, as: .plain, to: &plain)
             #expect(plain.data.count <= maximumBytes && plain.data.last == UInt8(ascii: "\n"))
-            #expect(plain.data.count == chunk.rawBytes && told.bytes == chunk.rawBytes)
-            #expect(told.digest == Digest.of(plain.data))
-            #expect(try reader.rawDigest(of: chunk) == told.digest)
+            #expect(plain.data.count == chunk.rawBytes && reported.bytes == chunk.rawBytes)
+            #expect(reported.digest == Digest.of(plain.data))
+            #expect(try reader.rawDigest(of: chunk) == reported.digest)
             #expect(plain.data.count { $0 == UInt8(ascii: "\n") } == chunk.lines)
             lines += chunk.lines
 
             var stored = MemoryChunkSink()
-            let toldStored = try reader.write(chunk, as: .gzip, to: &stored)
-            #expect(toldStored.digest == Digest.of(stored.data) && toldStored.bytes == stored.data.count)
+            let reportedStored = try reader.write(chunk, as: .gzip, to: &stored)
+            #expect(reportedStored.digest == Digest.of(stored.data) && reportedStored.bytes == stored.data.count)
             let limits = InflateLimits(maximumRatio: 2_000)
             #expect(try GzipCodec.decompress(stored.data, limits: limits) == plain.data)
             all += plain.data

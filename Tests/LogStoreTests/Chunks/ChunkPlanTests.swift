@@ -57,7 +57,7 @@ import WireModel
         #expect(try bytes(plan, .plain).reduce(Data(), +) == Data(text + activeText))
     }
 
-    @Test func aRemovedSegmentIsToldAsGone() throws {
+    @Test func aRemovedSegmentIsReportedAsGone() throws {
         let plan = try plan(maximumBytes: 220_000)
         #expect(plan.chunks.count == 2)
         for file in [sealed.file(.index), sealed.file(.sealed)] { try store.directory.remove(file) }

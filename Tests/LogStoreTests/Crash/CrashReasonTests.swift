@@ -46,7 +46,7 @@ import Testing
         ("kiosk[421]: segfault at 0", false), ("usb 1-1: new device 42", false),
     ])
     func theKernelTellsOfOneProcess(_ message: String, _ expected: Bool) {
-        #expect(KernelLog.tells(message, of: 42) == expected)
+        #expect(KernelLog.reports(message, of: 42) == expected)
     }
 
     @Test func aRecordOfTheKernelsLogIsItsMessage() {

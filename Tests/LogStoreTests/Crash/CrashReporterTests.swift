@@ -92,9 +92,9 @@ import WireModel
         #expect(try reporter().reportAll() == 1)
         // As if the marker's removal had not come to the disk.
         try marker.write(to: URL(filePath: store.path(SessionMarker.name(ordinal))))
-        let told = try crashLines(ordinal)
+        let reported = try crashLines(ordinal)
         #expect(try reporter().reportAll() == 0)
-        #expect(try crashLines(ordinal) == told)
+        #expect(try crashLines(ordinal) == reported)
     }
 
     @Test func anotherBootSaysThatTheMachineWentDown() throws {

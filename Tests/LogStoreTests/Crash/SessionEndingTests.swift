@@ -16,8 +16,8 @@ import Testing
             in: temporary.directory)
     }
 
-    private func note(_ code: String, _ status: String, _ result: String = "signal") throws -> Bool {
-        try SessionEnding.note(
+    private func record(_ code: String, _ status: String, _ result: String = "signal") throws -> Bool {
+        try SessionEnding.record(
             SessionRecord.Exit(code: code, status: status, result: result), of: "kiosk", bootID: "b",
             in: temporary.directory)
     }
@@ -35,17 +35,17 @@ import Testing
     ])
     func theCrashTellsHowItEnded(code: String, status: String, result: String, reason: String) throws {
         _ = try marker()
-        #expect(try note(code, status, result))
+        #expect(try record(code, status, result))
         #expect(try reasons() == [reason])
-        #expect(try !note(code, status, result), "told, there is nothing to note any more")
+        #expect(try !record(code, status, result), "told, there is nothing to note any more")
     }
 
     @Test func onlyTheNewestEndThatNobodyHasNotedIsMeant() throws {
         _ = try marker()
-        #expect(try note("exited", "1"))
+        #expect(try record("exited", "1"))
         _ = try marker()
-        #expect(try note("killed", "ABRT"))
-        #expect(try !note("killed", "TERM"))
+        #expect(try record("killed", "ABRT"))
+        #expect(try !record("killed", "TERM"))
         #expect(
             try reasons() == ["kiosk exited with status 1 without closing its log", "kiosk ended by signal ABRT"])
     }
@@ -54,9 +54,9 @@ import Testing
         let running = try marker()
         _ = try marker("other")
         _ = try marker(boot: "a")
-        #expect(try !note("killed", "KILL"))
+        #expect(try !record("killed", "KILL"))
         running.close()
-        #expect(try !note("killed", "KILL"))
+        #expect(try !record("killed", "KILL"))
         let reasons = try reasons()
         #expect(reasons.count == 2 && reasons.contains { $0.contains("the machine went down") })
         #expect(!reasons.contains { $0.contains("signal KILL") })
@@ -70,13 +70,14 @@ import Testing
         try file.seekToEnd()
         try file.write(contentsOf: Data("segm".utf8))
         try file.close()
-        #expect(try note("dumped", "BUS"))
+        #expect(try record("dumped", "BUS"))
         #expect(try reasons() == ["kiosk ended by signal BUS"])
     }
 
     @Test func withoutAStoreThereIsNothingToNote() throws {
         let nowhere = StoreDirectory(path: temporary.directory.path("none"))
-        #expect(try !SessionEnding.note(code: "killed", status: "KILL", result: "", application: "kiosk", in: nowhere))
+        #expect(
+            try !SessionEnding.record(code: "killed", status: "KILL", result: "", application: "kiosk", in: nowhere))
         #expect(try temporary.files.isEmpty)
     }
 }

@@ -49,7 +49,7 @@ import WireModel
         }
     }
 
-    @Test func aTornLineIsLeftOutAndTold() throws {
+    @Test func aTornLineIsLeftOutAndReported() throws {
         let outcome = try store.seal(name, text + Array("2026-11-21T00".utf8))
         #expect(outcome.tornBytes == 13)
         #expect(try GzipCodec.decompress(store.read(name.file(.sealed))) == text)

@@ -197,8 +197,8 @@ struct GivenUpTests {
         try await queue.flush()
         #expect(try await queue.nextClose() == request)
         _ = try await collector.closeAll(queue)
-        let told = collector.histories.first { $0.key.stream == .event }?.value.lastTotals
-        #expect(told == StreamTotals(produced: 12, droppedUnnumbered: [.bufferFull: 7]))
+        let reported = collector.histories.first { $0.key.stream == .event }?.value.lastTotals
+        #expect(reported == StreamTotals(produced: 12, droppedUnnumbered: [.bufferFull: 7]))
         #expect(try await queue.balance()[.event]?.dropped == ["buffer-full": 9])
         await queue.close()
     }

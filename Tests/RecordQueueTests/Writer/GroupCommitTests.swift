@@ -68,7 +68,7 @@ struct GroupCommitTests {
         var buffer = WriteBuffer(capacity: 300_000)
         #expect(try buffer.add(.init(record: fixture.record(), waiter: nil)) == .later)
         #expect(try buffer.add(.init(record: fixture.record(), waiter: nil)) == .none)
-        buffer.settle(buffer.take().entries)
+        buffer.settle(buffer.drain().entries)
         let early = buffer.timerFired()
         #expect(!early, "nothing waits that it was set for")
         #expect(try buffer.add(.init(record: fixture.record(), waiter: nil)) == .later)
@@ -104,7 +104,7 @@ struct GroupCommitTests {
         let fixture = try QueueFixture()
         var buffer = WriteBuffer(capacity: 300_000)
         _ = try buffer.add(.init(record: fixture.record(bytes: 250_000), waiter: nil))
-        let taken = buffer.take()
+        let taken = buffer.drain()
         #expect(throws: QueueError.self, "what is being committed counts") {
             _ = try buffer.add(.init(record: fixture.record(bytes: 60_000), waiter: nil))
         }
@@ -114,7 +114,7 @@ struct GroupCommitTests {
         }
         #expect(error?.code == .diskFull)
         #expect(buffer.unnumbered == [.sample: [.bufferFull: 1, .diskFull: 1]])
-        buffer.settle(buffer.take().entries)
+        buffer.settle(buffer.drain().entries)
         #expect(buffer.bytes == 0)
     }
 }

@@ -100,7 +100,7 @@ package final class ClickHouseServers: Sendable {
     private static func start(_ shell: ServerShell, _ replicas: Int, _ sessionTimeoutMilliseconds: Int) async throws
         -> ClickHouseServers
     {
-        let numbers = try FreePorts.take(4 * replicas + 1)
+        let numbers = try FreePorts.reserve(4 * replicas + 1)
         let ports = (0..<replicas).map {
             ServerFiles.Ports(
                 http: numbers[4 * $0], https: numbers[4 * $0 + 1], native: numbers[4 * $0 + 2],

@@ -4,7 +4,7 @@ import Glibc
 enum FreePorts {
     /// Below the range from which the kernel gives ports to outgoing connections, so that a server that restarts finds
     /// its port free.
-    static func take(_ count: Int) throws -> [Int] {
+    static func reserve(_ count: Int) throws -> [Int] {
         var ports: [Int] = []
         for _ in 0..<1000 where ports.count < count {
             let port = Int.random(in: 12_000..<32_000)

@@ -66,7 +66,7 @@ package final class PostgresProxy: Sendable {
                     close(client)
                     break
                 }
-                self.take(client)
+                self.adopt(client)
             }
             close(listener)
         }
@@ -102,7 +102,7 @@ package final class PostgresProxy: Sendable {
 
     package var connectionCount: Int { state.withLock { $0.pairs.count } }
 
-    private func take(_ client: Int32) {
+    private func adopt(_ client: Int32) {
         guard let server = try? LoopbackPort.connect(port: target) else {
             close(client)
             return

@@ -114,7 +114,7 @@ import TelemetryBasics
         close(writer)
     }
 
-    @Test func `Writing tells how much went out before it failed`() throws {
+    @Test func `Writing reports how much went out before it failed`() throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
         #expect(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
@@ -125,7 +125,7 @@ import TelemetryBasics
         ends.forEach { close($0) }
     }
 
-    @Test func `The disk's fullness is told apart from other failures`() {
+    @Test func `The disk's fullness is reported apart from other failures`() {
         for error in [ENOSPC, EDQUOT, EFBIG] { #expect(FileError("writing", "/a", error).isDiskFull) }
         for error in [EIO, EROFS, EMFILE, ENOENT] { #expect(!FileError("writing", "/a", error).isDiskFull) }
         #expect(

@@ -26,7 +26,7 @@ extension ClusterIntake {
     ///   - written: called when ClickHouse has the slices, before the marks move; for tests.
     /// - Throws: `.unavailable` if a server does not answer or the outcome of a write is not known. The same slices may
     ///   be imported again then. `.corrupt` if a slice does not continue its chain.
-    package func take(
+    package func accept(
         _ arriving: [MovingSlice], of partition: Partition, written: () throws(StoreError) -> Void = {}
     ) async throws(StoreError) {
         guard let last = arriving.last?.slice.id else { return }

@@ -156,7 +156,7 @@ package struct ClusterIntake: Sendable {
 
     /// Imports marks and counts of removed partitions, as floors. Partitions that were moved, and then removed from the
     /// directory, are dropped here too.
-    package func takeRemoved(
+    package func applyRemoved(
         _ days: [UTCDay], _ chains: [MovingChain], of stream: StreamName
     ) async throws(StoreError) {
         guard let last = days.max() else { return }
@@ -168,7 +168,7 @@ package struct ClusterIntake: Sendable {
         }
         var rest = chains[...]
         while !rest.isEmpty {
-            try await takeFloors(of: Array(rest.prefix(Self.chainsTogether)), last, stream)
+            try await applyFloors(of: Array(rest.prefix(Self.chainsTogether)), last, stream)
             rest = rest.dropFirst(Self.chainsTogether)
         }
         try await transaction { [source] session throws(StoreError) in
@@ -184,7 +184,7 @@ package struct ClusterIntake: Sendable {
     }
 
     /// Imports the floors. As in a drop, ClickHouse has them before PostgreSQL, for a recovery after a failover.
-    private func takeFloors(
+    private func applyFloors(
         of chains: [MovingChain], _ last: UTCDay, _ stream: StreamName
     ) async throws(StoreError) {
         let rows = try await rows(of: chains, stream)

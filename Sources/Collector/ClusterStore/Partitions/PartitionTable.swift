@@ -129,7 +129,7 @@ struct PartitionTable: Sendable {
         Failpoint.dropBegun.reach()
         try await copyFloors(of: partition, generation: generation)
         Failpoint.floorsCopied.reach()
-        try await takeFloors(of: partition, generation: generation)
+        try await applyFloors(of: partition, generation: generation)
         Failpoint.floorsTaken.reach()
         try await remove(partition)
     }
@@ -200,13 +200,13 @@ struct PartitionTable: Sendable {
     /// Step 3, a page of chains after the other, so that no request waits for long. Lists along the receipts show the
     /// day until all chains are done.
     /// - Parameter count: of chains, and of rows of `receipt`, in one transaction.
-    func takeFloors(
+    func applyFloors(
         of partition: Partition, generation: UInt64, together count: Int = 5000
     ) async throws(StoreError) {
         let (stream, day) = (partition.stream.rawValue, partition.day.number)
         var chain: ChainKey?
         repeat {
-            chain = try await takeFloors(of: partition, after: chain, generation: generation, together: count)
+            chain = try await applyFloors(of: partition, after: chain, generation: generation, together: count)
         } while chain != nil
         var position: Int64? = .min
         while let last = position {
@@ -233,7 +233,7 @@ struct PartitionTable: Sendable {
 
     /// Stores the floors of the next chains.
     /// - Returns: the last of them; `nil` if there was none.
-    func takeFloors(
+    func applyFloors(
         of partition: Partition, after last: ChainKey?, generation: UInt64, together count: Int
     ) async throws(StoreError) -> ChainKey? {
         let (stream, day) = (partition.stream.rawValue, partition.day.number)

@@ -76,10 +76,10 @@ package final class PeopleTables: Sendable {
                 _ = try await outbox.database.withAdvisoryLock(StoreLock.people) { try await self.fillWithoutEnd() }
             } catch let error as StoreError {
                 if error.code == .shuttingDown { return }
-                note(error)
+                record(error)
             } catch let error as PostgresError {
                 if error.code == .shutDown { return }
-                note(StoreError(error))
+                record(StoreError(error))
             } catch { return }
             do { try await Task.sleep(for: Self.lockInterval) } catch { return }
         }
@@ -91,16 +91,16 @@ package final class PeopleTables: Sendable {
             var count = 0
             do throws(StoreError) {
                 count = try await fill()
-                note(nil)
+                record(nil)
             } catch {
                 if error.code == .shuttingDown { throw error }
-                note(error)
+                record(error)
             }
             if count == 0 { try await Task.sleep(for: Self.pause) }
         }
     }
 
-    private func note(_ error: StoreError?) {
+    private func record(_ error: StoreError?) {
         let isNew = state.withLock { state in
             defer { state.trouble = error?.code }
             return state.trouble != error?.code

@@ -183,7 +183,7 @@ struct ChainProof: Sendable {
             _ head: SliceHead, _ stream: StreamName, _ reader: SliceReader
         ) async throws(StoreError) -> StoredSlice? {
             if fetched.isEmpty {
-                let some = SliceReader.takeTogether(&rest, count: ChainProof.slicesTogether)
+                let some = SliceReader.merge(&rest, count: ChainProof.slicesTogether)
                 fetched = try await reader.contents(of: some, .whole, stream: stream, preferring: nil)
             }
             return fetched.removeValue(forKey: head.place)

@@ -52,7 +52,7 @@ struct ChainTails: Sendable {
         for (device, tails) in chains {
             guard let last = tails.values.compactMap(\.last).max(by: { $0.place < $1.place }) else { continue }
             fronts.slices[device] = last.summary
-            take(last)
+            add(last)
         }
         return fronts
     }
@@ -60,7 +60,7 @@ struct ChainTails: Sendable {
     /// Looks for no further slices of a device.
     mutating func leave(_ device: DeviceID) { chains[device] = nil }
 
-    private mutating func take(_ slice: SliceHead) {
+    private mutating func add(_ slice: SliceHead) {
         let (device, key) = (slice.chain.device, slice.chain)
         guard var tail = chains[device]?[key] else { return }
         (tail.stretch.end, tail.stretch.endNumber, tail.last) = (slice.before, slice.key, nil)

@@ -136,7 +136,7 @@ struct RecordListing: Sendable {
         // reads more.
         var records = max(page.wanted, Self.recordsInFirstFetch)
         while !rest.isEmpty {
-            let some = SliceReader.takeTogether(&rest, count: Self.slicesPerFetch, records: records)
+            let some = SliceReader.merge(&rest, count: Self.slicesPerFetch, records: records)
             records = min(records * 4, 1 << 30)
             let contents = try await reader.contents(of: some, .records, stream: query.stream, preferring: replica)
             for slice in some {

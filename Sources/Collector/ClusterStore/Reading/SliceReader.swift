@@ -69,7 +69,7 @@ struct SliceReader: Sendable {
     /// - Parameters:
     ///   - count: the most slices.
     ///   - records: selects no more slices once those selected have so many records.
-    static func takeTogether(
+    static func merge(
         _ rest: inout ArraySlice<SliceSummary>, count most: Int, records: Int = .max
     ) -> ArraySlice<SliceSummary> {
         var (count, found, bytes): (Int, UInt64, UInt64) = (0, 0, 0)

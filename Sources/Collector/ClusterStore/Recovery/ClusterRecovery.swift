@@ -129,7 +129,7 @@ private struct RecoveryRun: Sendable {
         guard let former else { throw StoreError(.notFound, "the database has no collector's store to recover.") }
         if !isRestored, former.isOpen, former.isOf(facts) { return ClusterRecovery.Report() }
         let replicas = try await answeringReplicas()
-        let step = try await takeGeneration(after: former, facts, replicas)
+        let step = try await claimGeneration(after: former, facts, replicas)
         logger.notice("recovery begins", metadata: ["store.generation": "\(step.generation)"])
         var report = ClusterRecovery.Report(generation: step.generation)
         var dropped: [StreamName: UTCDay] = [:]
@@ -182,7 +182,7 @@ private struct RecoveryRun: Sendable {
 
     /// Begins a generation above all earlier ones, and closes the store. ClickHouse records it first, because a second
     /// failover could lose PostgreSQL's commit.
-    private func takeGeneration(
+    private func claimGeneration(
         after former: StoreRow, _ facts: PostgresServerFacts, _ replicas: [ClickHouseReplica]
     ) async throws(StoreError) -> Step {
         var greatest = former.generation
@@ -258,10 +258,10 @@ private struct RecoveryRun: Sendable {
     private func recover(
         _ stream: StreamName, _ step: Step, _ replicas: [ClickHouseReplica], _ report: inout ClusterRecovery.Report
     ) async throws(StoreError) -> UTCDay? {
-        let noted = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
+        let recorded = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             try PartitionTable.lastDropped(stream, in: session)
         }
-        var dropped = noted
+        var dropped = recorded
         var counts: [ChainKey: UInt64] = [:]
         for replica in replicas {
             counts.merge(try await slices.chains(of: stream, on: replica), uniquingKeysWith: max)

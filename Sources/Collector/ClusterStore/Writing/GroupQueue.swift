@@ -68,11 +68,11 @@ struct GroupQueue {
         case 1 where ahead[0] == .inserting && isFull: break
         default: return .wait
         }
-        guard let group = take() else { return .wait }
+        guard let group = drain() else { return .wait }
         return .begin(group)
     }
 
-    private mutating func take() -> Group? {
+    private mutating func drain() -> Group? {
         var (bytes, parts) = (0, 0)
         var jobs: [WriterJob] = []
         var chains: Set<ChainKey> = []

@@ -62,7 +62,7 @@ actor SliceWriter {
         case .shutDown: return job.refusal(StoreError(.shuttingDown, "the store is closed. Try again later."))
         }
         // What was admitted counts until it is released.
-        for job in pipeline.take() { queue.arrived(job) }
+        for job in pipeline.drain() { queue.arrived(job) }
         // It begins after this function has suspended.
         await withCheckedContinuation { continuation in
             waiting[ObjectIdentifier(job)] = continuation
@@ -108,7 +108,7 @@ actor SliceWriter {
     }
 
     /// Waits until the group may insert.
-    private func takeTurn(_ group: Int) async {
+    private func acquireTurn(_ group: Int) async {
         if queue.claimed(group) { return }
         await withCheckedContinuation { turns[group] = $0 }
     }
@@ -137,7 +137,7 @@ actor SliceWriter {
             let claimed = await claim(round)
             let moves = claimed.decisions.compactMap(\.move)
             if !hasTurn, !rest.isEmpty || moves.contains(where: { !$0.slices.isEmpty }) {
-                await takeTurn(group.number)
+                await acquireTurn(group.number)
                 hasTurn = true
             }
             if !moves.isEmpty { Failpoint.claimed.reach() }
@@ -149,7 +149,7 @@ actor SliceWriter {
             for (item, outcome) in zip(round, written.outcomes) { results[item.job].set(outcome, at: item.place) }
             counts.add(written.counts)
             if let error = written.failure { failure = error.code }
-            note(written.failure)
+            record(written.failure)
             items = rest
         }
         observer?.committed(
@@ -158,7 +158,7 @@ actor SliceWriter {
         for (job, result) in zip(jobs, results) { job.settle(result.outcome) }
     }
 
-    private func note(_ error: StoreError?) {
+    private func record(_ error: StoreError?) {
         if let error, trouble?.code != error.code {
             logger.error(
                 "records cannot be stored", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])

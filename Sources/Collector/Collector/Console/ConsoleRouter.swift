@@ -53,7 +53,7 @@ struct ConsoleRouter {
             signedIn.get(path) { request, context in
                 try await withTaskExecutorPreference(people.lane(of: context.person.organization)) {
                     let visit = visit(pattern, request, context)
-                    return noted(try await console.answer(pattern, visit), visit, request)
+                    return recorded(try await console.answer(pattern, visit), visit, request)
                 }
             }
             signedIn.post(path) { request, context in
@@ -69,7 +69,7 @@ struct ConsoleRouter {
                         let answer = try await repeats.answer(key) {
                             try await console.answerForm(pattern, visit)
                         }
-                        return noted(answer, visit, request)
+                        return recorded(answer, visit, request)
                     }
                 }
             }
@@ -171,7 +171,7 @@ struct ConsoleRouter {
             problem = .tooManyFailures(wait: wait)
         } else {
             problem = (form["code"] ?? "").isEmpty ? .tokenUnknown : .signInCodeUnknown
-            try await metadata.noteRefusedSignIn(from: context.peer ?? "unknown")
+            try await metadata.recordRefusedSignIn(from: context.peer ?? "unknown")
         }
         return try await askForToken(request, next: Self.next(form["next"]), problem: problem)
     }
@@ -220,7 +220,7 @@ struct ConsoleRouter {
     }
 
     /// An answer with what it did as a message for the next page, or without the message that it has said.
-    private func noted(_ answer: Console.Response, _ visit: Visit, _ request: Request) -> Response {
+    private func recorded(_ answer: Console.Response, _ visit: Visit, _ request: Request) -> Response {
         var response = response(answer, to: visit.visitor)
         // A page that a script loads in the background is not read by a person.
         let isSaid = visit.note != nil && answer.saysNote && request.headers[.secFetchDest] ?? "document" == "document"

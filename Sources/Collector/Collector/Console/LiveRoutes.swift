@@ -30,7 +30,7 @@ struct LiveRoutes: Sendable {
 
     func stream(_ request: Request, _ context: PersonContext) async throws -> Response {
         let topics = try await topics(FormFields(encoded: request.uri.query ?? "")["topics"] ?? "", context)
-        let place = try context.takePlace(in: streams, for: "live pages")
+        let place = try context.acquirePlace(in: streams, for: "live pages")
         let secret = SessionCookie(of: request)?.secret
         let events = LiveEvents(
             topics: topics, organization: context.person.organization, digests: digests, streams: streams,

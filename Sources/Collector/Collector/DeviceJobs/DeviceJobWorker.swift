@@ -47,7 +47,7 @@ package struct DeviceJobWorker: Sendable {
                 switch try await metadata.workOff(deviceJob: job, explaining: { Problem.ofDeviceJob($0) }) {
                 case .goesOn: goesOn = true
                 case .waits: break
-                case .ended(let job): tell(job)
+                case .ended(let job): report(job)
                 }
             } catch { failure = error }
         }
@@ -55,7 +55,7 @@ package struct DeviceJobWorker: Sendable {
         return goesOn
     }
 
-    private func tell(_ job: DeviceJobRow) {
+    private func report(_ job: DeviceJobRow) {
         logger.notice(
             "device job ended",
             metadata: [

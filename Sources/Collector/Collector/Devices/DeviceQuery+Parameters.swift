@@ -29,11 +29,11 @@ extension DeviceQuery {
             }
             states.insert(state)
         }
-        func told(_ name: String) -> String? { parameters.text(name).map { $0 == Self.none ? "" : $0 } }
-        operatingSystem = told("os")
-        agentVersion = told("agentVersion")
-        application = told("app")
-        applicationVersion = told("applicationVersion")
+        func reported(_ name: String) -> String? { parameters.text(name).map { $0 == Self.none ? "" : $0 } }
+        operatingSystem = reported("os")
+        agentVersion = reported("agentVersion")
+        application = reported("app")
+        applicationVersion = reported("applicationVersion")
         enrollmentToken = parameters.text("enrollmentToken")
         compliance = try parameters.choice("compliance", Self.complianceWords)
         compromised = try parameters.choice("compromised", Self.compromisedWords)

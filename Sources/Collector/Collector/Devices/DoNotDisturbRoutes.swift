@@ -19,7 +19,7 @@ struct DoNotDisturbRoutes: Sendable {
 
     func add(to router: CollectorRouter) {
         router.devices
-            .get(RouterPath(WireNames.doNotDisturbPath), use: told)
+            .get(RouterPath(WireNames.doNotDisturbPath), use: reported)
             .put(RouterPath(WireNames.doNotDisturbPath), use: decide)
         router.people(.viewer).get("/api/v1/devices/{device}/do-not-disturb", use: get)
         router.people(.operator).put("/api/v1/devices/{device}/do-not-disturb", use: put)
@@ -27,7 +27,7 @@ struct DoNotDisturbRoutes: Sendable {
 
     // MARK: Devices
 
-    private func told(_ request: Request, _ context: DeviceContext) async throws -> Response {
+    private func reported(_ request: Request, _ context: DeviceContext) async throws -> Response {
         context.device.doNotDisturb.wire.response()
     }
 

@@ -66,7 +66,7 @@ struct Callers: Sendable {
         case .device(let device):
             switch verdict(device) {
             case .admitted: break
-            case .admittedAnew(let fingerprint): try await metadata.noteCertificateUse(fingerprint, device: device.id)
+            case .admittedAnew(let fingerprint): try await metadata.recordCertificateUse(fingerprint, device: device.id)
             case .refused(let problem):
                 logRefusedCertificate(of: device.id, problem, context)
                 throw problem

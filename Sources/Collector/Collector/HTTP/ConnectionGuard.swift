@@ -40,7 +40,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         metrics.connections.increment()
         if let address = ConnectionShares.Address(context.remoteAddress) {
-            isOverShare = !shares.take(address)
+            isOverShare = !shares.acquire(address)
             if !isOverShare { self.address = address }
         }
         schedule(context)

@@ -86,7 +86,7 @@ final class ConnectionShares: Sendable {
 
     private struct State {
         var open: [Address: Int] = [:]
-        var lastTold: Int64?
+        var lastReported: Int64?
     }
 
     private static let secondsBetweenLines: Int64 = 60
@@ -101,22 +101,22 @@ final class ConnectionShares: Sendable {
     }
 
     /// Counts an accepted connection. - Returns: `false` if the address already has its share; then it is not counted.
-    func take(_ address: Address, now: Int64 = Uptime.microseconds()) -> Bool {
+    func acquire(_ address: Address, now: Int64 = Uptime.microseconds()) -> Bool {
         guard let limit = limits.limit(of: address) else { return true }
-        let (isTaken, isTold) = state.withLock { state in
+        let (isTaken, isReported) = state.withLock { state in
             let open = state.open[address, default: 0]
             guard open >= limit else {
                 state.open[address] = open + 1
                 return (true, false)
             }
             // One line per minute, whoever is refused.
-            if let lastTold = state.lastTold, now - lastTold < Self.secondsBetweenLines * 1_000_000 {
+            if let lastReported = state.lastReported, now - lastReported < Self.secondsBetweenLines * 1_000_000 {
                 return (false, false)
             }
-            state.lastTold = now
+            state.lastReported = now
             return (false, true)
         }
-        if isTold {
+        if isReported {
             logger.warning(
                 "connections refused: one address has too many open (maximum-connections-per-address)",
                 metadata: ["address": "\(address)", "connections": "\(limit)"])

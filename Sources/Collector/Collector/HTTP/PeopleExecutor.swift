@@ -95,7 +95,7 @@ struct PeopleLoad: RouterMiddleware {
 
     func handle(_ request: Request, context: PersonContext, next: Next<PersonContext>) async throws -> Response {
         // Whoever drops the answer, or the error of the request, lets go of the place.
-        let place = try context.takePlace(in: shares, for: "requests")
+        let place = try context.acquirePlace(in: shares, for: "requests")
         let lane = executor.lane(of: context.person.organization)
         return try await withTaskExecutorPreference(lane) { lane.finishing(try await next(request, context), place) }
     }

@@ -54,7 +54,7 @@ package final class RequestShares: Sendable {
     /// The places that are occupied now.
     var inUse: Int { taken.withLock { $0.all } }
 
-    func take(for person: Person) throws(Full) -> Place {
+    func acquire(for person: Person) throws(Full) -> Place {
         try taken.withLock { taken throws(Full) in
             guard taken.ofToken[person.tokenID, default: 0] < perToken else { throw .token(perToken) }
             guard taken.ofOrganization[person.organization, default: 0] < perOrganization else {
@@ -92,8 +92,10 @@ package final class RequestShares: Sendable {
 extension PersonContext {
     /// - Parameter what: names the places in the message.
     /// - Throws: `Problem` `busy`.
-    func takePlace(in limit: RequestShares, for what: String) throws -> RequestShares.Place {
-        do throws(RequestShares.Full) { return try limit.take(for: person) } catch { throw Problem.ofFull(error, what) }
+    func acquirePlace(in limit: RequestShares, for what: String) throws -> RequestShares.Place {
+        do throws(RequestShares.Full) { return try limit.acquire(for: person) } catch {
+            throw Problem.ofFull(error, what)
+        }
     }
 }
 

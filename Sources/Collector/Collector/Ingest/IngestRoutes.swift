@@ -52,7 +52,7 @@ struct IngestRoutes: Sendable {
             }
             reader.metrics.answered(answers)
             let stored = zip(batch.parts, answers).reduce(0) { $0 + ($1.1.outcome == .stored ? $1.0.quotaBytes : 0) }
-            metadata.noteStored(stored, of: device, at: context.now)
+            metadata.recordStored(stored, of: device, at: context.now)
             let newest = NewestState(parts: batch.parts, answers: answers)
             metadata.seen(
                 device.id,
@@ -63,7 +63,7 @@ struct IngestRoutes: Sendable {
                     test: newest.isBeaconTest,
                     newestRecordTime: newest.newestRecordTime))
             if !newest.commandResults.isEmpty {
-                await metadata.noteResults(newest.commandResults, of: device.id, at: context.now)
+                await metadata.recordResults(newest.commandResults, of: device.id, at: context.now)
             }
             var answer = WireBatchAnswer()
             answer.parts = answers.map(\.wire)

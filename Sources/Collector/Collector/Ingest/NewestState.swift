@@ -24,11 +24,11 @@ struct NewestState {
         for (part, answer) in zip(parts, answers) {
             // A collector that ended between storing a result and recording it gets the part once more. A result that
             // is known already changes nothing.
-            if part.stream == .status, [.stored, .already].contains(answer.outcome) { takeResults(of: part) }
+            if part.stream == .status, [.stored, .already].contains(answer.outcome) { applyResults(of: part) }
             guard answer.outcome == .stored else { continue }
-            noteTime(of: part)
+            recordTime(of: part)
             switch part.stream {
-            case .status: takeBeacon(of: part)
+            case .status: applyBeacon(of: part)
             case .sample:
                 identity = Self.identity(of: part) ?? identity
             case .event: continue
@@ -37,7 +37,7 @@ struct NewestState {
     }
 
     /// Events may have been held for days.
-    private mutating func noteTime(of part: BatchPart) {
+    private mutating func recordTime(of part: BatchPart) {
         guard part.stream != .event, part.last >= part.totals.produced, let record = part.records.last,
             let envelope = record.withUnsafeBytes({ RecordEnvelope(scanning: $0) })
         else { return }
@@ -51,7 +51,7 @@ struct NewestState {
         return sample.identity
     }
 
-    private mutating func takeResults(of part: BatchPart) {
+    private mutating func applyResults(of part: BatchPart) {
         var found: [WireCommandResult] = []
         for record in part.records.reversed() where found.count < Self.maximumResults {
             guard let header = RecordHeader(scanning: record), header.kind == WireRecordKind.commandResult.rawValue,
@@ -79,7 +79,7 @@ struct NewestState {
         return nil
     }
 
-    private mutating func takeBeacon(of part: BatchPart) {
+    private mutating func applyBeacon(of part: BatchPart) {
         for record in part.records.reversed() {
             guard let header = RecordHeader(scanning: record), header.kind == WireRecordKind.beacon.rawValue,
                 beaconMade?.isEarlier(than: header.stamp) ?? true,

@@ -77,7 +77,7 @@ extension RequestShares {
     func read<Value: Sendable>(
         _ context: PersonContext, _ body: () async throws(StoreError) -> Value
     ) async throws -> Value {
-        let place = try context.takePlace(in: self, for: "log queries")
+        let place = try context.acquirePlace(in: self, for: "log queries")
         defer { place.giveBack() }
         do throws(StoreError) { return try await body() } catch {
             throw error.code == .invalid ? Problem.tooMuch(error.message) : Problem.ofStore(error)

@@ -63,7 +63,7 @@ struct LogRoutes: Sendable {
         case .some(let text): throw Problem.invalidParameter("order", "is \(text); expected time or number.")
         }
         form.label = try query.choice("label", LogLabel.allCases.map { ($0.rawValue, $0) })
-        let place = try context.takePlace(in: streams, for: "log queries")
+        let place = try context.acquirePlace(in: streams, for: "log queries")
         let lines = try await archive.content(logs, as: form)
         // An unreadable chunk can only be reported before the answer begins.
         let first = try await lines.next()

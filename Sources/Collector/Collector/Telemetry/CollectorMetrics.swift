@@ -184,7 +184,7 @@ extension CollectorMetrics: StoreObserver {
             count("ws1_store_commit_failures", [("stream", "\(commit.stream)"), ("reason", failure.rawValue)])
         }
         let counts = commit.counts
-        ingestRate.note(counts.stored)
+        ingestRate.record(counts.stored)
         for (fate, number) in zip(Self.fates, [counts.stored, counts.rejected, counts.dropped, counts.lost])
         where number > 0 {
             records[RecordKey(stream: commit.stream, fate: fate)].increment(by: Int64(clamping: number))

@@ -39,7 +39,7 @@ package final class IngestRate: Sendable {
         counts = Mutex(Counts(began: now()))
     }
 
-    func note(_ records: UInt64) {
+    func record(_ records: UInt64) {
         let minute = now() / Self.minute
         counts.withLock { counts in
             counts.records[minute, default: 0] += records

@@ -105,14 +105,14 @@ struct LogUsageSeries: Equatable {
             let largest = rows.filter { $0.application != rest }.sorted {
                 ($1.rawBytes, $0.application) < ($0.rawBytes, $1.application)
             }
-            let told = largest.prefix(named).map {
+            let reported = largest.prefix(named).map {
                 LogUsageSeries(
                     organization: $0.organization, application: $0.application, test: $0.test, rawBytes: $0.rawBytes,
                     quotaBytes: $0.quotaBytes)
             }
             let others = largest.dropFirst(named) + rows.filter { $0.application == rest }
-            guard !others.isEmpty else { return told }
-            return told + [
+            guard !others.isEmpty else { return reported }
+            return reported + [
                 LogUsageSeries(
                     organization: group.organization, application: rest, test: group.test,
                     rawBytes: others.reduce(0) { $0 + $1.rawBytes }, quotaBytes: nil)

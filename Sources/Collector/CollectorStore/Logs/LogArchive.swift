@@ -102,7 +102,7 @@ package final class LogArchive: Sendable {
         let expected: MetadataService.ExpectedChunk
         switch try await metadata.admit(number, of: upload, from: device) {
         case .already(let standing): return standing
-        case .take(let chunk): expected = chunk
+        case .accept(let chunk): expected = chunk
         }
         if let free = chunks.freeBytes, free < leastFreeBytes {
             throw .store(
@@ -115,11 +115,11 @@ package final class LogArchive: Sendable {
         let writer = writers[Int(truncatingIfNeeded: device.low % UInt64(writers.count))]
         let scan = try await writer.put(bytes, expected, at: path, in: chunks)
         do throws(UploadError) {
-            let noted = try await metadata.noteStored(
+            let recorded = try await metadata.recordStored(
                 number, of: upload, from: device, scan: scan, path: path, storedBytes: bytes.count, before: deadline)
             // Another collector was faster, or the device has deleted the chunk meanwhile.
-            if !noted.isKept { await writer.delete([path.text], in: chunks) }
-            return noted.standing
+            if !recorded.isKept { await writer.delete([path.text], in: chunks) }
+            return recorded.standing
         } catch {
             // A failed commit may have reached the disk nevertheless.
             let isUnused =

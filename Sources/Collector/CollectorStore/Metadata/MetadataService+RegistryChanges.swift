@@ -24,7 +24,7 @@ import WireModel
 extension MetadataService {
     /// Names what the present transaction changes. Once that is committed, this collector forgets it, and all others
     /// learn of it. Call it inside a transaction.
-    func noteChanged(_ change: RegistryChange) { changes.insert(change) }
+    func recordChanged(_ change: RegistryChange) { changes.insert(change) }
 
     /// Forgets what was changed and committed here. Commands in memory are the business of who changed them.
     nonisolated func forget(_ changes: Set<RegistryChange>) {
@@ -39,13 +39,13 @@ extension MetadataService {
         }
         guard !devices.isEmpty else { return }
         devicesByCredential.remove(all: devices)
-        for id in devices { search.noteChange(id) }
+        for id in devices { search.recordChange(id) }
     }
 
     /// Applies what any collector of the registry has committed, this one included. Does not wait for the writer.
     /// - Parameter session: only reads, and sees what the news report. Commands are read with it.
     /// - Throws: the registry's error. The same news then have to be given again.
-    package nonisolated func take(
+    package nonisolated func apply(
         _ news: RegistryNews, from session: any RegistrySession
     ) throws(StoreError) {
         switch news {
@@ -58,7 +58,7 @@ extension MetadataService {
             for change in changes {
                 switch change {
                 case .device(let id), .commands(let id): commands.insert(id)
-                case .observation(let id): search.noteChange(id)
+                case .observation(let id): search.recordChange(id)
                 case .profile, .deviceJobs: break
                 }
             }
@@ -71,7 +71,7 @@ extension MetadataService {
     nonisolated func forgetCached() {
         devicesByCredential.removeAll()
         profiles.removeAll()
-        search.noteUnknownChanges()
+        search.recordUnknownChanges()
         hasDeviceJobs.store(true, ordering: .sequentiallyConsistent)
     }
 }

@@ -189,7 +189,7 @@ package actor MetadataService {
     }
 
     /// Writes an audit entry for a device's action in the same transaction, as often as `AuditRepeatLimit` allows.
-    func tell(
+    func report(
         _ action: AuditEntry.Action, of device: DeviceID, organization: String, _ detail: [String: String] = [:],
         outcome: AuditEntry.Outcome = .done, at now: Int64
     ) throws(StoreError) {
@@ -235,7 +235,7 @@ package actor MetadataService {
     package nonisolated var silenceNoticesFrom: Int64? {
         silenceNotices.withLock { $0 }.flatMap { $0 > clock.now() ? $0 : nil }
     }
-    nonisolated func tellSilenceNotices(from time: Int64?) { silenceNotices.withLock { $0 = time } }
+    nonisolated func reportSilenceNotices(from time: Int64?) { silenceNotices.withLock { $0 = time } }
 
     /// The version of the SQLite library in use.
     package nonisolated var sqliteVersion: String { Connection.libraryVersion }

@@ -68,7 +68,7 @@ final class IncidentBuffer: Sendable {
     private static let limit = 4096
     private let state = Mutex(State())
 
-    func note(_ incident: DeviceIncident, count: UInt64) {
+    func record(_ incident: DeviceIncident, count: UInt64) {
         state.withLock { state in
             guard state.counts[incident] != nil || state.counts.count < Self.limit else {
                 state.leftOut.addSaturating(1)
@@ -78,7 +78,7 @@ final class IncidentBuffer: Sendable {
         }
     }
 
-    func take() -> (counts: [DeviceIncident: UInt64], leftOut: UInt64) {
+    func drain() -> (counts: [DeviceIncident: UInt64], leftOut: UInt64) {
         state.withLock { state in
             defer { state = State() }
             return (state.counts, state.leftOut)

@@ -64,7 +64,7 @@ package struct NoticeCourier: Sendable {
                             "notice not posted to the webhook", metadata: about.merging(["error": "\(reason)"]) { $1 })
                         return false
                     }
-                    try await service.notePosted(news)
+                    try await service.recordPosted(news)
                 }
             }
             return true

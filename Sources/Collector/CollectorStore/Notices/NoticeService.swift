@@ -48,13 +48,14 @@ package struct NoticeService: Sendable {
     /// ended or its detail changed, unless `told` has it already.
     /// - Parameter told: the notices of the previous call; `nil` for none.
     @discardableResult
-    package func follow(_ code: NoticeRow.Code, _ present: [String: String], told: [String: String]?) async -> Bool {
+    package func follow(_ code: NoticeRow.Code, _ present: [String: String], reported: [String: String]?) async -> Bool
+    {
         await write { table, now throws(StoreError) in
-            let same = present.filter { told?[$0.key] == $0.value }
-            if told == nil {
+            let same = present.filter { reported?[$0.key] == $0.value }
+            if reported == nil {
                 try table.endOthers(code, than: Set(present.keys), at: now)
             } else {
-                for subject in (told ?? [:]).keys where same[subject] == nil {
+                for subject in (reported ?? [:]).keys where same[subject] == nil {
                     try table.end(code, organization: "", subject: subject, at: now)
                 }
             }
@@ -65,21 +66,21 @@ package struct NoticeService: Sendable {
     }
 
     /// Returns at once; it is written at the next `flush`.
-    package func note(_ incident: DeviceIncident, count: UInt64 = 1) {
-        incidents.note(incident, count: count)
+    package func record(_ incident: DeviceIncident, count: UInt64 = 1) {
+        incidents.record(incident, count: count)
     }
 
     /// Writes the incidents that were recorded, each for the organization of its device; a conflict is in the audit
     /// trail, too.
     package func flush() async {
-        let (counts, leftOut) = incidents.take()
+        let (counts, leftOut) = incidents.drain()
         if leftOut > 0 {
             logger.warning("incidents of devices left out of the notices ", metadata: ["count": "\(leftOut)"])
         }
         guard !counts.isEmpty else { return }
         do throws(StoreError) { try await metadata.write(counts) } catch {
             logFailure(error)
-            for (incident, count) in counts { incidents.note(incident, count: count) }
+            for (incident, count) in counts { incidents.record(incident, count: count) }
         }
     }
 
@@ -87,14 +88,14 @@ package struct NoticeService: Sendable {
     /// - Parameters:
     ///   - silent: all that are now.
     ///   - isSettled: whether the collector has listened for long enough to say so.
-    func tell(_ silent: [SilentDevice], isSettled: Bool) async {
+    func report(_ silent: [SilentDevice], isSettled: Bool) async {
         let devices = Dictionary(grouping: silent, by: \.organization)
         await write { table, now throws(StoreError) in
-            let told = try table.toldOfSilence(at: now)
-            for organization in Set(devices.keys).union(told.keys) {
+            let reported = try table.silenceReported(at: now)
+            for organization in Set(devices.keys).union(reported.keys) {
                 let found = Dictionary((devices[organization] ?? []).map { ($0.id, $0) }) { first, _ in first }
-                let former = told[organization] ?? SilencePlan.Told()
-                let plan = SilencePlan.of(silent: Set(found.keys), told: former, isSettled: isSettled)
+                let former = reported[organization] ?? SilencePlan.Reported()
+                let plan = SilencePlan.of(silent: Set(found.keys), reported: former, isSettled: isSettled)
                 for id in plan.end {
                     try table.end(.deviceSilent, organization: organization, subject: id.description, at: now)
                 }
@@ -106,7 +107,7 @@ package struct NoticeService: Sendable {
                 switch plan.many {
                 case .unchanged: break
                 case .end: try table.end(.devicesSilent, organization: organization, subject: Self.manyDevices, at: now)
-                case .tell(let count):
+                case .report(let count):
                     let detail = SilencePlan.detail(ofMany: count)
                     guard detail != former.many else { continue }
                     try table.raise(
@@ -193,8 +194,8 @@ package struct NoticeService: Sendable {
         }
     }
 
-    func notePosted(_ news: NoticeNews) async throws(StoreError) {
-        try await metadata.withNotices { table, _ throws(StoreError) in try table.notePosted(news) }
+    func recordPosted(_ news: NoticeNews) async throws(StoreError) {
+        try await metadata.withNotices { table, _ throws(StoreError) in try table.recordPosted(news) }
     }
 
     func now() -> Int64 { metadata.clock.now() }
@@ -267,7 +268,7 @@ extension MetadataService {
                 ) { (organization: $0.string(0), isTest: $0.bool(1)) }
                 guard let (organization, isTest) = found else { continue }
                 if incident.kind == .identityConflict {
-                    try tell(
+                    try report(
                         .deviceConflict, of: incident.device, organization: organization,
                         ["stream": "\(incident.stream)", "count": "\(count)"], outcome: .refused, at: now)
                 }

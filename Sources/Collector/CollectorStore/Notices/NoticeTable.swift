@@ -103,8 +103,8 @@ struct NoticeTable {
     }
 
     /// Returns what was reported of silent devices, by organization.
-    func toldOfSilence(at now: Int64) throws(StoreError) -> [String: SilencePlan.Told] {
-        var told: [String: SilencePlan.Told] = [:]
+    func silenceReported(at now: Int64) throws(StoreError) -> [String: SilencePlan.Reported] {
+        var reported: [String: SilencePlan.Reported] = [:]
         try connection.each(
             """
             SELECT organization, code, subject, detail, ended IS NULL FROM notice WHERE (code = ?1 AND (ended IS NULL OR first > ?3))
@@ -114,13 +114,13 @@ struct NoticeTable {
         ) { row in
             let organization = row.string(0)
             if row.string(1) == NoticeRow.Code.devicesSilent.rawValue {
-                told[organization, default: .init()].many = row.string(3)
+                reported[organization, default: .init()].many = row.string(3)
             } else if let device = DeviceID(row.string(2)) {
-                told[organization, default: .init()].recent.insert(device)
-                if row.bool(4) { told[organization, default: .init()].lasting.insert(device) }
+                reported[organization, default: .init()].recent.insert(device)
+                if row.bool(4) { reported[organization, default: .init()].lasting.insert(device) }
             }
         }
-        return told
+        return reported
     }
 
     /// The collector's of a code whose subjects are not among these are over.
@@ -256,7 +256,7 @@ struct NoticeTable {
         }
     }
 
-    func notePosted(_ news: NoticeNews) throws(StoreError) {
+    func recordPosted(_ news: NoticeNews) throws(StoreError) {
         let posted: Posted = news.kind == .raised && news.notice.code.hasEnd ? .beginning : .end
         try connection.run("UPDATE notice SET posted = ? WHERE id = ?", posted.rawValue, news.notice.id)
     }

@@ -28,9 +28,9 @@ package actor SilenceWatch {
     package func look() async {
         let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
         let isSettled = listening.isSettled(at: reading, canStore: await canStore())
-        metadata.tellSilenceNotices(from: listening.settles(after: reading))
+        metadata.reportSilenceNotices(from: listening.settles(after: reading))
         do throws(StoreError) {
-            await notices.tell(try await metadata.silentDevices(), isSettled: isSettled)
+            await notices.report(try await metadata.silentDevices(), isSettled: isSettled)
         } catch { logger.warning("silent devices could not be looked for", metadata: ["store.error": "\(error)"]) }
     }
 }
@@ -85,7 +85,7 @@ struct Listening {
 /// What was reported is read from the notices themselves, so a restart reports nothing twice.
 struct SilencePlan: Equatable {
     /// The most notices of one organization that have not ended or began within a day.
-    static let toldOneByOne = 20
+    static let reportedIndividually = 20
     /// A device that becomes silent again within this time continues its notice, so it is not delivered again and
     /// again.
     static let dayMicroseconds: Int64 = 86_400_000_000
@@ -93,7 +93,7 @@ struct SilencePlan: Equatable {
     static let manyAgainMicroseconds: Int64 = 3_600_000_000
 
     /// The subjects that notices report already.
-    struct Told: Equatable {
+    struct Reported: Equatable {
         /// Devices whose notice lasts.
         var lasting: Set<DeviceID> = []
         /// These, and devices whose notice began within a day.
@@ -104,7 +104,7 @@ struct SilencePlan: Equatable {
 
     enum Many: Equatable {
         case unchanged
-        case tell(Int)
+        case report(Int)
         case end
     }
 
@@ -115,25 +115,25 @@ struct SilencePlan: Equatable {
     /// - Parameters:
     ///   - silent: all devices that are silent now.
     ///   - isSettled: whether the collector has listened long enough (`Listening`). Until then notices only end.
-    static func of(silent: Set<DeviceID>, told: Told, isSettled: Bool) -> SilencePlan {
-        var plan = SilencePlan(end: told.lasting.subtracting(silent))
-        let rest = silent.subtracting(told.lasting)
+    static func of(silent: Set<DeviceID>, reported: Reported, isSettled: Bool) -> SilencePlan {
+        var plan = SilencePlan(end: reported.lasting.subtracting(silent))
+        let rest = silent.subtracting(reported.lasting)
         guard isSettled else {
-            if told.many != nil, rest.isEmpty { plan.many = .end }
+            if reported.many != nil, rest.isEmpty { plan.many = .end }
             return plan
         }
-        let hasRoom = rest.subtracting(told.recent).count <= max(0, toldOneByOne - told.recent.count)
-        if told.many == nil ? hasRoom : rest.isEmpty || (hasRoom && rest.count <= toldOneByOne / 2) {
+        let hasRoom = rest.subtracting(reported.recent).count <= max(0, reportedIndividually - reported.recent.count)
+        if reported.many == nil ? hasRoom : rest.isEmpty || (hasRoom && rest.count <= reportedIndividually / 2) {
             plan.begin = rest
-            if told.many != nil { plan.many = .end }
+            if reported.many != nil { plan.many = .end }
         } else {
-            plan.many = .tell(rest.count)
+            plan.many = .report(rest.count)
         }
         return plan
     }
 
     static func detail(ofMany count: Int) -> String {
-        "Also silent: \(CountText.of(count, "device")). At most \(toldOneByOne) a day get a notice of their own. `GET /api/v1/devices?state=silent` lists "
+        "Also silent: \(CountText.of(count, "device")). At most \(reportedIndividually) a day get a notice of their own. `GET /api/v1/devices?state=silent` lists "
             + "them. If they went silent together, check the network between them and the collector."
     }
 }

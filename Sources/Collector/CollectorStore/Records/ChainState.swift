@@ -23,14 +23,14 @@ package struct ChainState: Equatable, Sendable {
     /// The first closure of an epoch is kept; later ones change nothing.
     package mutating func close(_ request: EpochClose.Stream, at time: Int64) {
         if closed == nil { closed = Closure(last: request.last, reason: request.reason, at: time) }
-        if let last = request.totals { totals.sent = totals.sent.told(also: last) }
+        if let last = request.totals { totals.sent = totals.sent.combined(with: last) }
     }
 
     /// The state with the greater mark. A closure in either is kept, with its totals.
     func merged(with other: ChainState) -> ChainState {
         var state = other.mark.number > mark.number ? other : self
         state.closed = closed ?? other.closed
-        if state.closed != nil { state.totals.sent = totals.sent.told(also: other.totals.sent) }
+        if state.closed != nil { state.totals.sent = totals.sent.combined(with: other.totals.sent) }
         return state
     }
 

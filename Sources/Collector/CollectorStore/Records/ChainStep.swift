@@ -33,7 +33,7 @@ package struct ChainStep: Sendable {
             outcome = .already
             // An answer was lost. Newer totals deserve an update of the row; others come from a delayed duplicate.
             guard part.totals.produced > former.totals.sent.produced else { return }
-            noteDamage(part, former.mark, since: former, device)
+            recordDamage(part, former.mark, since: former, device)
             state.totals = DeviceTotals(of: part)
         case .store(let accepted):
             outcome = .stored
@@ -42,7 +42,7 @@ package struct ChainStep: Sendable {
             if lost > 0 {
                 incidents.append((DeviceIncident(.recordsLost, device: device, stream: part.stream), lost))
             }
-            noteDamage(part, accepted.mark, since: former, device)
+            recordDamage(part, accepted.mark, since: former, device)
             counts.add(accepted.mark, since: former.mark)
             state.mark = accepted.mark
             state.totals = DeviceTotals(of: part)
@@ -50,7 +50,7 @@ package struct ChainStep: Sendable {
     }
 
     /// Numbers that the device counts as lost to damage: without a number, and among those up to the mark.
-    private mutating func noteDamage(
+    private mutating func recordDamage(
         _ part: BatchPart, _ mark: StreamMark, since former: ChainState, _ device: DeviceID
     ) {
         func lost(_ totals: StreamTotals, _ mark: StreamMark) -> UInt64 {

@@ -35,7 +35,7 @@ actor RecordInspector {
 
     func newestReceipt(in partition: Partition) throws(StoreError) -> Int64? {
         do throws(StoreError) { return try RecordFile(reading: partition, in: directory)?.newestReceipt() } catch {
-            if error.code == .corrupt { damaged.note(partition, error.message) }
+            if error.code == .corrupt { damaged.record(partition, error.message) }
             throw error
         }
     }
@@ -61,7 +61,7 @@ actor RecordInspector {
             }
             guard let message else { continue }
             harmed[partition] = PartitionHarm(message: message)
-            damaged.note(partition, message)
+            damaged.record(partition, message)
         }
         return harmed
     }

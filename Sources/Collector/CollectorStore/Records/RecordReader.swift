@@ -148,7 +148,7 @@ actor RecordReader {
         do throws(StoreError) { return try body() } catch {
             guard codes.contains(error.code) else { throw error }
             files[partition] = nil
-            damaged.note(partition, error.message)
+            damaged.record(partition, error.message)
             return nil
         }
     }

@@ -275,8 +275,8 @@ extension SQLiteRecordStore {
 
 extension SQLiteRecordStore {
     /// A file that could not be read, as somebody beside the store has found.
-    package func noteDamage(_ partition: Partition, _ message: String) {
-        damaged.note(partition, message)
+    package func recordDamage(_ partition: Partition, _ message: String) {
+        damaged.record(partition, message)
     }
 
     /// Replaces damaged record files, oldest first (`RecordSalvage`). Only their streams wait.

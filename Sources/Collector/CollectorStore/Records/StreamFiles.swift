@@ -93,7 +93,7 @@ final class StreamFiles {
     }
 
     /// A file was replaced by a readable one.
-    func noteMended(_ day: UTCDay) { unreadable[day] = nil }
+    func recordMended(_ day: UTCDay) { unreadable[day] = nil }
 
     /// Returns what is known of a chain: its row in the newest file that contains it, or the baseline's, whichever is
     /// greater.
@@ -188,7 +188,7 @@ final class StreamFiles {
         active = nil
         let slices = try open.rowCounts().slices
         try open.seal()
-        try baseline.note(open.partition, slices: slices)
+        try baseline.record(open.partition, slices: slices)
     }
 
     private func chain(_ key: ChainKey, on day: UTCDay) throws(StoreError) -> (
@@ -206,7 +206,7 @@ final class StreamFiles {
                     "a record file cannot be read", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
             }
             unreadable[day] = error
-            if error.code == .corrupt { damaged.note(Partition(day: day, stream: stream), error.message) }
+            if error.code == .corrupt { damaged.record(Partition(day: day, stream: stream), error.message) }
             older[day] = nil
             throw error
         }

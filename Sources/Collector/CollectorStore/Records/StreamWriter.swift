@@ -69,7 +69,7 @@ actor StreamWriter {
     private func settle(_ job: WriterJob) -> WriterJob.Outcome {
         while true {
             if let outcome = job.outcome { return outcome }
-            let batch = pipeline.take()
+            let batch = pipeline.drain()
             guard !batch.isEmpty else {
                 return refusal(
                     of: job,
@@ -100,7 +100,7 @@ actor StreamWriter {
                 for job in batch { commit([job], salvages: salvages) }
                 return
             }
-            note(error)
+            record(error)
             observe(batch, since: start, failure: error.code)
             for job in batch { job.settle(refusal(of: job, error)) }
         }
@@ -116,7 +116,7 @@ actor StreamWriter {
                 counts: counts))
     }
 
-    private func note(_ error: StoreError) {
+    private func record(_ error: StoreError) {
         if error.code == .shuttingDown { return }
         if trouble?.code != error.code {
             logger.error(
@@ -319,7 +319,7 @@ actor StreamWriter {
         }
         cache.removeAll()
         lookedAt[day] = nil
-        files.noteMended(day)
+        files.recordMended(day)
         damaged.forget(partition)
         return true
     }
@@ -340,7 +340,7 @@ actor StreamWriter {
     func shutDown() {
         pipeline.shutDown()
         while true {
-            let batch = pipeline.take()
+            let batch = pipeline.drain()
             if batch.isEmpty { break }
             commit(batch)
             pipeline.release(batch)

@@ -49,7 +49,7 @@ package final class WriterPipeline: Sendable {
 
     /// Returns the jobs that share the next transaction, in order of arrival; at least one if any waits. They count
     /// until they are released.
-    package func take() -> [WriterJob] {
+    package func drain() -> [WriterJob] {
         state.withLock { state in
             var bytes = 0
             var parts = 0

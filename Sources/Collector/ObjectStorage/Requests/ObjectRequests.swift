@@ -66,7 +66,7 @@ final class ObjectRequests: Sendable {
         settings.allowsPlaintext = true
         settings.connectTimeout = configuration.connectTimeout
         do throws(ConnectionSettingsError) {
-            try settings.takeProxy(from: ProxyEnvironment(environment))
+            try settings.applyProxy(from: ProxyEnvironment(environment))
             var client = try settings.clientConfiguration()
             client.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(configuration.maximumConnections, 1)
             connection = HTTPConnection(settings, client, on: group)

@@ -63,7 +63,7 @@ struct PostgresListener: Sendable {
                 connection.answerTimeout = min(connection.answerTimeout, Self.probeInterval)
                 for channel in channels { try connection.command("LISTEN \(quoted(channel))") }
                 pause = Self.shortestPause
-                try take(from: connection)
+                try receive(from: connection)
             } catch {
                 connector.logger.warning(
                     "A listener has lost PostgreSQL", metadata: ["error": "\(error)", "pause": "\(pause)"])
@@ -74,13 +74,13 @@ struct PostgresListener: Sendable {
     }
 
     /// Returns when the listener is to end.
-    private func take(from connection: PostgresConnection) throws(PostgresError) {
+    private func receive(from connection: PostgresConnection) throws(PostgresError) {
         // The consumer must look anew, and has not been informed yet.
-        var mustTell = true
+        var mustReport = true
         while true {
-            if mustTell { mustTell = !yield(.reconnected) }
+            if mustReport { mustReport = !yield(.reconnected) }
             for (channel, payload) in connection.notifications() {
-                if !yield(.notification(channel: channel, payload: payload)) { mustTell = true }
+                if !yield(.notification(channel: channel, payload: payload)) { mustReport = true }
             }
             let isReadable = connection.waitForSocket(POLLIN, until: .now + Self.probeInterval, wakeup: event)
             if event.isSet { return }

@@ -31,7 +31,7 @@ final class PostgresLockHolder: @unchecked Sendable {  // Only the serial queue 
     func acquire() async throws(PostgresError) -> Bool {
         let result: Result<Bool, PostgresError> = await withCheckedContinuation { continuation in
             queue.async {
-                continuation.resume(returning: Result { () throws(PostgresError) in try self.take() })
+                continuation.resume(returning: Result { () throws(PostgresError) in try self.acquire() })
             }
         }
         return try result.get()
@@ -47,7 +47,7 @@ final class PostgresLockHolder: @unchecked Sendable {  // Only the serial queue 
 
     func release() { event.set() }
 
-    private func take() throws(PostgresError) -> Bool {
+    private func acquire() throws(PostgresError) -> Bool {
         let connection = try connector.connect()
         connection.answerTimeout = min(connection.answerTimeout, Self.probeTimeout)
         let session = PostgresSession(connection, in: .none)

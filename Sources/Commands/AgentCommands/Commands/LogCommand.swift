@@ -48,7 +48,7 @@ struct LogCommand: AsyncParsableCommand {
         let handover = LogHandover(try DeviceAccess(options), application: application)
         var failure: CommandError?
         do throws(CommandError) { try await handOver(template, to: handover) } catch { failure = error }
-        try tell(handover.total ?? LogDelivery(level: nil))
+        try report(handover.total ?? LogDelivery(level: nil))
         if let failure { throw failure }
     }
 
@@ -83,12 +83,12 @@ struct LogCommand: AsyncParsableCommand {
                 if let full = batches.add(entry) { try await handover.deliver(full) }
             }
             // Delivers the complete lines before the next read can block.
-            try await handover.deliver(batches.take())
+            try await handover.deliver(batches.drain())
             if count == 0 { return }
         }
     }
 
-    private func tell(_ delivery: LogDelivery) throws(CommandError) {
+    private func report(_ delivery: LogDelivery) throws(CommandError) {
         if json {
             return try Output.json(delivery)
         }
@@ -128,7 +128,7 @@ struct LineInput {
         var rest = bytes[...]
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
             keep(rest[..<end])
-            lines.append(take())
+            lines.append(drain())
             rest = rest[(end + 1)...]
         }
         if !rest.isEmpty { keep(rest) }
@@ -136,7 +136,7 @@ struct LineInput {
     }
 
     /// - Returns: a last line that has no line end; `nil` if there is none.
-    mutating func finish() -> Line? { hasBegun ? take() : nil }
+    mutating func finish() -> Line? { hasBegun ? drain() : nil }
 
     private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>) {
         hasBegun = true
@@ -147,7 +147,7 @@ struct LineInput {
         returns = trailing == bytes.count ? returns + trailing : trailing
     }
 
-    private mutating func take() -> Line {
+    private mutating func drain() -> Line {
         defer {
             kept.removeAll(keepingCapacity: kept.count <= 65_536)
             (leftOutBytes, returns) = (0, 0)
@@ -175,14 +175,14 @@ struct LogBatches {
         let size =
             Self.bytesAroundLine + entry.message.utf8.count + entry.category.utf8.count
             + entry.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + Self.bytesAroundLine }
-        let full = !entries.isEmpty && bytes + size > Self.maximumBytes ? take() : nil
+        let full = !entries.isEmpty && bytes + size > Self.maximumBytes ? drain() : nil
         entries.append(entry)
         bytes += size
         return full
     }
 
     /// Consumes the waiting lines.
-    mutating func take() -> [LogEntry] {
+    mutating func drain() -> [LogEntry] {
         defer { (entries, bytes) = ([], 0) }
         return entries
     }

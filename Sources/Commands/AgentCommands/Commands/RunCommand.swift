@@ -24,7 +24,7 @@ struct RunCommand: ServiceCommand {
     func run() async throws {
         let settings = try options.settings()
         // The agent's own messages also go into the log store, so that log requests and crash logs contain them.
-        let logs = try await FullDiskPause.retrying(told: { StandardError.line("ws1agent: \($0)") }) {
+        let logs = try await FullDiskPause.retrying(reported: { StandardError.line("ws1agent: \($0)") }) {
             try Self.openLogs(settings.configuration)
         }
         LoggingSystem.bootstrap {
@@ -97,7 +97,7 @@ struct AgentService: Service {
         let hearing = Task {
             await withDiscardingTaskGroup { group in
                 if let hook { group.addTask { await hook.run() } }
-                for await notice in notices { take(notice) }
+                for await notice in notices { receive(notice) }
             }
         }
         do { try await serve() } catch {
@@ -112,18 +112,18 @@ struct AgentService: Service {
         await hearing.value
     }
 
-    private func take(_ notice: DataSamplerNotice) {
+    private func receive(_ notice: DataSamplerNotice) {
         var metadata: Logger.Metadata = ["kind": "\(notice.kind)", "message": "\(notice.message)"]
         for (key, value) in notice.details { metadata["detail.\(key)"] = "\(value)" }
         logger.notice("notice", metadata: metadata)
-        hook?.take(notice)
+        hook?.receive(notice)
     }
 
     private func serve() async throws {
         // Listens before the start, so that a reload requested during the start happens after it.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         do {
-            try await FullDiskPause.retrying(told: { logger.error("\($0)") }) {
+            try await FullDiskPause.retrying(reported: { logger.error("\($0)") }) {
                 do throws(DataSamplerError) { try await sampler.start() } catch { throw CommandError(error) }
             }
         } catch is CancellationError {
@@ -139,7 +139,7 @@ struct AgentService: Service {
                 try await withThrowingDiscardingTaskGroup { group in
                     group.addTask { for await _ in hangups { await settings.reload() } }
                     // The agent samples and sends meanwhile; only commands are not answered.
-                    try await FullDiskPause.retrying(told: { logger.error("\($0)") }) { try await server.run() }
+                    try await FullDiskPause.retrying(reported: { logger.error("\($0)") }) { try await server.run() }
                     group.cancelAll()
                 }
             }
@@ -168,7 +168,7 @@ enum FullDiskPause {
     ///   - sleep: throws when cancelled; tests replace it.
     /// - Throws: any other error of `body`, and `CancellationError`.
     static func retrying<T>(
-        isolation: isolated (any Actor)? = #isolation, told: (String) -> Void,
+        isolation: isolated (any Actor)? = #isolation, reported: (String) -> Void,
         sleep: (Duration) async throws -> Void = pause, _ body: () async throws -> T
     ) async throws -> T {
         var attempts = 0
@@ -176,7 +176,7 @@ enum FullDiskPause {
             do { return try await body() } catch let error as CommandError
                 where error.isForWantOfRoom
             {
-                if attempts == 0 { told("\(error.message) The agent waits until there is room.") }
+                if attempts == 0 { reported("\(error.message) The agent waits until there is room.") }
             }
             try await sleep(duration(after: attempts))
             attempts += 1
@@ -210,15 +210,15 @@ struct EndedCommand: ParsableCommand {
                 .usage,
                 "EXIT_CODE and EXIT_STATUS are not set: only a service manager runs this, as systemd's ExecStopPost")
         }
-        let isNoted: Bool
+        let isRecorded: Bool
         do throws(LogStoreError) {
-            isNoted = try SessionEnding.note(
+            isRecorded = try SessionEnding.record(
                 code: code, status: status, result: environment["SERVICE_RESULT"] ?? "",
                 application: RunCommand.logName,
                 in: StoreDirectory(path: "\(directory)/\(DataSampler.logDirectoryName)"))
         } catch {
             throw CommandError(error)
         }
-        try Output.line(isNoted ? "noted: \(code) \(status)" : "nothing to note: the agent closed its log")
+        try Output.line(isRecorded ? "noted: \(code) \(status)" : "nothing to note: the agent closed its log")
     }
 }

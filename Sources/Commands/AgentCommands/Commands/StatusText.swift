@@ -42,7 +42,7 @@ struct StatusText {
             line("telemetry", "disabled: nothing is sampled or recorded, and only commands are answered")
         }
         if status.consent != "granted" { line("consent", status.consent) }
-        if let decision = status.doNotDisturbDecision, decision.isOn || !decision.isTold {
+        if let decision = status.doNotDisturbDecision, decision.isOn || !decision.isReported {
             line("do-not-disturb", Self.words(decision))
         } else if status.doNotDisturb {
             line("do-not-disturb", "on")
@@ -143,7 +143,7 @@ struct StatusText {
             words += " at " + Date(timeIntervalSince1970: Double(time) / 1_000_000).ISO8601Format()
         }
         if decision.isOn, !decision.isAllowed { words += "; without effect, the profile does not allow it" }
-        if !decision.isTold { words += "; the collector is told at the next contact" }
+        if !decision.isReported { words += "; the collector is told at the next contact" }
         return words
     }
 

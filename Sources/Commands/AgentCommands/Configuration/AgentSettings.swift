@@ -33,7 +33,7 @@ struct AgentSettings: ProgramSettings {
     init(_ layers: SettingLayers<AgentSettings>, needsCollector: Bool) throws(CommandError) {
         try layers.require(\.configuration.directory)
         self = try layers.read()
-        if needsCollector { try takeCollector(layers) }
+        if needsCollector { try applyCollector(layers) }
         var missing: String?
         let given = try token(layers, missing: &missing)
         if enrollment == nil {
@@ -49,7 +49,7 @@ struct AgentSettings: ProgramSettings {
             }
             remarks.append("\(missing). This device is enrolled and needs none now")
         }
-        configuration.takeProxy(from: layers.environment)
+        configuration.applyProxy(from: layers.environment)
         accessGroup = try layers[\.accessGroupName].map { given throws(CommandError) in try AccessGroup(given) }
         try checkNoticeHook(layers)
         try checkAddresses(layers)
@@ -113,15 +113,15 @@ struct AgentSettings: ProgramSettings {
     private static let noToken = "none"
 
     /// Without an enrollment file, an enrolled device goes on with what it knows.
-    private mutating func takeCollector(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
-        guard enrollment == nil else { return try takeEnrollmentFile(layers) }
-        if let remark = configuration.takeLastCollector() { remarks.append(remark) }
+    private mutating func applyCollector(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
+        guard enrollment == nil else { return try applyEnrollmentFile(layers) }
+        if let remark = configuration.applyLastCollector() { remarks.append(remark) }
         if configuration.collectorURL.isEmpty { try layers.require(\.configuration.collectorURL) }
     }
 
     /// Address, pins and token of the enrollment file. A token that is given beside it replaces the file's, for
     /// instance when that is used up.
-    private mutating func takeEnrollmentFile(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
+    private mutating func applyEnrollmentFile(_ layers: SettingLayers<AgentSettings>) throws(CommandError) {
         guard let given = layers[\.enrollment], let enrollment else { return }
         if let other = layers[\.configuration.collectorURL] {
             throw CommandError(
@@ -130,7 +130,7 @@ struct AgentSettings: ProgramSettings {
             )
         }
         do throws(DataSamplerError) {
-            if let remark = try configuration.take(enrollment: enrollment) {
+            if let remark = try configuration.apply(enrollment: enrollment) {
                 remarks.append("\(given.origin): \(remark)")
             }
         } catch {

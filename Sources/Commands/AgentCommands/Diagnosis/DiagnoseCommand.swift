@@ -41,7 +41,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
         }
         var configuration = access.configuration
         // For its token. A file that is damaged or gone has none that could be shown.
-        if let file = settings.enrollment { _ = try? configuration.take(enrollment: file) }
+        if let file = settings.enrollment { _ = try? configuration.apply(enrollment: file) }
         let scrubber: DiagnosisScrubber
         do throws(DataSamplerError) { scrubber = try DiagnosisScrubber(configuration) } catch {
             throw CommandError(

@@ -43,7 +43,7 @@ final class NoticeHook: Sendable {
 
     var status: NoticeHookStatus { counts.withLock { $0 } }
 
-    func take(_ notice: DataSamplerNotice) {
+    func receive(_ notice: DataSamplerNotice) {
         guard case .dropped = continuation.yield(notice) else { return }
         counts.withLock { $0.dropped += 1 }
     }

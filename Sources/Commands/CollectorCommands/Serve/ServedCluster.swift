@@ -153,6 +153,6 @@ private final class IncidentNotes: Sendable {
     let notices = Mutex<NoticeService?>(nil)
 
     var note: @Sendable (DeviceIncident, UInt64) -> Void {
-        { incident, count in self.notices.withLock { $0 }?.note(incident, count: count) }
+        { incident, count in self.notices.withLock { $0 }?.record(incident, count: count) }
     }
 }

@@ -29,7 +29,7 @@ struct ServedDirectory: ServedData {
         let notices = NoticeService(metadata: metadata)
         self.notices = notices
         records = try SQLiteRecordStore.open(
-            directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
+            directory: settings.data, clock: clock, incidents: { notices.record($0, count: $1) }, logger: logger,
             observer: telemetry.metrics)
         await Self.catchUp(records, metadata, logger: logger)
         var logs = LogArchive.Configuration()

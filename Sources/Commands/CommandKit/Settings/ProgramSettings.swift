@@ -93,7 +93,7 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
     package func read() throws(CommandError) -> Settings {
         var settings = Settings()
         for setting in Settings.table {
-            if let value = given[setting.name] { try setting.take(value, &settings) }
+            if let value = given[setting.name] { try setting.apply(value, &settings) }
         }
         return settings
     }

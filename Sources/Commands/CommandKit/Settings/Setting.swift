@@ -12,7 +12,7 @@ import ArgumentParser
 package struct Setting<Root: Sendable>: Sendable {
     private let declaration: SettingDeclaration
     let path: any PartialKeyPath<Root> & Sendable
-    let take: @Sendable (GivenSetting, inout Root) throws(CommandError) -> Void
+    let apply: @Sendable (GivenSetting, inout Root) throws(CommandError) -> Void
     let isSame: @Sendable (Root, Root) -> Bool
     private let text: @Sendable (Root) -> String?
 
@@ -33,7 +33,7 @@ package struct Setting<Root: Sendable>: Sendable {
             name: name, camelCaseKey: key, help: help, valueName: value, places: places, form: type.form,
             example: example, reload: reload, isSecret: isSecret)
         self.path = path
-        take = { given, root throws(CommandError) in root[keyPath: path] = try type.read(given) }
+        apply = { given, root throws(CommandError) in root[keyPath: path] = try type.read(given) }
         isSame = { $0[keyPath: path] == $1[keyPath: path] }
         text = { root in
             let text = type.text(root[keyPath: path])
@@ -52,7 +52,7 @@ package struct Setting<Root: Sendable>: Sendable {
             name: name, camelCaseKey: key, help: help, valueName: value, places: places, form: type.form,
             example: example, reload: reload, isSecret: isSecret)
         self.path = path
-        take = { given, root throws(CommandError) in root[keyPath: path] = try type.read(given) }
+        apply = { given, root throws(CommandError) in root[keyPath: path] = try type.read(given) }
         isSame = { $0[keyPath: path] == $1[keyPath: path] }
         text = { $0[keyPath: path].map(type.text) ?? fallback }
     }

@@ -154,7 +154,7 @@ extension SettingType {
             var value = prototype
             for (key, entry) in try given.table() {
                 guard let field = keys.firstIndex(of: key).map({ fields[$0] }) else { throw entry.unknownKey(keys) }
-                try field.take(entry, &value)
+                try field.apply(entry, &value)
             }
             return value
         }

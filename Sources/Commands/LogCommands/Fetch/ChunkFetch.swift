@@ -101,7 +101,7 @@ final class ChunkFetch: Sendable {
 
     private func work(_ report: (Int, Int) -> Void) throws {
         let reader = try ChunkReader(head.plan, in: directory)
-        while let position = takeNext() {
+        while let position = claimNext() {
             let chunk = head.plan.chunks[position]
             do {
                 let result = try folder.write(chunk, as: head.request.form, reader, to: head.names[position])
@@ -124,7 +124,7 @@ final class ChunkFetch: Sendable {
     }
 
     /// The next chunk to write; `nil` if all are assigned or another worker failed.
-    private func takeNext() -> Int? {
+    private func claimNext() -> Int? {
         progress.withLock { progress in
             while progress.results[progress.next] != nil { progress.next += 1 }
             guard progress.failure == nil, progress.next < head.plan.chunks.count else { return nil }

@@ -32,7 +32,7 @@ extension CollectorOptions {
             connection = ConnectionSettings(collector: try EndpointURL(collector: settings.collector ?? ""))
             connection.certificateAuthorityFile = settings.certificateAuthorityFile
             if let proxy = settings.proxy { connection.proxy = try EndpointURL(proxy: proxy) }
-            try connection.takeProxy(from: ProxyEnvironment(layers.environment))
+            try connection.applyProxy(from: ProxyEnvironment(layers.environment))
             connection.allowsPlaintext = settings.allowsPlaintext
             try connection.check()
         } catch { throw CommandError(.usage, error.message, cause: error) }

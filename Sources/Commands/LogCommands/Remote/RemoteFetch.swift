@@ -145,7 +145,7 @@ final class RemoteFetch {
         }
         let start = position.section == number ? position : RemoteFetchPosition(section: number)
         var place = RemoteFetchPosition(section: number)
-        func take(_ line: UnsafeRawBufferPointer) throws {
+        func receive(_ line: UnsafeRawBufferPointer) throws {
             let fields = LogLine(line)
             let isWritten = place.offset < start.offset
             if !isWritten {
@@ -159,7 +159,7 @@ final class RemoteFetch {
         }
         let query = try query(section)
         guard let proof = section.proof else {
-            try await client.lines(query, take)
+            try await client.lines(query, receive)
             guard place.offset >= start.offset else { throw changed(section) }
             return
         }
@@ -171,8 +171,8 @@ final class RemoteFetch {
             return
         }
         var splitter = LineSplitter()
-        try text.withUnsafeBytes { try splitter.add($0, take) }
-        try splitter.finish(take)
+        try text.withUnsafeBytes { try splitter.add($0, receive) }
+        try splitter.finish(receive)
     }
 
     private func query(_ section: RemoteSection) throws(CollectorClientError) -> LogQuery {

@@ -20,7 +20,7 @@ final class AnalyticsLedger: Sendable {
         var isEnabled: Bool
         var isLaunched = false
         /// The launch, until an event reports it.
-        var untoldLaunch: RecordStamp?
+        var unreportedLaunch: RecordStamp?
     }
 
     private let file: StateFile<UsageTally.Snapshot>
@@ -50,7 +50,7 @@ final class AnalyticsLedger: Sendable {
         state.withLock { state in
             guard !state.isLaunched else { return }
             state.isLaunched = true
-            state.untoldLaunch = now
+            state.unreportedLaunch = now
             state.tally.launched()
             write(&state)
         }
@@ -58,10 +58,10 @@ final class AnalyticsLedger: Sendable {
 
     /// The time of the launch if no event has reported it; `nil` on every later call. Call it where events may be
     /// recorded.
-    func takeUntoldLaunch() -> RecordStamp? {
+    func drainUnreportedLaunch() -> RecordStamp? {
         state.withLock { state in
-            defer { state.untoldLaunch = nil }
-            return state.untoldLaunch
+            defer { state.unreportedLaunch = nil }
+            return state.unreportedLaunch
         }
     }
 
@@ -132,7 +132,7 @@ final class AnalyticsLedger: Sendable {
             try file.file.remove()
             state.tally = UsageTally()
             state.written = UsageTally.Snapshot()
-            state.untoldLaunch = nil
+            state.unreportedLaunch = nil
         }
     }
 

@@ -18,18 +18,18 @@ extension SamplerCore {
         _ action: SDKAction, didSucceed: (Value) -> Bool = { _ in true }, _ act: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         let start = clock.now().timeSinceBoot
-        func note(_ succeeded: Bool) async {
+        func record(_ succeeded: Bool) async {
             let microseconds = Int64(clamping: clock.now().timeSinceBoot &- start)
-            await noteUsage(
+            await recordUsage(
                 .sdkAction(
                     action.rawValue, succeeded ? .succeeded : .failed, duration: .microseconds(max(0, microseconds))))
         }
         do throws(Failure) {
             let value = try await act()
-            await note(didSucceed(value))
+            await record(didSucceed(value))
             return value
         } catch {
-            await note(false)
+            await record(false)
             throw error
         }
     }

@@ -31,7 +31,7 @@ struct UsageTally: Equatable, Sendable {
     private var counts = Snapshot()
     private var session: Session?
     /// The figures of the last sample.
-    private var told: EventFigures?
+    private var reported: EventFigures?
     private var latest: EventFigures?
     private var lastSample: UInt64?
 
@@ -43,7 +43,7 @@ struct UsageTally: Equatable, Sendable {
         counts = snapshot
         counts.session = nil
         counts.figures = nil
-        told = snapshot.figures
+        reported = snapshot.figures
     }
 
     var sessionID: SessionID? { session?.id }
@@ -70,7 +70,7 @@ struct UsageTally: Equatable, Sendable {
     /// The queue's present figures. The first ones without earlier figures are the starting point.
     mutating func observed(_ figures: EventFigures) {
         latest = figures
-        if told == nil { told = figures }
+        if reported == nil { reported = figures }
     }
 
     /// A sample is taken. Returns everything since the last one.
@@ -82,10 +82,10 @@ struct UsageTally: Equatable, Sendable {
         sample.useMicroseconds = counts.useMicroseconds
         sample.eventsRecorded = counts.eventsRecorded
         if let latest {
-            sample.eventsSent = Self.delta(latest, told, \.sent)
-            sample.eventsDropped = Self.delta(latest, told, \.dropped)
+            sample.eventsSent = Self.delta(latest, reported, \.sent)
+            sample.eventsDropped = Self.delta(latest, reported, \.dropped)
             sample.eventsHeld = latest.held
-            told = latest
+            reported = latest
         }
         if let lastSample, now >= lastSample { sample.intervalMicroseconds = now - lastSample }
         lastSample = now
@@ -98,7 +98,7 @@ struct UsageTally: Equatable, Sendable {
     func snapshot(orderly: Bool) -> Snapshot {
         var snapshot = counts
         snapshot.session = session.map { "\($0.id)" }
-        snapshot.figures = orderly ? told : nil
+        snapshot.figures = orderly ? reported : nil
         return snapshot
     }
 

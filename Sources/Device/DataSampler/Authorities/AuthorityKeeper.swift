@@ -120,19 +120,19 @@ struct AuthorityTransport: Transport {
         do throws(TransportError) {
             let response = try await base.send(request)
             // Anything with a certificate of a trusted authority can answer. Only a collector's answer proves a set.
-            if response.source != nil { tell(authorities.answered(under: used)) }
+            if response.source != nil { report(authorities.answered(under: used)) }
             return response
         } catch {
             guard error.code == .tls, let both = authorities.fallback(from: used) else { throw error }
             // Without TLS the request did not leave. Should it have, it is one that may be repeated, as all are.
             base.trust(both)
             let response = try await base.send(request)
-            if response.source != nil { tell(authorities.fellBack(from: used, now: core.queueTime)) }
+            if response.source != nil { report(authorities.fellBack(from: used, now: core.queueTime)) }
             return response
         }
     }
 
-    private func tell(_ notice: DataSamplerNotice?) {
+    private func report(_ notice: DataSamplerNotice?) {
         guard let notice else { return }
         core.logger.log(
             level: notice.kind == .authoritiesFallenBack ? .error : .notice,

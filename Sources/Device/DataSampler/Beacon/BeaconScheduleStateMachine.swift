@@ -75,7 +75,7 @@ struct BeaconScheduleStateMachine: Sendable {
 
     /// - Returns: whether what a beacon would say now is to be compared with what the newest one said. If they differ,
     ///   the caller requests one.
-    mutating func takeComparison(dueBy now: UInt64) -> Bool {
+    mutating func beginComparison(dueBy now: UInt64) -> Bool {
         guard let comparisonDue, now >= comparisonDue else { return false }
         self.comparisonDue = nil
         return true

@@ -105,7 +105,7 @@ actor CommandRunner {
     func step() async throws(DataSamplerError) {
         // Only commands that continue by themselves are running now. Others that were interrupted start again.
         ledger.machine.stepFailed()
-        try takeArrived()
+        try acceptArrived()
         while !Task.isCancelled {
             let now = core.queueTime
             if ledger.machine.levelReturned(now: now) {
@@ -129,16 +129,16 @@ actor CommandRunner {
                 if state == .notNow, Task.isCancelled { return }
                 ledger.machine.ended(entry.id, state, detail, now: core.queueTime)
                 try save(ledger)
-                tell(entry, state, detail)
+                report(entry, state, detail)
             } else {
                 ledger.machine.goesOn(entry.id)
                 try save(ledger)
             }
-            try takeArrived()
+            try acceptArrived()
         }
     }
 
-    private func tell(
+    private func report(
         _ entry: CommandLedgerStateMachine.Entry, _ state: CommandLedgerStateMachine.State, _ detail: String
     ) {
         let action = Self.name(entry)
@@ -149,7 +149,7 @@ actor CommandRunner {
             ["action": action, "state": state.rawValue])
     }
 
-    private func takeArrived() throws(DataSamplerError) {
+    private func acceptArrived() throws(DataSamplerError) {
         let news = arrived.withLock { arrived in
             defer { arrived = [] }
             return arrived
@@ -173,7 +173,7 @@ actor CommandRunner {
                 changed = ledger.machine.progressed(command, progress, waitsFor: why) || changed
             case .ended(let state, let detail):
                 ledger.machine.ended(command, state, detail, now: core.queueTime)
-                tell(entry, state, detail)
+                report(entry, state, detail)
                 changed = true
             }
         }

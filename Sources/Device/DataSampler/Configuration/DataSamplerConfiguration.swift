@@ -359,7 +359,7 @@ extension DataSamplerConfiguration {
 
     /// While ``proxyURL`` is `nil`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of this environment name the proxy. Our
     /// programs ask for it; an application decides for itself.
-    package mutating func takeProxy(from environment: [String: String]) {
+    package mutating func applyProxy(from environment: [String: String]) {
         proxyEnvironment = ProxyEnvironment(environment)
     }
 
@@ -378,7 +378,7 @@ extension DataSamplerConfiguration {
                 }
                 settings.clientKeyFile = clientKeyFile
                 settings.allowsPlaintext = allowsPlaintext
-                try settings.takeProxy(from: proxyEnvironment)
+                try settings.applyProxy(from: proxyEnvironment)
                 return settings
             } catch {
                 throw DataSamplerError(.invalidConfiguration, error.message, cause: error)

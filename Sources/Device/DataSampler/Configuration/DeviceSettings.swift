@@ -119,20 +119,20 @@ extension DeviceSettings {
         let given = profile ?? WireProfile()
         settings.profileRevision = given.revision
         settings.profileChecked = profile != nil
-        settings.takeSwitches(local, given)
-        settings.takeModules(local, given.sampling)
-        settings.takeIntervals(local, given.sampling)
-        settings.takeAnalyticsAndBeacons(local, given, calls)
-        settings.takeLogging(local, given.logging, calls)
-        settings.takePrivacyAndRules(local, given)
-        settings.takeDetection(local, given.detection)
-        settings.takeBudgets(local, given.budgets)
+        settings.applySwitches(local, given)
+        settings.applyModules(local, given.sampling)
+        settings.applyIntervals(local, given.sampling)
+        settings.applyAnalyticsAndBeacons(local, given, calls)
+        settings.applyLogging(local, given.logging, calls)
+        settings.applyPrivacyAndRules(local, given)
+        settings.applyDetection(local, given.detection)
+        settings.applyBudgets(local, given.budgets)
         settings.findings = ProfileFinding.of(given, local: local, settings: settings)
         return settings
     }
 
     /// Off if either layer says so.
-    private mutating func takeSwitches(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
+    private mutating func applySwitches(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
         telemetryDisabled = tightened(
             "telemetryDisabled", local: local.telemetryDisabled, profile: profile.telemetryDisabled)
         test = tightened("test", local: local.isTest, profile: profile.test)
@@ -140,7 +140,7 @@ extension DeviceSettings {
         sources["doNotDisturbAllowed"] = profile.hasDoNotDisturbAllowed ? .profile : .compiled
     }
 
-    private mutating func takeModules(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
+    private mutating func applyModules(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
         let asked: [String]
         if sampling.modulesGiven {
             asked = sampling.modules
@@ -169,7 +169,7 @@ extension DeviceSettings {
         disabledCustomModules = local.disabledModules.filter { SampleModuleName(rawValue: $0) == nil }
     }
 
-    private mutating func takeIntervals(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
+    private mutating func applyIntervals(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
         let overrides = Dictionary(sampling.overrides.map { ($0.module, $0) }) { _, last in last }
         /// Precedence goes by layer and not by how specific a value is. The profile's value for all modules wins over
         /// the configuration's value for one.
@@ -193,10 +193,10 @@ extension DeviceSettings {
         sources["sampleInterval"] =
             sampling.hasSampleSeconds || sampling.overrides.contains(where: \.hasSampleSeconds)
             ? .profile : local.defaultSampleInterval != nil || !local.moduleIntervals.isEmpty ? .local : .compiled
-        takeTransmitInterval(local, sampling, overrides)
+        applyTransmitInterval(local, sampling, overrides)
     }
 
-    private mutating func takeTransmitInterval(
+    private mutating func applyTransmitInterval(
         _ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile, _ overrides: [String: WireModuleIntervals]
     ) {
         let sampled = Set(modules.map(\.rawValue)).union(customIntervals.keys)
@@ -218,7 +218,7 @@ extension DeviceSettings {
         }
     }
 
-    private mutating func takeAnalyticsAndBeacons(
+    private mutating func applyAnalyticsAndBeacons(
         _ local: DataSamplerConfiguration, _ profile: WireProfile, _ calls: Calls
     ) {
         let enabled = profile.analytics.hasEnabled ? profile.analytics.enabled : true
@@ -242,7 +242,7 @@ extension DeviceSettings {
         }
     }
 
-    private mutating func takeLogging(_ local: DataSamplerConfiguration, _ profile: WireLoggingProfile, _ calls: Calls)
+    private mutating func applyLogging(_ local: DataSamplerConfiguration, _ profile: WireLoggingProfile, _ calls: Calls)
     {
         logging.enabled = local.loggingEnabled && (profile.hasEnabled ? profile.enabled : true)
         sources["loggingEnabled"] = !local.loggingEnabled ? .local : profile.hasEnabled ? .profile : .compiled
@@ -262,7 +262,7 @@ extension DeviceSettings {
             local.logScrubbing != LogScrubbing() ? .local : scrubbing != LogScrubbing() ? .profile : .compiled
     }
 
-    private mutating func takePrivacyAndRules(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
+    private mutating func applyPrivacyAndRules(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
         // Validated: every name is a class.
         let classes = local.privacy.compactMap { name, action in
             FieldClass(rawValue: name).map { ($0, action.privacyAction) }
@@ -290,7 +290,7 @@ extension DeviceSettings {
         credentialLifetime = local.credentialDays > 0 ? .seconds(local.credentialDays * 86_400) : nil
     }
 
-    private mutating func takeDetection(_ local: DataSamplerConfiguration, _ profile: WireDetectionProfile) {
+    private mutating func applyDetection(_ local: DataSamplerConfiguration, _ profile: WireDetectionProfile) {
         let detectors =
             profile.detectorsGiven ? Set(profile.detectors.compactMap(BuiltInDetector.init(rawValue:))) : nil
         detection.detectors = detectors ?? local.builtInDetectors
@@ -304,7 +304,7 @@ extension DeviceSettings {
 
     /// The profile's 0 means "no budget" explicitly and removes a local budget, because a budget does not protect the
     /// person.
-    private mutating func takeBudgets(_ local: DataSamplerConfiguration, _ profile: WireBudgetProfile) {
+    private mutating func applyBudgets(_ local: DataSamplerConfiguration, _ profile: WireBudgetProfile) {
         func bytes(_ said: Bool, _ value: UInt64, _ local: UInt64?) -> UInt64? {
             said ? (value == 0 ? nil : value) : local
         }

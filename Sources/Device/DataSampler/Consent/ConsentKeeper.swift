@@ -29,12 +29,12 @@ final class ConsentKeeper: Sendable {
     /// - Throws: `storage` where what was decided cannot be read: nothing may be recorded on a guess.
     init(
         store: ConsentStore, queue: any ConsentQueue, initial: DataSamplerConsent, logger: Logger,
-        tell: (DataSamplerNotice) -> Void = { _ in }
+        report: (DataSamplerNotice) -> Void = { _ in }
     ) throws(DataSamplerError) {
         self.store = store
         self.queue = queue
         self.logger = logger
-        let consent = try store.load(initial: initial, tell: tell)
+        let consent = try store.load(initial: initial, report: report)
         state = Mutex(State(consent: consent, isUnsettled: consent == .denied))
     }
 

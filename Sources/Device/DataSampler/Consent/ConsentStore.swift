@@ -39,7 +39,7 @@ struct ConsentStore: Sendable {
     ///
     /// - Parameter tell: is informed of a file that was quarantined or made anew, and of a copy that could not be kept.
     func load(
-        initial: DataSamplerConsent, tell: (DataSamplerNotice) -> Void = { _ in }
+        initial: DataSamplerConsent, report: (DataSamplerNotice) -> Void = { _ in }
     ) throws(DataSamplerError) -> DataSamplerConsent {
         var damage: DataSamplerError?
         var written: Content?
@@ -54,23 +54,23 @@ struct ConsentStore: Sendable {
                 // Without the copy a damaged file is the only trace of a decision: it stays, and nothing starts.
                 guard decision == written else { throw error }
                 // What the file says has held already. It is tried again with the next start or decision.
-                tell(DataSamplerNotice(.consentNotCopied, error.message, ["file": Self.name]))
+                report(DataSamplerNotice(.consentNotCopied, error.message, ["file": Self.name]))
             }
         }
         guard decision != written else { return decision.consent }
         if let damage {
             try file.file.keepAsDamaged()
-            tell(DataSamplerNotice(.fileSetAside, damage.message, ["file": Self.name]))
+            report(DataSamplerNotice(.fileSetAside, damage.message, ["file": Self.name]))
         }
         do throws(DataSamplerError) { try file.save(decision) } catch {
             // The copy says the same. The file is written by the next start or decision.
             guard queue != nil else { throw error }
-            tell(DataSamplerNotice(.consentNotCopied, error.message, ["file": Self.name]))
+            report(DataSamplerNotice(.consentNotCopied, error.message, ["file": Self.name]))
             return decision.consent
         }
         if decision == copy {
             let what = damage != nil ? "was damaged" : written == nil ? "was missing" : "held an earlier decision"
-            tell(
+            report(
                 DataSamplerNotice(
                     .consentRestored, "\(file.file.path) \(what): it was restored from the copy in the queue",
                     ["file": Self.name]))

@@ -26,7 +26,7 @@ final class DeadlineWheel<Job: Hashable & CaseIterable & Sendable>: Sendable {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
                 let now = clock.now().timeSinceBoot
-                for job in deadlines.withLock({ $0.takeDue(at: now) }) {
+                for job in deadlines.withLock({ $0.removeDue(at: now) }) {
                     group.addTask {
                         let pause = await round(job)
                         self.deadlines.withLock { $0.ended(job, pause: pause, now: clock.now().timeSinceBoot) }
@@ -56,7 +56,7 @@ struct Deadlines<Job: Hashable & CaseIterable & Sendable>: Sendable {
     private var states = Dictionary(uniqueKeysWithValues: Job.allCases.map { ($0, State.waiting(until: 0)) })
 
     /// Returns the jobs that are due, which count as running from now on.
-    mutating func takeDue(at now: UInt64) -> [Job] {
+    mutating func removeDue(at now: UInt64) -> [Job] {
         let due = Job.allCases.filter { job in
             if case .waiting(let until) = states[job], until <= now { true } else { false }
         }

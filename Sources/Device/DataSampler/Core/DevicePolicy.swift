@@ -24,12 +24,12 @@ enum DeviceAction: Sendable {
     /// Looks for a profile at once; `onlyAfterFailure`: not where the last look brought one.
     case fetchProfile(onlyAfterFailure: Bool)
     case recordUsage(UsageEvent)
-    case takeNews(CollectorNews)
+    case applyNews(CollectorNews)
     case keepDoNotDisturb(DoNotDisturbState)
     /// Reports the waiting decision to the collector.
-    case tellDoNotDisturb
+    case reportDoNotDisturb
     case followUpload(LogUpload)
-    case noteCourse(Data, CommandCourse)
+    case recordCourse(Data, CommandCourse)
 
     static var follow: Self { .follow(firstBeacon: .change, restartsBeacons: false) }
 }
@@ -106,7 +106,7 @@ struct DevicePolicy: Sendable {
     // MARK: Events
 
     /// - Parameter queueTime: of the queue's clock, microseconds.
-    mutating func take(_ event: DeviceEvent, now: RecordStamp, queueTime: Int64) -> [DeviceAction] {
+    mutating func handle(_ event: DeviceEvent, now: RecordStamp, queueTime: Int64) -> [DeviceAction] {
         switch event {
         case .started: return [.follow(firstBeacon: .start, restartsBeacons: false)]
         case .profileArriving(let profile):
@@ -172,7 +172,7 @@ struct DevicePolicy: Sendable {
                         ["seconds": "\(seconds)"])),
             ]
         case .networkSettled: return network.settled(now: now.timeSinceBoot).map { [.notify($0)] } ?? []
-        case .transmitter(let event): return take(event, now: now, queueTime: queueTime)
+        case .transmitter(let event): return handle(event, now: now, queueTime: queueTime)
         case .uploadChanged(let upload):
             let outcome: UsageEvent.Outcome? =
                 switch upload.phase {
@@ -182,19 +182,19 @@ struct DevicePolicy: Sendable {
                 }
             return [.followUpload(upload)]
                 + (outcome.map { [.recordUsage(.sdkAction(SDKAction.logsSent.rawValue, $0))] } ?? [])
-        case .commandWent(let command, let course): return [.noteCourse(command, course)]
+        case .commandWent(let command, let course): return [.recordCourse(command, course)]
         }
         return [.follow]
     }
 
-    private mutating func take(_ event: TransmitterEvent, now: RecordStamp, queueTime: Int64) -> [DeviceAction] {
+    private mutating func handle(_ event: TransmitterEvent, now: RecordStamp, queueTime: Int64) -> [DeviceAction] {
         switch event {
         case .heard(let news):
-            guard let said = news.doNotDisturb else { return [.takeNews(news)] }
+            guard let said = news.doNotDisturb else { return [.applyNews(news)] }
             let followed = changeDoNotDisturb { $0.heard(said) }
             // The collector can be reached: what waits is reported now.
-            let waits = followed.isEmpty && doNotDisturb.untold != nil
-            return [.takeNews(news)] + followed + (waits ? [.tellDoNotDisturb] : [])
+            let waits = followed.isEmpty && doNotDisturb.unreported != nil
+            return [.applyNews(news)] + followed + (waits ? [.reportDoNotDisturb] : [])
         case .enrolled(let enrollment):
             let notice = DataSamplerNotice(
                 .enrolled, "enrolled as device \(enrollment.deviceID) of organization \(enrollment.organization)",
@@ -242,7 +242,7 @@ struct DevicePolicy: Sendable {
         change(&doNotDisturb)
         guard doNotDisturb != former else { return [] }
         return [.keepDoNotDisturb(doNotDisturb)] + (doNotDisturb.isOn == former.isOn ? [] : [.follow])
-            + (doNotDisturb.untold == nil ? [] : [.tellDoNotDisturb])
+            + (doNotDisturb.unreported == nil ? [] : [.reportDoNotDisturb])
     }
 
     // MARK: The plan

@@ -53,10 +53,10 @@ actor DeviceSupervisor {
     private var tracedModules: [String: String] = [:]
     /// The blocks that were reported to the program since this start; `nil`: nothing yet, and an earlier run reported
     /// something.
-    private var toldBlocks: ToldBlocks?
-    private let toldBlocksFile: StateFile<ToldBlocks>
+    private var reportedBlocks: ReportedBlocks?
+    private let reportedBlocksFile: StateFile<ReportedBlocks>
     /// The beacon that reports that telemetry is switched off; `nil`: none was made.
-    var toldOff: ToldOff?
+    var reportedOff: ReportedOff?
 
     init(
         core: SamplerCore, events: DeviceEvents, parts: Parts, custom: [String: any CustomSampleModule],
@@ -67,10 +67,10 @@ actor DeviceSupervisor {
         self.parts = parts
         offlineFile = OfflineWatch.file(in: core.configuration.directory)
         doNotDisturbFile = DoNotDisturbState.file(in: core.configuration.directory)
-        toldBlocksFile = ToldBlocks.file(in: core.configuration.directory)
-        toldBlocks = ToldBlocks.wasTold(in: core.configuration.directory) ? nil : ToldBlocks()
+        reportedBlocksFile = ReportedBlocks.file(in: core.configuration.directory)
+        reportedBlocks = ReportedBlocks.wasReported(in: core.configuration.directory) ? nil : ReportedBlocks()
         // A damaged one only has it reported again.
-        toldOff = try? ToldOff.file(in: core.configuration.directory).load()
+        reportedOff = try? ReportedOff.file(in: core.configuration.directory).load()
         policy = DevicePolicy(
             local: core.configuration, runtime: core.runtime, profile: core.storedProfile?.profile, custom: custom,
             slowdown: parts.budgets.verdict.factor,
@@ -105,7 +105,7 @@ actor DeviceSupervisor {
     /// Handles events until there are no more: until `DeviceEvents.finish`.
     func handleEvents() async {
         for await entry in events.entries {
-            for action in policy.take(entry.event, now: core.clock.now(), queueTime: core.queueTime) {
+            for action in policy.handle(entry.event, now: core.clock.now(), queueTime: core.queueTime) {
                 await perform(action)
             }
             entry.handled?.resume(returning: true)
@@ -127,13 +127,13 @@ actor DeviceSupervisor {
             if await core.beacons.compromise.examineIfDue() != nil {
                 await events.report(.verdictChanged)
             } else {
-                await tellBlocks()
+                await reportBlocks()
             }
             return CompromiseMonitor.interval
         case .offlineTime:
             await events.report(.offlineTimeEnded)
             return await offlinePause
-        case .doNotDisturb: return await tellDoNotDisturb()
+        case .doNotDisturb: return await reportDoNotDisturb()
         case .networkNotice:
             await events.report(.networkSettled)
             return await networkPause
@@ -167,7 +167,7 @@ actor DeviceSupervisor {
         // A queue that cannot answer shows elsewhere.
         if let status = try? await core.queue.status() {
             core.metrics.update(queue: status)
-            core.tellReplacedQueue(status)
+            core.reportReplacedQueue(status)
         }
         let sent = parts.transmitter.status
         core.metrics.update(transmitter: sent, wallTime: core.clock.now().wallTime)
@@ -205,19 +205,19 @@ actor DeviceSupervisor {
                 core.logger.error(
                     "do-not-disturb could not be saved for the next start", metadata: ["reason": "\(error.message)"])
             }
-        case .tellDoNotDisturb: events.wake(.doNotDisturb)
+        case .reportDoNotDisturb: events.wake(.doNotDisturb)
         case .wake(let job): events.wake(job)
         case .openGate: core.changeGate { $0.isUnenrolled = false }
         case .refuseEarlyEvents(let settings):
             core.apply(settings)
             await core.decideEarlyEvents()
         case .fetchProfile(let onlyAfterFailure): await parts.profiles.lookAgain(onlyAfterFailure: onlyAfterFailure)
-        case .recordUsage(let usage): await core.noteUsage(usage)
-        case .takeNews(let news):
+        case .recordUsage(let usage): await core.recordUsage(usage)
+        case .applyNews(let news):
             parts.profiles.noticed(newest: news.newestProfileRevision)
             parts.commands.received(news.commands, enrollment: news.enrollmentID, serverTime: news.serverTime)
         case .followUpload(let upload): await parts.logRequests.changed(upload)
-        case .noteCourse(let command, let course): parts.commands.heard(course, of: command)
+        case .recordCourse(let command, let course): parts.commands.heard(course, of: command)
         }
     }
 
@@ -257,24 +257,24 @@ actor DeviceSupervisor {
         }
         parts.logs.apply(plan.settings.logging, levels: plan.logLevels)
         await parts.transmitter.apply(plan.transmission)
-        await tellSwitch(plan.settings.telemetryDisabled)
-        await tellOff(plan.settings.telemetryDisabled)
+        await reportSwitch(plan.settings.telemetryDisabled)
+        await reportOff(plan.settings.telemetryDisabled)
         traceModules(plan.settings.unavailable)
-        await tellPins()
-        tellBlocks()
+        await reportPins()
+        reportBlocks()
         for job in [DeviceJob.commands, .uploads, .offlineTime] { events.wake(job) }
     }
 
     /// Says that the profile asks to block the use of the program, or does not any more.
-    private func tellBlocks() {
+    private func reportBlocks() {
         let verdicts = core.verdicts
-        let blocks = ToldBlocks(reasons: verdicts.blocks)
-        guard blocks != toldBlocks else { return }
+        let blocks = ReportedBlocks(reasons: verdicts.blocks)
+        guard blocks != reportedBlocks else { return }
         // After a start the detectors have not looked yet.
         if verdicts.compromise == nil, blocks.reasons.isEmpty { return }
-        toldBlocks = blocks
+        reportedBlocks = blocks
         do throws(DataSamplerError) {
-            try toldBlocksFile.save(blocks)
+            try reportedBlocksFile.save(blocks)
         } catch {
             core.logger.warning(
                 "what the program was told of blocking could not be saved for the next start",
@@ -299,7 +299,7 @@ actor DeviceSupervisor {
         tracedModules = unavailable
     }
 
-    private func tellSwitch(_ isDisabled: Bool) async {
+    private func reportSwitch(_ isDisabled: Bool) async {
         guard isDisabled != self.isDisabled else { return }
         self.isDisabled = isDisabled
         core.logger.warning("telemetry switched on or off", metadata: ["disabled": "\(isDisabled)"])
@@ -314,8 +314,8 @@ actor DeviceSupervisor {
     }
 
     /// Says that the pins of the profile are not in force, or are again.
-    private func tellPins() async {
-        let changes = core.pins.takeChanges()
+    private func reportPins() async {
+        let changes = core.pins.drainChanges()
         for change in changes {
             core.notices.post(change.notice)
             if let text = change.finding?.text {
@@ -330,13 +330,13 @@ actor DeviceSupervisor {
 ///
 /// Where the file exists, each start informs the program again of what holds: a run that was killed may have informed
 /// nobody, and the cause may be gone since, such as by an update.
-struct ToldBlocks: KeptState, Equatable {
+struct ReportedBlocks: KeptState, Equatable {
     static let fileName = "blocked.json"
 
     var reasons: [String] = []
 
     /// Whether an earlier run informed the program of anything. A damaged file says so, too.
-    static func wasTold(in directory: String) -> Bool {
+    static func wasReported(in directory: String) -> Bool {
         do { return try file(in: directory).load() != nil } catch { return true }
     }
 

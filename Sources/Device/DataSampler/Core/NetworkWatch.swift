@@ -42,14 +42,14 @@ struct NetworkWatch: Equatable, Sendable {
     }
 
     /// The stop that the host knows of; `nil`: everything may be sent.
-    private var told: Stop?
+    private var reported: Stop?
     private var present: Stop?
     /// Since when the two differ.
     private var since: UInt64?
 
     mutating func saw(_ closed: [StreamName: TransmissionGate.Reason], now: UInt64) {
         present = Stop(closed)
-        since = present == told ? nil : since ?? now
+        since = present == reported ? nil : since ?? now
     }
 
     /// When the change is to be reported; `nil`: there is none.
@@ -58,7 +58,7 @@ struct NetworkWatch: Equatable, Sendable {
     /// The notice that is to be posted now, once.
     mutating func settled(now: UInt64) -> DataSamplerNotice? {
         guard let dueAt, now >= dueAt else { return nil }
-        told = present
+        reported = present
         since = nil
         guard let present else {
             return DataSamplerNotice(.networkResumed, "everything may be sent again")

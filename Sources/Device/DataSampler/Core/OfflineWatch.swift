@@ -5,7 +5,7 @@ struct OfflineWatch: KeptState, Equatable {
 
     /// Since when the collector is out of reach; `nil`: it answers.
     private(set) var since: Int64?
-    private(set) var wasTold = false
+    private(set) var wasReported = false
 
     /// - Returns: whether something changed that is to be kept.
     mutating func reached() -> Bool {
@@ -23,7 +23,7 @@ struct OfflineWatch: KeptState, Equatable {
 
     /// When it is to be reported; `nil`: no limit is set, or it was reported.
     func dueAt(allowedSeconds: Double?) -> Int64? {
-        guard let allowedSeconds, let since, !wasTold else { return nil }
+        guard let allowedSeconds, let since, !wasReported else { return nil }
         return since + Int64(allowedSeconds * 1_000_000)
     }
 
@@ -35,8 +35,8 @@ struct OfflineWatch: KeptState, Equatable {
 
     /// - Returns: the seconds without the collector, once, when they are more than is allowed.
     mutating func overdue(allowedSeconds: Double?, now: Int64) -> Int64? {
-        guard !wasTold, let seconds = exceeded(allowedSeconds: allowedSeconds, now: now) else { return nil }
-        wasTold = true
+        guard !wasReported, let seconds = exceeded(allowedSeconds: allowedSeconds, now: now) else { return nil }
+        wasReported = true
         return seconds
     }
 }

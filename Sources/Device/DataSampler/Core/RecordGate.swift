@@ -77,7 +77,7 @@ struct RecordGate: Equatable, Sendable {
 }
 
 extension RecordGate {
-    mutating func take(_ settings: DeviceSettings) {
+    mutating func apply(_ settings: DeviceSettings) {
         isTelemetryDisabled = settings.telemetryDisabled
         isProfileChecked = settings.profileChecked
         eventRefusal = settings.eventRefusal

@@ -20,16 +20,16 @@ final class SamplerCore: Sendable {
         var facts: DeviceFacts
         var beacons: UInt64 = 0
         /// The content of the newest beacon; `nil`: none was made yet.
-        var told: WireBeacon?
+        var reported: WireBeacon?
         /// Usage that no event has reported yet, because no profile was at hand; of more than ``untoldUsageLimit`` the
         /// oldest go.
-        var untoldUsage: [(event: UsageEvent, at: RecordStamp)] = []
+        var unreportedUsage: [(event: UsageEvent, at: RecordStamp)] = []
         /// `nil`: nobody has said.
         var doNotDisturb: Bool?
         /// `nil`: intervals are as they were set.
         var slowdown: WireSlowdown?
         /// How many replaced files of the queue were reported.
-        var toldReplacements = 0
+        var reportedReplacements = 0
         /// A profile has said what becomes of the events that waited for the first one.
         var areEarlyEventsDecided: Bool
         /// The queue's clock when it was asked, to be carried on by our own.
@@ -89,7 +89,7 @@ final class SamplerCore: Sendable {
                 authorities: authorities, profile: profile, environment: environment, notices: notices, logger: logger)
             let status = try await queue.status()
             core.countEarlyEvents(status)
-            core.tellReplacedQueue(status)
+            core.reportReplacedQueue(status)
             return core
         } catch {
             await queue.close()
@@ -174,7 +174,7 @@ final class SamplerCore: Sendable {
         var state = State(
             settings: settings, filter: filter, gate: RecordGate(), facts: facts,
             areEarlyEventsDecided: settings.profileChecked, queueClock: queueClock)
-        state.gate.take(settings)
+        state.gate.apply(settings)
         self.state = Mutex(state)
     }
 
@@ -195,7 +195,7 @@ final class SamplerCore: Sendable {
                 state.filter = PrivacyFilter(policy: settings.privacy, key: settings.privacyKey)
             }
             state.settings = settings
-            state.gate.take(settings)
+            state.gate.apply(settings)
         }
         pins.apply(settings)
         authorities.apply(settings)
@@ -205,8 +205,8 @@ final class SamplerCore: Sendable {
     /// Whether a beacon made now would say something else than the newest one, or there is none. Figures do not count.
     /// `false` while telemetry is disabled, because no beacon is made.
     func isBeaconOutdated() async -> Bool {
-        let told = state.withLock { $0.told }
-        return await presentBeacon().statements != told && !settings.telemetryDisabled
+        let reported = state.withLock { $0.reported }
+        return await presentBeacon().statements != reported && !settings.telemetryDisabled
     }
 
     /// The beacon that would be made now, without the figures.
@@ -232,10 +232,10 @@ final class SamplerCore: Sendable {
     func setSlowdown(_ slowdown: WireSlowdown?) { state.withLock { $0.slowdown = slowdown } }
 
     /// - Returns: whether there are more than were reported.
-    func takeReplacements(_ count: Int) -> Bool {
+    func claimReplacements(_ count: Int) -> Bool {
         state.withLock { state in
-            defer { state.toldReplacements = count }
-            return count > state.toldReplacements
+            defer { state.reportedReplacements = count }
+            return count > state.reportedReplacements
         }
     }
 
@@ -267,11 +267,11 @@ final class SamplerCore: Sendable {
     }
 
     /// The library itself was used: reported as an event as soon as the gate for events is open.
-    func noteUsage(_ event: UsageEvent) async {
+    func recordUsage(_ event: UsageEvent) async {
         let stamp = clock.now()
         state.withLock { state in
-            state.untoldUsage.append((event, stamp))
-            if state.untoldUsage.count > Self.untoldUsageLimit { state.untoldUsage.removeFirst() }
+            state.unreportedUsage.append((event, stamp))
+            if state.unreportedUsage.count > Self.unreportedUsageLimit { state.unreportedUsage.removeFirst() }
         }
         await recordUsage()
     }
@@ -280,12 +280,12 @@ final class SamplerCore: Sendable {
     /// gate for events is shut they stay to be reported later.
     func recordUsage() async {
         if case .refuse = gate.decide(.event) { return }
-        let launch = analytics.takeUntoldLaunch().map { (event: UsageEvent.launch(by: managementType), at: $0) }
-        let noted = state.withLock { state in
-            defer { state.untoldUsage = [] }
-            return state.untoldUsage
+        let launch = analytics.drainUnreportedLaunch().map { (event: UsageEvent.launch(by: managementType), at: $0) }
+        let recorded = state.withLock { state in
+            defer { state.unreportedUsage = [] }
+            return state.unreportedUsage
         }
-        for usage in [launch].compactMap({ $0 }) + noted {
+        for usage in [launch].compactMap({ $0 }) + recorded {
             do throws(DataSamplerError) {
                 _ = try await record(AnalyticsEvent(usage.event), durability: .ordinary, at: usage.at)
             } catch {
@@ -296,7 +296,7 @@ final class SamplerCore: Sendable {
         }
     }
 
-    private static let untoldUsageLimit = 16
+    private static let unreportedUsageLimit = 16
     /// The greatest length of the bundle id of another program, as for log lines.
     private static let maximumApplicationBytes = 200
 
@@ -339,7 +339,7 @@ final class SamplerCore: Sendable {
     /// Makes a beacon of the present and returns its number once it is on synced disk.
     /// - Parameter tellsOff: it is the one that goes although telemetry is switched off, to report that.
     func recordBeacon(
-        _ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32, tellsOff: Bool = false
+        _ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32, reportsOff: Bool = false
     ) async throws(DataSamplerError) -> UInt64 {
         // A beacon without queue figures says more than none: a queue that cannot count will show when the beacon is
         // queued.
@@ -359,12 +359,12 @@ final class SamplerCore: Sendable {
         // A durable record has a number.
         let number =
             try await make(
-                trigger == .unenroll || tellsOff ? .lastBeacon : .beacon, .status, .beacon, at: stamp,
+                trigger == .unenroll || reportsOff ? .lastBeacon : .beacon, .status, .beacon, at: stamp,
                 body: made.beacon.encoded,
                 durability: .durable)
             ?? 0
         beacons.queued(made, number: number, epoch: queue.epoch)
-        state.withLock { $0.told = made.beacon.statements }
+        state.withLock { $0.reported = made.beacon.statements }
         return number
     }
 

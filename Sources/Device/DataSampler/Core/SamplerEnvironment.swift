@@ -55,7 +55,7 @@ final class ProcessSlot: Sendable {
     private let taken = Mutex(false)
 
     /// Acquires the slot, and returns whether it was free.
-    func take() -> Bool {
+    func acquire() -> Bool {
         taken.withLock { taken in
             defer { taken = true }
             return !taken

@@ -5,7 +5,7 @@ import WireModel
 
 /// `<data>/switched-off.json`: the collector was informed that telemetry is switched off. Missing if telemetry is on,
 /// or if no beacon reports it yet.
-struct ToldOff: KeptState, Equatable {
+struct ReportedOff: KeptState, Equatable {
     static let fileName = "switched-off.json"
 
     /// The queue's epoch when the beacon was made. A wipe ends the epoch and may erase the beacon, so another one is
@@ -16,20 +16,20 @@ struct ToldOff: KeptState, Equatable {
 extension DeviceSupervisor {
     /// Informs the collector once that telemetry is switched off. Without it the collector would miss the beacons that
     /// stay away. A failure is tried again with the next change or start.
-    func tellOff(_ isOff: Bool) async {
-        let file = ToldOff.file(in: core.configuration.directory)
+    func reportOff(_ isOff: Bool) async {
+        let file = ReportedOff.file(in: core.configuration.directory)
         let epoch = "\(core.queue.epoch)"
         let gate = core.gate
         do throws(DataSamplerError) {
             if !isOff {
-                guard toldOff != nil else { return }
+                guard reportedOff != nil else { return }
                 try file.file.remove()
-                toldOff = nil
-            } else if toldOff?.epoch != epoch, !gate.isWiping, !gate.isLeaving, !gate.isUnenrolled {
-                _ = try await core.recordBeacon(.change, nextBeaconSeconds: 0, tellsOff: true)
-                toldOff = ToldOff(epoch: epoch)
+                reportedOff = nil
+            } else if reportedOff?.epoch != epoch, !gate.isWiping, !gate.isLeaving, !gate.isUnenrolled {
+                _ = try await core.recordBeacon(.change, nextBeaconSeconds: 0, reportsOff: true)
+                reportedOff = ReportedOff(epoch: epoch)
                 parts.transmitter.transmitNow()
-                try file.save(ToldOff(epoch: epoch))
+                try file.save(ReportedOff(epoch: epoch))
             }
         } catch {
             core.logger.warning(

@@ -19,7 +19,7 @@ extension DataSampler {
         }
         let former = await running.supervisor.doNotDisturb
         await running.events.report(.doNotDisturbSwitched(isOn, request: RequestID.random().data))
-        if isOn != former.isOn { await running.tellChange() }
+        if isOn != former.isOn { await running.reportChange() }
     }
 
     /// Like ``setDoNotDisturb(_:)``, and returns once the collector has the decision (ws1).
@@ -74,7 +74,7 @@ public struct DeviceDNDStatus: Codable, Equatable, Sendable {
     /// not have it. `nil` if nobody has decided.
     public let setAt: Int64?
     /// `false` while a decision of this device waits until the collector can be informed.
-    public let isTold: Bool
+    public let isReported: Bool
 
     init(_ state: DoNotDisturbState, isAllowed: Bool) {
         isOn = state.isOn
@@ -82,6 +82,6 @@ public struct DeviceDNDStatus: Codable, Equatable, Sendable {
         setBy = state.decision.map { $0.person == nil ? .device : .person }
         person = state.decision?.person
         setAt = state.decision?.at
-        isTold = state.isTold
+        isReported = state.isReported
     }
 }

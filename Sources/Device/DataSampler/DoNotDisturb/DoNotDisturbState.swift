@@ -35,13 +35,13 @@ struct DoNotDisturbState: KeptState, Equatable {
     /// The id under which a decision of this device is reported.
     private(set) var request: Data?
     /// `false`: the decision waits until the collector has it.
-    private(set) var isTold = true
+    private(set) var isReported = true
 
     var isOn: Bool { decision?.isOn ?? false }
 
     /// The decision that is to be reported to the collector; `nil` for none.
-    var untold: WireSetDoNotDisturb? {
-        guard !isTold, let decision, let request else { return nil }
+    var unreported: WireSetDoNotDisturb? {
+        guard !isReported, let decision, let request else { return nil }
         var message = WireSetDoNotDisturb()
         message.on = decision.isOn
         message.requestID = request
@@ -53,23 +53,23 @@ struct DoNotDisturbState: KeptState, Equatable {
         if let decision, decision.person == nil, decision.isOn == isOn { return }
         decision = Decision(isOn: isOn, person: nil, at: time)
         self.request = request
-        isTold = false
+        isReported = false
     }
 
     /// The collector named the newest decision that it has.
     mutating func heard(_ said: WireDoNotDisturb) {
-        guard isTold else { return }
-        guard said.revision < revision, decision?.person == nil, request != nil else { return take(said) }
+        guard isReported else { return }
+        guard said.revision < revision, decision?.person == nil, request != nil else { return apply(said) }
         // It was restored from a backup, or is another collector: it has lost a decision of this device.
-        isTold = false
+        isReported = false
         revision = 0
     }
 
     /// The collector answered what was reported to it under this id.
     mutating func answered(_ said: WireDoNotDisturb, to request: Data) {
-        guard !isTold, request == self.request else { return }
-        isTold = true
-        take(said)
+        guard !isReported, request == self.request else { return }
+        isReported = true
+        apply(said)
     }
 
     /// The collector's newest profile does not allow what was reported to it under this id.
@@ -78,7 +78,7 @@ struct DoNotDisturbState: KeptState, Equatable {
         self = DoNotDisturbState()
     }
 
-    private mutating func take(_ said: WireDoNotDisturb) {
+    private mutating func apply(_ said: WireDoNotDisturb) {
         guard said.revision > 0 else {
             self = DoNotDisturbState()
             return

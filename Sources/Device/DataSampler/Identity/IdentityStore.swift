@@ -17,7 +17,7 @@ final class IdentityStore: EnrollmentStore {
     private let request: WireEnrollRequest
     private let signing: SigningRequestFile?
     private let queue: RecordQueue?
-    private let tell: @Sendable (DataSamplerNotice) -> Void
+    private let report: @Sendable (DataSamplerNotice) -> Void
     /// The configured token; `nil` if there is none.
     let configuredToken: String?
     /// One caller at a time, so decisions on the file's content stay valid until it is replaced. The value says whether
@@ -33,10 +33,10 @@ final class IdentityStore: EnrollmentStore {
     init(
         directory: String, machineHash: String?, enrollmentToken: String?, request: WireEnrollRequest,
         signingRequest: SigningRequestFile? = nil, queue: RecordQueue? = nil,
-        tell: @escaping @Sendable (DataSamplerNotice) -> Void = { _ in }
+        report: @escaping @Sendable (DataSamplerNotice) -> Void = { _ in }
     ) {
         self.queue = queue
-        self.tell = tell
+        self.report = report
         signing = signingRequest
         file = IdentityFile(directory: directory)
         enrolling = EnrollingFile(directory: directory)
@@ -131,7 +131,7 @@ final class IdentityStore: EnrollmentStore {
         isCopyKept = true
         let what =
             if case .damaged(let why) = reading { "was damaged (\(why)) and was quarantined" } else { "was missing" }
-        tell(
+        report(
             DataSamplerNotice(
                 .identityRestored, "\(file.path) \(what): it was restored from the copy in the queue",
                 ["file": IdentityFile.name]))
@@ -145,7 +145,7 @@ final class IdentityStore: EnrollmentStore {
         do {
             try queue.keepCopy(try IdentityFile.bytes(content), of: .identity)
         } catch {
-            tell(
+            report(
                 DataSamplerNotice(
                     .identityNotCopied, "the queue could not keep a copy of \(file.path): \(error)",
                     ["file": IdentityFile.name]))

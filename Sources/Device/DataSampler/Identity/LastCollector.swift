@@ -62,7 +62,7 @@ extension DataSamplerConfiguration {
         directory: String, enrollmentFile: String, traceLevel: TraceLevel = .warning
     ) throws(DataSamplerError) {
         self.init(directory: directory, collectorURL: "", traceLevel: traceLevel)
-        _ = try take(enrollment: enrollmentFile)
+        _ = try apply(enrollment: enrollmentFile)
     }
 
     /// Adopts the same from an enrollment URL, which `ws1collector enrollment-file --url` printed.
@@ -82,14 +82,14 @@ extension DataSamplerConfiguration {
         guard enrollmentURL.contains("://") else {
             throw DataSamplerError(.invalidConfiguration, "the enrollment URL has no http:// or https://")
         }
-        _ = try take(enrollment: enrollmentURL)
+        _ = try apply(enrollment: enrollmentURL)
     }
 
     /// - Parameters:
     ///   - source: the path of an enrollment file, or an enrollment URL.
     ///   - now: wall clock, microseconds since 1970.
     /// - Returns: why `source` was not used, if the device is enrolled and does not need it.
-    package mutating func take(
+    package mutating func apply(
         enrollment source: String, now: Int64 = SystemRecordClock().now().wallTime
     ) throws(DataSamplerError) -> String? {
         let isEnrolled = DataSampler.isEnrolled(in: directory)
@@ -122,7 +122,7 @@ extension DataSamplerConfiguration {
     ///
     /// Where nothing is known, nothing changes.
     /// - Returns: what was adopted, for people; `nil` for nothing that needs to be said.
-    package mutating func takeLastCollector() -> String? {
+    package mutating func applyLastCollector() -> String? {
         // A start sets a damaged file aside and says so.
         guard DataSampler.isEnrolled(in: directory), let last = try? LastCollector.file(in: directory).load() else {
             return nil

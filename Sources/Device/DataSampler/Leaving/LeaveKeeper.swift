@@ -57,7 +57,7 @@ actor LeaveKeeper {
             isDamaged = true
             core.notices.postSetAside(LeaveNote.fileName)(error)
         }
-        if isDamaged { try keep(LeaveNote(noted: core.clock.now().wallTime)) }
+        if isDamaged { try keep(LeaveNote(recorded: core.clock.now().wallTime)) }
         if note != nil { core.changeGate { $0.isLeaving = true } }
     }
 
@@ -85,7 +85,7 @@ actor LeaveKeeper {
         defer { turnstile.leave() }
         // A wipe erased what an unenrollment under way had recorded, so that one begins again.
         if note == nil || (deadline != nil && note?.deadline == nil) {
-            try keep(LeaveNote(noted: core.clock.now().wallTime, deadline: deadline))
+            try keep(LeaveNote(recorded: core.clock.now().wallTime, deadline: deadline))
             attempts = 0
         }
         core.changeGate { $0.isLeaving = true }
@@ -193,7 +193,7 @@ struct LeaveNote: KeptState, Equatable {
     static let greatestWait: Int64 = 86_400 * 1_000_000
 
     /// Wall clock in microseconds since 1970.
-    var noted: Int64
+    var recorded: Int64
     /// The last beacon is on disk.
     var beaconRecorded = false
     /// The rest is counted as `unenrolled`.

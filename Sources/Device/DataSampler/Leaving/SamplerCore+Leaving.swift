@@ -33,8 +33,8 @@ extension SamplerCore {
         try pins.erase()
         try authorities.erase()
         try RuntimeSettings.file(in: configuration.directory).file.remove()
-        try ToldBlocks.file(in: configuration.directory).file.remove()
-        try ToldOff.file(in: configuration.directory).file.remove()
+        try ReportedBlocks.file(in: configuration.directory).file.remove()
+        try ReportedOff.file(in: configuration.directory).file.remove()
         do throws(QueueError) {
             // Nothing of this device is left in the queue, so it belongs to whoever enrolls next.
             try await queue.rebind(to: nil)
@@ -60,11 +60,11 @@ extension SamplerCore {
     /// callers that do not go on with it. A file of either that is there and cannot be read counts; an identity that
     /// cannot be read says nothing of either, and status shows it.
     func honourWhatIsUnderWay() {
-        func isNoted<Note>(_ file: StateFile<Note>) -> Bool {
+        func isRecorded<Note>(_ file: StateFile<Note>) -> Bool {
             do { return try file.load() != nil } catch { return true }
         }
-        let isWiping = isNoted(WipeNote.file(in: configuration.directory))
-        let isLeaving = isNoted(LeaveNote.file(in: configuration.directory))
+        let isWiping = isRecorded(WipeNote.file(in: configuration.directory))
+        let isLeaving = isRecorded(LeaveNote.file(in: configuration.directory))
         changeGate { gate in
             gate.isWiping = isWiping
             gate.isLeaving = isLeaving

@@ -72,7 +72,7 @@ actor WipeKeeper {
         do { found = try file.load() } catch  where error.code == .storageDamaged {
             found = WipeNote(
                 command: nil, reason: "the note was damaged", epoch: "\(core.queue.epoch)",
-                noted: core.clock.now().wallTime)
+                recorded: core.clock.now().wallTime)
         }
         guard let found else { return }
         core.changeGate { $0.isWiping = true }
@@ -118,7 +118,7 @@ actor WipeKeeper {
         if note == nil || note?.command != command || (endsEnrollment && note?.leaveBy == nil) {
             var new = WipeNote(
                 command: command, reason: String(reason.prefix(1000)), epoch: "\(core.queue.epoch)",
-                noted: core.clock.now().wallTime)
+                recorded: core.clock.now().wallTime)
             // Clearing data does not cancel an enterprise wipe under way.
             new.leaveBy = note?.leaveBy ?? (endsEnrollment ? core.queueTime + LeaveNote.greatestWait : nil)
             try file.save(new)
@@ -214,7 +214,7 @@ struct WipeNote: KeptState, Equatable {
     /// The epoch to end. If the queue has another one, this is done.
     var epoch: String
     /// Wall clock in microseconds since 1970.
-    var noted: Int64
+    var recorded: Int64
     /// An enterprise wipe: when the credential is erased although nobody could be informed, on the queue's clock.
     /// `nil`: the device stays enrolled.
     var leaveBy: Int64?
@@ -223,6 +223,6 @@ struct WipeNote: KeptState, Equatable {
 
     /// Whether both are one wipe, perhaps at different steps.
     func isSame(as other: WipeNote) -> Bool {
-        command == other.command && noted == other.noted && epoch == other.epoch && leaveBy == other.leaveBy
+        command == other.command && recorded == other.recorded && epoch == other.epoch && leaveBy == other.leaveBy
     }
 }

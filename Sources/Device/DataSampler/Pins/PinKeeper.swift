@@ -82,7 +82,7 @@ final class PinKeeper: Sendable {
     }
 
     /// The changes since the last call, for those who report them.
-    func takeChanges() -> [PinChange] {
+    func drainChanges() -> [PinChange] {
         state.withLock { state in
             defer { state.changes = [] }
             return state.changes

@@ -179,7 +179,7 @@ actor ProfileKeeper {
         let etag = stored.flatMap { $0.audience == audience && !$0.etag.isEmpty ? $0.etag : nil }
         let answer = await transmitter.request(
             .get, WireNames.profilePath, headers: etag.map { [("If-None-Match", $0)] } ?? [])
-        let (outcome, step) = await take(answer, audience: audience)
+        let (outcome, step) = await apply(answer, audience: audience)
         policy.finished(step, disabled: isDisabled, now: now, roll: roll())
         switch outcome {
         case .applied, .unchanged:
@@ -197,12 +197,12 @@ actor ProfileKeeper {
         return outcome
     }
 
-    private func take(_ answer: CollectorAnswer, audience: String) async -> (
+    private func apply(_ answer: CollectorAnswer, audience: String) async -> (
         Outcome, ProfileRefreshPolicy.Outcome
     ) {
         switch answer {
         case .notModified: return (.unchanged(revision: report.revision), .current(revision: report.revision))
-        case .success(let body, let etag): return await take(body, etag: etag ?? "", audience: audience)
+        case .success(let body, let etag): return await apply(body, etag: etag ?? "", audience: audience)
         case .retry(let after, let why), .failing(let after, let why), .full(let after, let why):
             return (.failed(why), .failed(after: after))
         case .notFound(let why), .conflict(let why, _), .tooLarge(let why), .refused(let why),
@@ -224,7 +224,7 @@ actor ProfileKeeper {
         return nil
     }
 
-    private func take(_ body: Data, etag: String, audience: String) async -> (
+    private func apply(_ body: Data, etag: String, audience: String) async -> (
         Outcome, ProfileRefreshPolicy.Outcome
     ) {
         let profile: WireProfile

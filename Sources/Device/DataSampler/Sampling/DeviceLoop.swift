@@ -89,7 +89,7 @@ actor DeviceLoop {
             }
             cancelOverdueCustom(now: now.timeSinceBoot)
             perform(beacons.reached(now.timeSinceBoot))
-            if beacons.takeComparison(dueBy: now.timeSinceBoot), await core.isBeaconOutdated() {
+            if beacons.beginComparison(dueBy: now.timeSinceBoot), await core.isBeaconOutdated() {
                 perform(beacons.wanted(.change))
             }
             if pendingBeacon != nil { continue }
@@ -129,8 +129,8 @@ actor DeviceLoop {
         if result != nil { measured(name.rawValue, since: begin) }
         switch result {
         case .sample(let sample): await keep(sample, of: .builtIn(name), at: stamp)
-        case .none(let reason)?: note(.builtIn(name), reason)
-        case nil: note(.builtIn(name), "this platform does not have it")
+        case .none(let reason)?: record(.builtIn(name), reason)
+        case nil: record(.builtIn(name), "this platform does not have it")
         }
     }
 
@@ -150,12 +150,12 @@ actor DeviceLoop {
             reports[module]?.reason = nil
         } catch {
             // It has been counted under its reason; the next sample is tried all the same.
-            note(module, "not queued: \(error.message)")
+            record(module, "not queued: \(error.message)")
         }
     }
 
     /// - Returns: whether it is news.
-    @discardableResult func note(_ module: SampledModule, _ reason: String) -> Bool {
+    @discardableResult func record(_ module: SampledModule, _ reason: String) -> Bool {
         guard reports[module]?.reason != reason else { return false }
         reports[module, default: ModuleReport()].reason = reason
         core.logger.warning("no sample", metadata: ["module": "\(module.name)", "reason": "\(reason)"])
@@ -237,7 +237,7 @@ extension DeviceLoop {
         measured(name, since: stamp)
         guard !run.isOverdue, !hasEnded else { return }
         switch result {
-        case .success(let measurements) where measurements.isEmpty: note(.custom(name), "it gave no measurements")
+        case .success(let measurements) where measurements.isEmpty: record(.custom(name), "it gave no measurements")
         case .success(let measurements):
             do throws(DataSamplerError) {
                 let sample = try CustomSample(module: name, measurements: measurements)
@@ -250,7 +250,7 @@ extension DeviceLoop {
     }
 
     private func failed(_ name: String, _ reason: String) {
-        guard note(.custom(name), reason) else { return }
+        guard record(.custom(name), reason) else { return }
         core.notices.post(.moduleFailed, "custom module \(name): \(reason)", ["module": name])
     }
 
@@ -269,7 +269,7 @@ extension DeviceLoop {
 
     /// Something a beacon reports has changed: one goes at once, to whoever listens. Its failure is logged where it
     /// happens.
-    func tellChange() async { _ = try? await sendChange() }
+    func reportChange() async { _ = try? await sendChange() }
 
     /// Something that beacons contain may have changed. If it has, a beacon reports it within a second, with other
     /// changes.

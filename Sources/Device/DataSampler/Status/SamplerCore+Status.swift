@@ -62,8 +62,8 @@ extension SamplerCore {
     }
 
     /// Posts a notice where the queue's file was replaced since the last call.
-    func tellReplacedQueue(_ status: QueueStatus) {
-        guard takeReplacements(status.replacements),
+    func reportReplacedQueue(_ status: QueueStatus) {
+        guard claimReplacements(status.replacements),
             let salvage = status.ended.last(where: { $0.salvage != nil })?.salvage
         else { return }
         notices.post(

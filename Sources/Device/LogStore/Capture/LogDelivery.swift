@@ -95,25 +95,25 @@ package final class LogVisitor {
 
     /// Delivers as ``LogStore/deliver(_:)`` does.
     package func deliver(_ entries: [LogEntry]) -> LogDelivery {
-        var intake = LineIntake(rules: rules, scrubber: scrubber)
-        for entry in entries { intake.add(entry) }
+        var acceptance = LineAcceptance(rules: rules, scrubber: scrubber)
+        for entry in entries { acceptance.add(entry) }
         let before = (application.written.total, ring.written.total)
         application.beginTurn(&losses)
         ring.beginTurn(&losses)
-        intake.buffer.forEach { line in
+        acceptance.buffer.forEach { line in
             (line.isRing ? ring : application).append(time: line.time, level: line.level, body: line.body, &losses)
         }
         application.flush(&losses)
         ring.flush(&losses)
         // The store's state counts the lost lines, if it can be written.
         if (try? keeper.count(losses.unsaved)) != nil { losses.saved() }
-        return intake.delivery(
+        return acceptance.delivery(
             written: application.written.total - before.0, ring: ring.written.total - before.1, failure: losses.failure)
     }
 }
 
 /// Brings delivered lines into their form on disk: filtered by level, scrubbed, escaped and cut.
-struct LineIntake {
+struct LineAcceptance {
     private let word: Int
     private let scrubber: LineScrubber?
     let buffer = LineBuffer()
@@ -127,7 +127,7 @@ struct LineIntake {
     }
 
     mutating func add(_ entry: LogEntry) {
-        guard CaptureRules.takes(entry.level, word) else {
+        guard CaptureRules.accepts(entry.level, word) else {
             delivery.filtered += 1
             return
         }
@@ -163,10 +163,10 @@ extension LogStore {
     /// returns, the kernel has the written lines, whatever their level. Waits for the disk.
     package func deliver(_ entries: [LogEntry]) -> LogDelivery {
         let (rules, scrubber) = capture
-        var intake = LineIntake(rules: rules, scrubber: scrubber)
-        for entry in entries { intake.add(entry) }
-        let (written, ring, failure) = writer.deliver(intake.buffer)
-        return intake.delivery(written: written, ring: ring, failure: failure)
+        var acceptance = LineAcceptance(rules: rules, scrubber: scrubber)
+        for entry in entries { acceptance.add(entry) }
+        let (written, ring, failure) = writer.deliver(acceptance.buffer)
+        return acceptance.delivery(written: written, ring: ring, failure: failure)
     }
 
     /// Delivers as ``deliver(_:)`` does, for another program, whose bundle id the segments carry. One such call runs at

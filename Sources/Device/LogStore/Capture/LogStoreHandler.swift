@@ -114,7 +114,7 @@ struct CaptureRules: Equatable, Sendable {
 
     /// Whether a line of this level is written anywhere.
     @inline(__always)
-    static func takes(_ level: LogLevel, _ word: Int) -> Bool {
+    static func accepts(_ level: LogLevel, _ word: Int) -> Bool {
         level.rawValue <= word & 7 || word & ringBit != 0 && word & 7 != 0
     }
 

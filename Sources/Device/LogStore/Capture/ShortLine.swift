@@ -12,7 +12,7 @@ enum ShortLine {
     /// Builds the same body as `LineFields.body` and passes it to `take`, once.
     /// - Returns: `false` if `LineFields` must build the line; `take` was not called then.
     static func build(
-        category: String, message: String, fields: [String: String], _ take: (UnsafeBufferPointer<UInt8>) -> Void
+        category: String, message: String, fields: [String: String], _ receive: (UnsafeBufferPointer<UInt8>) -> Void
     ) -> Bool {
         guard fields.count <= maximumFields else { return false }
         var wanted = category.utf8.count + 1 + message.utf8.count
@@ -40,7 +40,7 @@ enum ShortLine {
                     body.add(UInt8(ascii: "="))
                     guard body.add(sorted[place].value, .field) else { return false }
                 }
-                take(UnsafeBufferPointer(rebasing: memory.bindMemory(to: UInt8.self)[..<body.count]))
+                receive(UnsafeBufferPointer(rebasing: memory.bindMemory(to: UInt8.self)[..<body.count]))
                 return true
             }
         }

@@ -7,16 +7,16 @@ package enum SessionEnding {
     ///   - code, status, result: systemd's `$EXIT_CODE`, `$EXIT_STATUS` and `$SERVICE_RESULT`.
     ///   - application: the name of the program that ended.
     /// - Returns: whether there was a marker to record it in. After an orderly end there is none.
-    package static func note(
+    package static func record(
         code: String, status: String, result: String, application: String, in directory: StoreDirectory
     ) throws(LogStoreError) -> Bool {
-        try note(
+        try record(
             SessionRecord.Exit(code: code, status: status, result: result), of: application,
             bootID: SystemClock.bootID(), in: directory)
     }
 
     /// - Parameter bootID: of the present boot. Sessions of an earlier boot did not end this way.
-    static func note(
+    static func record(
         _ exit: SessionRecord.Exit, of application: String, bootID: String?, in directory: StoreDirectory
     ) throws(LogStoreError) -> Bool {
         do {
@@ -24,7 +24,7 @@ package enum SessionEnding {
             defer { lock.release() }
             let ordinals = try directory.names().compactMap { SessionMarker.ordinal(of: $0) }
             for ordinal in ordinals.sorted(by: >) {
-                if try note(exit, of: application, bootID, in: directory.path(SessionMarker.name(ordinal))) {
+                if try record(exit, of: application, bootID, in: directory.path(SessionMarker.name(ordinal))) {
                     return true
                 }
             }
@@ -36,7 +36,7 @@ package enum SessionEnding {
         }
     }
 
-    private static func note(
+    private static func record(
         _ exit: SessionRecord.Exit, of application: String, _ bootID: String?, in path: String
     ) throws(LogStoreError) -> Bool {
         var file = try OpenFile<LogStoreError>(path, O_RDWR | O_APPEND | O_NOFOLLOW)
@@ -64,7 +64,7 @@ enum KernelLog {
     }
 
     /// Whether a message reports the end of a process: by the out-of-memory killer, a fault or a trap.
-    static func tells(_ message: some StringProtocol, of process: Int32) -> Bool {
+    static func reports(_ message: some StringProtocol, of process: Int32) -> Bool {
         message.contains("Killed process \(process) ") || message.contains("[\(process)]: segfault at ")
             || message.contains("traps: ") && message.contains("[\(process)] ")
     }
@@ -82,7 +82,7 @@ enum KernelLog {
             if count < 0, errno == EPIPE { continue }
             guard count > 0 else { return found }
             let record = String(decoding: buffer[..<count], as: UTF8.self)
-            if let message = message(of: record), tells(message, of: process) { found.append(String(message)) }
+            if let message = message(of: record), reports(message, of: process) { found.append(String(message)) }
         }
     }
 }

@@ -121,7 +121,7 @@ extension SegmentIndex {
         else { throw damaged("its sum is not that of its content") }
 
         var reader = IndexReader(bytes: bytes[..<sumStart])
-        guard reader.take(Self.title), let version = reader.number(), reader.take("\n") else {
+        guard reader.consume(Self.title), let version = reader.number(), reader.consume("\n") else {
             throw damaged("it is no index")
         }
         guard version <= Self.version else {
@@ -136,20 +136,22 @@ extension SegmentIndex {
     }
 
     private static func read(_ reader: inout IndexReader) -> SegmentIndex? {
-        guard reader.take("epoch "), let epoch = reader.hexadecimal(bytes: 16).flatMap({ LogEpochID($0) }),
-            reader.take(" key - nonce -\nlines "), let lines = reader.number(), reader.take(" first "),
+        guard reader.consume("epoch "), let epoch = reader.hexadecimal(bytes: 16).flatMap({ LogEpochID($0) }),
+            reader.consume(" key - nonce -\nlines "), let lines = reader.number(), reader.consume(" first "),
             let first = reader.number(),
-            reader.take(" last "), let last = reader.number(), reader.take(" raw "), let raw = reader.number(),
-            reader.take(" stored "),
-            let stored = reader.number(), reader.take("\ntimes "), let earliest = reader.number(), reader.take(" "),
-            let latest = reader.number(), earliest <= latest, reader.take("\nlevels"), let levels = reader.numbers(4),
-            reader.take("\nraw-sha256 "), let rawDigest = reader.hexadecimal(bytes: 32),
-            reader.take("\nstored-sha256 "),
-            let storedDigest = reader.hexadecimal(bytes: 32), reader.take("\n")
+            reader.consume(" last "), let last = reader.number(), reader.consume(" raw "), let raw = reader.number(),
+            reader.consume(" stored "),
+            let stored = reader.number(), reader.consume("\ntimes "), let earliest = reader.number(),
+            reader.consume(" "),
+            let latest = reader.number(), earliest <= latest, reader.consume("\nlevels"),
+            let levels = reader.numbers(4),
+            reader.consume("\nraw-sha256 "), let rawDigest = reader.hexadecimal(bytes: 32),
+            reader.consume("\nstored-sha256 "),
+            let storedDigest = reader.hexadecimal(bytes: 32), reader.consume("\n")
         else { return nil }
         var blocks: [Block] = []
         while !reader.isAtEnd {
-            guard reader.take("block"), let values = reader.numbers(12), reader.take("\n"), values[6] <= values[7]
+            guard reader.consume("block"), let values = reader.numbers(12), reader.consume("\n"), values[6] <= values[7]
             else { return nil }
             blocks.append(
                 Block(
@@ -224,7 +226,7 @@ struct IndexReader {
     var isAtEnd: Bool { bytes.isEmpty }
 
     /// Consumes the text if it comes next, and returns whether it did.
-    mutating func take(_ text: String) -> Bool {
+    mutating func consume(_ text: String) -> Bool {
         guard bytes.starts(with: text.utf8) else { return false }
         bytes = bytes.dropFirst(text.utf8.count)
         return true
@@ -251,7 +253,7 @@ struct IndexReader {
         var values: [Int] = []
         values.reserveCapacity(count)
         for _ in 0..<count {
-            guard take(" "), let value = number() else { return nil }
+            guard consume(" "), let value = number() else { return nil }
             values.append(value)
         }
         return values

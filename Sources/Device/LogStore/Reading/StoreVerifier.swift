@@ -39,7 +39,7 @@ package struct StoreVerifier {
         let names = try directory.names().sorted()
         let state = readState(names)
         for file in names where file.hasSuffix(SegmentName.partialSuffix) {
-            note(file, "is not finished; whoever opens the store next removes it", isDamage: false)
+            record(file, "is not finished; whoever opens the store next removes it", isDamage: false)
         }
         let all = try directory.segments().sorted { $0.key < $1.key }
         for (position, (name, parts)) in all.enumerated() {
@@ -50,19 +50,19 @@ package struct StoreVerifier {
 
     package var isWhole: Bool { !findings.contains(where: \.isDamage) }
 
-    private mutating func note(_ file: String, _ message: String, isDamage: Bool = true) {
+    private mutating func record(_ file: String, _ message: String, isDamage: Bool = true) {
         findings.append(Finding(file: file, message: message, isDamage: isDamage))
     }
 
     private mutating func readState(_ names: [String]) -> StoreState? {
         do {
             if let state = try directory.readState() { return state }
-            note(
+            record(
                 SegmentName.stateName,
                 names.contains(SegmentName.stateName)
                     ? "is damaged: what was dropped is no longer known, and numbers begin a new epoch"
                     : "is missing: the next writer begins a new epoch")
-        } catch { note(SegmentName.stateName, error.message) }
+        } catch { record(SegmentName.stateName, error.message) }
         return nil
     }
 
@@ -70,13 +70,13 @@ package struct StoreVerifier {
         segments += 1
         for part in parts { checkMode(name.file(part)) }
         if let state, name.ordinal >= state.next {
-            note(name.file(parts.first ?? .text), "has a number that was not given out yet (next is \(state.next))")
+            record(name.file(parts.first ?? .text), "has a number that was not given out yet (next is \(state.next))")
         }
         do {
             if parts.isSuperset(of: [.sealed, .index]) {
                 try checkSealed(name, state)
                 if parts.contains(.text) {
-                    note(
+                    record(
                         name.file(.text), "is still beside the sealed segment; the next writer removes it",
                         isDamage: false)
                 }
@@ -85,20 +85,20 @@ package struct StoreVerifier {
             } else if parts.contains(.sealed) {
                 let index = try SegmentIndex(rebuilding: name, in: directory, epoch: .unknown)
                 count(index)
-                note(name.file(.index), "is missing; it is made anew in memory by whoever reads, and no line is lost")
+                record(name.file(.index), "is missing; it is made anew in memory by whoever reads, and no line is lost")
             } else {
-                note(name.file(.index), "is alone: its lines are gone")
+                record(name.file(.index), "is alone: its lines are gone")
             }
         } catch {
             // The store's limits removed the segment during the check.
-            if error.code != .notFound { note(name.file(parts.contains(.sealed) ? .sealed : .text), error.message) }
+            if error.code != .notFound { record(name.file(parts.contains(.sealed) ? .sealed : .text), error.message) }
         }
     }
 
     private mutating func checkMode(_ file: String) {
         var status = stat()
         guard stat(directory.path(file), &status) == 0, status.st_mode & 0o077 != 0 else { return }
-        note(
+        record(
             file, "can be read by others (mode \(String(status.st_mode & 0o777, radix: 8))): chmod 600", isDamage: false
         )
     }
@@ -112,18 +112,18 @@ package struct StoreVerifier {
         let index: SegmentIndex
         do { index = try SegmentIndex(name, in: directory) } catch {
             guard error.code == .damaged else { throw error }
-            note(name.file(.index), error.message)
+            record(name.file(.index), error.message)
             count(try SegmentIndex(rebuilding: name, in: directory, epoch: .unknown))
             return
         }
         count(index)
         if let state, index.epoch != state.epoch {
-            note(name.file(.index), "is of another epoch of the store", isDamage: false)
+            record(name.file(.index), "is of another epoch of the store", isDamage: false)
         }
         let file = try OpenFile<LogStoreError>(reading: directory.path(name, .sealed))
         let size = try file.byteCount()
         if size != index.whole.storedBytes {
-            note(name.file(.sealed), "has \(size) bytes, its index says \(index.whole.storedBytes)")
+            record(name.file(.sealed), "has \(size) bytes, its index says \(index.whole.storedBytes)")
         }
         var digests = (raw: SHA256(), stored: SHA256())
         var lines = LineCheck(name, path: name.file(.sealed), naming: namableLines)
@@ -136,19 +136,19 @@ package struct StoreVerifier {
                 var tally = LineTally()
                 tally.add(text: text)
                 if tally != LineTally(block.stretch) {
-                    note(name.file(.index), "block at \(block.storedOffset) holds other lines than it says")
+                    record(name.file(.index), "block at \(block.storedOffset) holds other lines than it says")
                 }
             } catch {
                 lines.skip(block.stretch)
-                note(name.file(.sealed), error.message)
+                record(name.file(.sealed), error.message)
             }
         }
-        take(lines)
+        add(lines)
         if Data(digests.stored.finalize()) != index.storedDigest {
-            note(name.file(.sealed), "is not what was sealed: SHA-256 differs")
+            record(name.file(.sealed), "is not what was sealed: SHA-256 differs")
         }
         if Data(digests.raw.finalize()) != index.rawDigest {
-            note(name.file(.sealed), "holds other text than was sealed: SHA-256 differs")
+            record(name.file(.sealed), "holds other text than was sealed: SHA-256 differs")
         }
     }
 
@@ -156,17 +156,17 @@ package struct StoreVerifier {
         var reader = try TextBlockReader(try OpenFile<LogStoreError>(reading: directory.path(name, .text)))
         var check = LineCheck(name, path: name.file(.text), naming: namableLines)
         while let text = try reader.next() { check.check(text) }
-        take(check)
+        add(check)
         lines += check.lines
         bytes += reader.offset
     }
 
     /// Names the store's first malformed lines, and counts those of each file.
-    private mutating func take(_ check: LineCheck) {
+    private mutating func add(_ check: LineCheck) {
         findings += check.findings
         namableLines -= check.findings.count
         if check.oddLines > check.findings.count {
-            note(check.path, "\(check.oddLines) lines in all are not of the form or misnumbered")
+            record(check.path, "\(check.oddLines) lines in all are not of the form or misnumbered")
         }
     }
 }
@@ -194,16 +194,16 @@ struct LineCheck {
             lines += 1
             let expected = LogNumber(segment: name.ordinal, position: UInt64(lines))
             guard let fields = LogLine(line), line.count <= LogLimits.lineBytes else {
-                noteLine("is not of the form", expected)
+                recordLine("is not of the form", expected)
                 continue
             }
-            if fields.number != expected { noteLine("says it is \(fields.number.value)", expected) }
+            if fields.number != expected { recordLine("says it is \(fields.number.value)", expected) }
         }
     }
 
     mutating func skip(_ stretch: SegmentIndex.Stretch) { lines += stretch.lines }
 
-    private mutating func noteLine(_ what: String, _ number: LogNumber) {
+    private mutating func recordLine(_ what: String, _ number: LogNumber) {
         oddLines += 1
         guard findings.count < maximumFindings else { return }
         findings.append(StoreVerifier.Finding(file: path, message: "line \(number.value) \(what)", isDamage: true))

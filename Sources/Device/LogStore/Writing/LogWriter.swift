@@ -216,7 +216,7 @@ final class LogWriter: Sendable {
     private func drain(through ticket: UInt64) {
         output.withLock { output in
             if output.done >= ticket { return }
-            let (buffer, taken, refused) = waiting.withLock { $0.take(for: output.spare) }
+            let (buffer, taken, refused) = waiting.withLock { $0.drain(for: output.spare) }
             output.losses.count(refused, as: .overload)
             write(buffer, &output)
             buffer.empty()
@@ -231,7 +231,7 @@ final class LogWriter: Sendable {
         if buffer.count == 0, output.losses.note == nil { return (0, 0) }
         output.application.beginTurn(&output.losses)
         output.ring.beginTurn(&output.losses)
-        tell(&output)
+        report(&output)
         let before = (application: output.application.written.total, ring: output.ring.written.total)
         var losses = output.losses
         buffer.forEach { line in
@@ -245,7 +245,7 @@ final class LogWriter: Sendable {
     }
 
     /// Logs what was lost, once there is room for the line.
-    private func tell(_ output: inout Output) {
+    private func report(_ output: inout Output) {
         let now = SystemClock.bootMilliseconds()
         guard now - output.lastNote >= Self.noteMilliseconds, let note = output.losses.note else { return }
         // If this line cannot be written, it is not counted as lost itself.
@@ -255,7 +255,7 @@ final class LogWriter: Sendable {
         }
         guard output.application.flush(&attempt) else { return }
         output.losses = attempt
-        output.losses.told()
+        output.losses.reported()
         output.lastNote = now
     }
 

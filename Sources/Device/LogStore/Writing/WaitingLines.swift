@@ -48,7 +48,7 @@ struct WaitingLines: Sendable {
     }
 
     /// Hands all waiting lines to the writer, in exchange for an empty buffer.
-    mutating func take(for empty: LineBuffer) -> (buffer: LineBuffer, taken: UInt64, refused: LogLevelCounts) {
+    mutating func drain(for empty: LineBuffer) -> (buffer: LineBuffer, taken: UInt64, refused: LogLevelCounts) {
         defer {
             buffer = empty
             refused = LogLevelCounts()

@@ -133,13 +133,13 @@ extension QueueStore {
         for stream in StreamName.allCases {
             let (front, waiting) = found.shelf(stream, marker: marker)
             let rows = (shelf[stream] ?? [:]).values.filter { $0.number > front }.sorted { $0.number < $1.number }
-            try takeIn(shelf: rows, waiting: waiting, of: stream, &note)
+            try absorb(shelf: rows, waiting: waiting, of: stream, &note)
         }
         return try count(unknown, note)
     }
 
     /// Records that waited for consent in a file of version 5 or before go into the new epoch, in their order.
-    private func takeIn(
+    private func absorb(
         shelf rows: [SalvageRow.Record], waiting: UInt64, of stream: StreamName, _ note: inout QueueStatus.Salvage
     ) throws {
         var taken: UInt64 = 0

@@ -152,7 +152,7 @@ final class QueueWriter: @unchecked Sendable {
                 store = nil
                 lock = nil
                 // Nobody will commit what is left.
-                let left = buffer.withLock { $0.take() }
+                let left = buffer.withLock { $0.drain() }
                 for entry in left.entries { entry.waiter?(.failure(.closed)) }
                 waiter.resume()
             }
@@ -222,7 +222,7 @@ final class QueueWriter: @unchecked Sendable {
 
     /// Commits all that has gathered, in transactions of bounded size; on `queue`.
     private func commitGathered() {
-        let taken = buffer.withLock { $0.take() }
+        let taken = buffer.withLock { $0.drain() }
         var rest = taken.entries[...]
         var unnumbered = taken.unnumbered
         while !rest.isEmpty || !unnumbered.isEmpty {

@@ -94,7 +94,7 @@ struct WriteBuffer {
 
     /// Everything gathered, to be committed; it stays in `bytes` until `settle`. The timer is void: what comes next has
     /// its own window.
-    mutating func take() -> (entries: [Entry], unnumbered: [StreamName: [DropReason: UInt64]]) {
+    mutating func drain() -> (entries: [Entry], unnumbered: [StreamName: [DropReason: UInt64]]) {
         isCommitAsked = false
         isTimerSet = false
         defer {

@@ -19,7 +19,7 @@ struct ByteScanner {
     }
 
     /// Consumes `text` if it comes next.
-    mutating func take(_ text: StaticString) -> Bool {
+    mutating func consume(_ text: StaticString) -> Bool {
         let count = text.utf8CodeUnitCount
         guard bytes.count - position >= count else { return false }
         for index in 0..<count where bytes[position + index] != text.utf8Start[index] { return false }
@@ -36,14 +36,14 @@ struct ByteScanner {
     /// A number with a sign.
     mutating func signedNumber() -> Int64? {
         skipBlanks()
-        let negative = take("-")
+        let negative = consume("-")
         guard let magnitude = digits(), let value = Int64(exactly: magnitude) else { return nil }
         return negative ? -value : value
     }
 
     /// A number with exactly two decimals, in hundredths ("1.05" is 105).
     mutating func hundredths() -> UInt32? {
-        guard let whole = number(), take("."), position + 2 <= bytes.count else { return nil }
+        guard let whole = number(), consume("."), position + 2 <= bytes.count else { return nil }
         let start = position
         guard let part = digits(), position - start == 2, whole < 40_000_000 else { return nil }
         return UInt32(whole * 100 + part)

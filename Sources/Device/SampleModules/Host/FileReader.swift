@@ -53,7 +53,7 @@ struct FileReader: Sendable {
         case .denied: oddity = .denied
         case .failed(let errno): oddity = .failed(errno: errno)
         }
-        if traced { trace.note(name, oddity) }
+        if traced { trace.record(name, oddity) }
         return value
     }
 
@@ -78,16 +78,16 @@ struct FileReader: Sendable {
     /// The names in a directory in natural order (`hwmon2` before `hwmon10`). A missing directory is logged.
     mutating func list(_ path: String, maximumEntries: Int) -> [String] {
         guard let names = host.list(path, maximumEntries: maximumEntries) else {
-            trace.note(path, .absent)
+            trace.record(path, .absent)
             return []
         }
-        trace.note(path, nil)
+        trace.record(path, nil)
         return names.sorted { $0.utf8.count != $1.utf8.count ? $0.utf8.count < $1.utf8.count : $0 < $1 }
     }
 
     /// Marks a file as odd that could be read but has lines that could not be parsed.
-    mutating func noteMalformed(_ path: String) {
-        trace.note(path, .malformed)
+    mutating func recordMalformed(_ path: String) {
+        trace.record(path, .malformed)
     }
 }
 
@@ -115,7 +115,7 @@ struct OddFileTrace: Sendable {
     }
 
     /// Records the result of a read; `nil` means that all is well.
-    mutating func note(_ path: String, _ oddity: Oddity?) {
+    mutating func record(_ path: String, _ oddity: Oddity?) {
         guard let oddity else {
             // Nearly always empty, so a healthy machine pays nothing here.
             if !said.isEmpty { said[path] = nil }

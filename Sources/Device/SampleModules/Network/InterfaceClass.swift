@@ -78,7 +78,7 @@ struct InterfaceFacts: Equatable, Sendable {
         deviceType = line("uevent") { bytes in
             for line in CompleteLines(bytes) {
                 var scanner = ByteScanner(line)
-                if scanner.take("DEVTYPE=") { return scanner.rest().text }
+                if scanner.consume("DEVTYPE=") { return scanner.rest().text }
             }
             return nil
         }

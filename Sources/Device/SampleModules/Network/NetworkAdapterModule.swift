@@ -221,7 +221,7 @@ struct ResolverFile: Equatable {
         for line in WrittenLines(bytes) where servers.count < Self.maximumServers {
             var scanner = ByteScanner(line)
             // The keyword begins the line. Text after the second word is a comment.
-            guard scanner.take("nameserver"), let server = scanner.word() else { continue }
+            guard scanner.consume("nameserver"), let server = scanner.word() else { continue }
             servers.append(server.text)
         }
     }

@@ -74,7 +74,7 @@ struct SNMPFile: Equatable {
     static func udpErrors6(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
-            if scanner.take("Udp6InErrors") { return scanner.number() }
+            if scanner.consume("Udp6InErrors") { return scanner.number() }
         }
         return nil
     }
@@ -89,7 +89,7 @@ struct SocketStatistics: Equatable {
     init?(_ bytes: UnsafeRawBufferPointer) {
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
-            if scanner.take("sockets: used"), let used = scanner.number() {
+            if scanner.consume("sockets: used"), let used = scanner.number() {
                 self.used = used
                 return
             }

@@ -16,7 +16,7 @@ struct BlockDeviceReader: Sendable {
             previous = [:]
             return []
         }
-        if stats.oddLines > 0 { reader.noteMalformed(DiskStats.path) }
+        if stats.oddLines > 0 { reader.recordMalformed(DiskStats.path) }
 
         let active = stats.devices.filter { !$0.isIdleSinceBoot }
         if active.contains(where: { isWhole[$0.name] == nil }) { sortOut(active, &reader) }

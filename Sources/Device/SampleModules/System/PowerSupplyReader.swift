@@ -52,37 +52,37 @@ struct PowerSupplyEvent: Equatable {
         var charge: (now: UInt64?, full: UInt64?, design: UInt64?)
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
-            guard scanner.take("POWER_SUPPLY_") else { continue }
-            if scanner.take("TYPE=") {
+            guard scanner.consume("POWER_SUPPLY_") else { continue }
+            if scanner.consume("TYPE=") {
                 let value = scanner.rest()
                 if value.equals("Battery") {
                     kind = .battery
                 } else if value.equals("Mains") || value.equals("Wireless") || value.text.hasPrefix("USB") {
                     kind = .line
                 }
-            } else if scanner.take("SCOPE=") {
+            } else if scanner.consume("SCOPE=") {
                 isPeripheral = scanner.rest().equals("Device")
-            } else if scanner.take("PRESENT=") {
+            } else if scanner.consume("PRESENT=") {
                 isPresent = scanner.number() != 0
-            } else if scanner.take("ONLINE=") {
+            } else if scanner.consume("ONLINE=") {
                 online = scanner.number()
-            } else if scanner.take("STATUS=") {
+            } else if scanner.consume("STATUS=") {
                 status = Self.status(scanner.rest())
-            } else if scanner.take("CAPACITY=") {
+            } else if scanner.consume("CAPACITY=") {
                 capacity = scanner.number()
-            } else if scanner.take("CYCLE_COUNT=") {
+            } else if scanner.consume("CYCLE_COUNT=") {
                 cycles = scanner.number()
-            } else if scanner.take("ENERGY_NOW=") {
+            } else if scanner.consume("ENERGY_NOW=") {
                 energy.now = scanner.number()
-            } else if scanner.take("ENERGY_FULL=") {
+            } else if scanner.consume("ENERGY_FULL=") {
                 energy.full = scanner.number()
-            } else if scanner.take("ENERGY_FULL_DESIGN=") {
+            } else if scanner.consume("ENERGY_FULL_DESIGN=") {
                 energy.design = scanner.number()
-            } else if scanner.take("CHARGE_NOW=") {
+            } else if scanner.consume("CHARGE_NOW=") {
                 charge.now = scanner.number()
-            } else if scanner.take("CHARGE_FULL=") {
+            } else if scanner.consume("CHARGE_FULL=") {
                 charge.full = scanner.number()
-            } else if scanner.take("CHARGE_FULL_DESIGN=") {
+            } else if scanner.consume("CHARGE_FULL_DESIGN=") {
                 charge.design = scanner.number()
             }
         }

@@ -15,23 +15,23 @@ struct MemInfo: Equatable {
     init(_ bytes: UnsafeRawBufferPointer) {
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
-            if scanner.take("MemTotal:") {
+            if scanner.consume("MemTotal:") {
                 total = Self.bytes(&scanner)
-            } else if scanner.take("MemAvailable:") {
+            } else if scanner.consume("MemAvailable:") {
                 available = Self.bytes(&scanner)
-            } else if scanner.take("MemFree:") {
+            } else if scanner.consume("MemFree:") {
                 free = Self.bytes(&scanner)
-            } else if scanner.take("Buffers:") {
+            } else if scanner.consume("Buffers:") {
                 buffers = Self.bytes(&scanner)
-            } else if scanner.take("Cached:") {
+            } else if scanner.consume("Cached:") {
                 cached = Self.bytes(&scanner)
-            } else if scanner.take("Dirty:") {
+            } else if scanner.consume("Dirty:") {
                 dirty = Self.bytes(&scanner)
-            } else if scanner.take("Slab:") {
+            } else if scanner.consume("Slab:") {
                 slab = Self.bytes(&scanner)
-            } else if scanner.take("SwapTotal:") {
+            } else if scanner.consume("SwapTotal:") {
                 swapTotal = Self.bytes(&scanner)
-            } else if scanner.take("SwapFree:") {
+            } else if scanner.consume("SwapFree:") {
                 swapFree = Self.bytes(&scanner)
             }
         }
@@ -39,7 +39,7 @@ struct MemInfo: Equatable {
 
     /// The kernel's "kB" means 1024 bytes. A value with another unit is ignored.
     private static func bytes(_ scanner: inout ByteScanner) -> UInt64? {
-        guard let count = scanner.number(), scanner.take(" kB"), scanner.isAtEnd else { return nil }
+        guard let count = scanner.number(), scanner.consume(" kB"), scanner.isAtEnd else { return nil }
         let (bytes, overflow) = count.multipliedReportingOverflow(by: 1_024)
         return overflow ? nil : bytes
     }
@@ -83,19 +83,19 @@ struct PressureFile: Equatable {
     init(_ bytes: UnsafeRawBufferPointer) {
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
-            if scanner.take("some ") {
+            if scanner.consume("some ") {
                 some = Self.line(&scanner)
-            } else if scanner.take("full ") {
+            } else if scanner.consume("full ") {
                 full = Self.line(&scanner)
             }
         }
     }
 
     private static func line(_ scanner: inout ByteScanner) -> Line? {
-        guard scanner.take("avg10="), let ten = scanner.hundredths(),
-            scanner.take(" avg60="), let sixty = scanner.hundredths(),
-            scanner.take(" avg300="), let threeHundred = scanner.hundredths(),
-            scanner.take(" total="), let total = scanner.number()
+        guard scanner.consume("avg10="), let ten = scanner.hundredths(),
+            scanner.consume(" avg60="), let sixty = scanner.hundredths(),
+            scanner.consume(" avg300="), let threeHundred = scanner.hundredths(),
+            scanner.consume(" total="), let total = scanner.number()
         else { return nil }
         return Line(average10: ten, average60: sixty, average300: threeHundred, total: total)
     }
@@ -154,7 +154,7 @@ struct ProcSelfIO: Equatable {
     init?(_ bytes: UnsafeRawBufferPointer) {
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
-            if scanner.take("write_bytes:"), let written = scanner.number() {
+            if scanner.consume("write_bytes:"), let written = scanner.number() {
                 writtenBytes = written
                 return
             }

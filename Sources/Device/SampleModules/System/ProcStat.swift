@@ -25,19 +25,19 @@ struct ProcStat: Equatable {
     init(_ bytes: UnsafeRawBufferPointer) {
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
-            if scanner.take("cpu") {
+            if scanner.consume("cpu") {
                 addTimes(scanner)
-            } else if scanner.take("intr ") {
+            } else if scanner.consume("intr ") {
                 interrupts = scanner.number()
-            } else if scanner.take("ctxt ") {
+            } else if scanner.consume("ctxt ") {
                 contextSwitches = scanner.number()
-            } else if scanner.take("btime ") {
+            } else if scanner.consume("btime ") {
                 bootTime = scanner.number()
-            } else if scanner.take("processes ") {
+            } else if scanner.consume("processes ") {
                 processesCreated = scanner.number()
-            } else if scanner.take("procs_running ") {
+            } else if scanner.consume("procs_running ") {
                 running = scanner.number().flatMap { UInt32(exactly: $0) }
-            } else if scanner.take("procs_blocked ") {
+            } else if scanner.consume("procs_blocked ") {
                 blocked = scanner.number().flatMap { UInt32(exactly: $0) }
             }
         }
@@ -45,7 +45,7 @@ struct ProcStat: Equatable {
 
     private mutating func addTimes(_ afterName: ByteScanner) {
         var scanner = afterName
-        if scanner.take(" ") {
+        if scanner.consume(" ") {
             all = CPUTimes(&scanner)
         } else if cores.count < Self.maximumCores, let number = scanner.number().flatMap({ UInt32(exactly: $0) }),
             let times = CPUTimes(&scanner)

@@ -117,13 +117,13 @@ struct CPUInfo: Equatable {
             var scanner = ByteScanner(line)
             // x86, some ARM and LoongArch; MIPS; POWER and SPARC.
             guard
-                scanner.take("model name") || scanner.take("Model Name") || scanner.take("cpu model")
-                    || scanner.take("cpu\t")
+                scanner.consume("model name") || scanner.consume("Model Name") || scanner.consume("cpu model")
+                    || scanner.consume("cpu\t")
             else {
                 continue
             }
             scanner.skipBlanks()
-            guard scanner.take(":") else { continue }
+            guard scanner.consume(":") else { continue }
             let name = scanner.rest().trimmed
             guard !name.isEmpty else { continue }
             model = name.text
@@ -152,13 +152,13 @@ struct OSRelease: Equatable {
         var longVersion: String?
         for line in WrittenLines(bytes) {
             var scanner = ByteScanner(line)
-            if scanner.take("ID=") {
+            if scanner.consume("ID=") {
                 identifier = Self.value(scanner.rest())
-            } else if scanner.take("VERSION_ID=") {
+            } else if scanner.consume("VERSION_ID=") {
                 version = Self.value(scanner.rest())
-            } else if scanner.take("VERSION=") {
+            } else if scanner.consume("VERSION=") {
                 longVersion = Self.value(scanner.rest())
-            } else if scanner.take("ID_LIKE=") {
+            } else if scanner.consume("ID_LIKE=") {
                 families = Self.value(scanner.rest())?.split(separator: " ").map(String.init) ?? []
             }
         }

@@ -63,7 +63,7 @@ package final class LogindConnection: Sendable {
     package init(address: String) {
         let (events, continuation) = AsyncStream.makeStream(of: LogindEvent.self)
         self.events = events
-        conversation = Conversation(tell: continuation)
+        conversation = Conversation(events: continuation)
         continuation.onTermination = { [queue, conversation] _ in queue.async { conversation.close() } }
         queue.async { [queue, conversation] in conversation.open(address, on: queue) }
     }
@@ -97,13 +97,13 @@ private final class Conversation: @unchecked Sendable {
     /// logind answers from memory.
     private static let milliseconds: Int64 = 5000
 
-    private let tell: AsyncStream<LogindEvent>.Continuation
+    private let events: AsyncStream<LogindEvent>.Continuation
     private var bus: BusConnection?
     private var source: (any DispatchSourceRead)?
     /// -1: not held.
     private var inhibitor: CInt = -1
 
-    init(tell: AsyncStream<LogindEvent>.Continuation) { self.tell = tell }
+    init(events: AsyncStream<LogindEvent>.Continuation) { self.events = events }
 
     func open(_ address: String, on queue: DispatchQueue) {
         do throws(BusConnection.Failure) {
@@ -112,7 +112,7 @@ private final class Conversation: @unchecked Sendable {
             for rule in Self.rules { try bus.subscribe(rule) }
             // Fails where no logind is.
             try readUser(bus)
-            tell.yield(.connected)
+            events.yield(.connected)
             let source = DispatchSource.makeReadSource(fileDescriptor: bus.descriptor, queue: queue)
             source.setEventHandler { [unowned self] in hear() }
             // The descriptor must be open until the source is gone.
@@ -127,8 +127,8 @@ private final class Conversation: @unchecked Sendable {
     }
 
     private func end(_ why: String) {
-        tell.yield(.ended(why))
-        tell.finish()
+        events.yield(.ended(why))
+        events.finish()
         close()
     }
 
@@ -144,23 +144,23 @@ private final class Conversation: @unchecked Sendable {
     private func hear() {
         guard let bus else { return }
         do throws(BusConnection.Failure) {
-            while let signal = try bus.nextSignal() { try take(signal, bus) }
+            while let signal = try bus.nextSignal() { try consume(signal, bus) }
         } catch {
             end("\(error)")
         }
     }
 
-    private func take(_ signal: BusConnection.Signal, _ bus: BusConnection) throws(BusConnection.Failure) {
+    private func consume(_ signal: BusConnection.Signal, _ bus: BusConnection) throws(BusConnection.Failure) {
         switch (signal.interface, signal.member) {
-        case (Self.session, "Lock"): tell.yield(.locked)
-        case (Self.session, "Unlock"): tell.yield(.unlocked)
+        case (Self.session, "Lock"): events.yield(.locked)
+        case (Self.session, "Unlock"): events.yield(.unlocked)
         case (Self.manager, "PrepareForSleep"), (Self.manager, "PrepareForShutdown"):
             guard let isBeginning = signal.values.first?.booleanValue else { return }
-            tell.yield(isBeginning ? .pausing : .resumed)
+            events.yield(isBeginning ? .pausing : .resumed)
         case (Self.properties, "PropertiesChanged"):
             guard signal.values.count == 3 else { return }
             if let isLocked = signal.values[1]["LockedHint"]?.booleanValue {
-                tell.yield(isLocked ? .locked : .unlocked)
+                events.yield(isLocked ? .locked : .unlocked)
             }
             if signal.path == Self.seatPath, signal.values[1]["ActiveSession"] != nil { try readUser(bus) }
         default: break
@@ -174,7 +174,7 @@ private final class Conversation: @unchecked Sendable {
         let active = try bus.property("ActiveSession", of: Self.seat, at: Self.seatPath, destination: Self.service)
         guard active.members.count == 2, let id = active.members[0].textValue, let path = active.members[1].textValue
         else { throw .malformed }
-        tell.yield(.user(id.isEmpty ? nil : try user(ofSession: path, bus)))
+        events.yield(.user(id.isEmpty ? nil : try user(ofSession: path, bus)))
     }
 
     private func user(ofSession path: String, _ bus: BusConnection) throws(BusConnection.Failure) -> SessionUser? {
@@ -202,9 +202,9 @@ private final class Conversation: @unchecked Sendable {
             arguments: ["sleep:shutdown", "ws1agent", "Puts a last sample on disk", "delay"])
         do throws(BusConnection.Failure) {
             inhibitor = try bus.callForDescriptor(call)
-            tell.yield(.delaying(failure: nil))
+            events.yield(.delaying(failure: nil))
         } catch {
-            tell.yield(.delaying(failure: "\(error)"))
+            events.yield(.delaying(failure: "\(error)"))
         }
         hear()
     }

@@ -49,11 +49,11 @@ package struct SystemBusFacts: BusFactsSource {
             // A machine without a bus does not know. This is not a failure.
             case .absent: return BusFacts()
             case .timedOut, .refused, .hungUp, .malformed, .io:
-                trace.note("\(error)")
+                trace.record("\(error)")
                 return nil
             }
         }
-        trace.note(nil)
+        trace.record(nil)
         return facts
     }
 
@@ -104,7 +104,7 @@ private final class FailureTrace: Sendable {
 
     init(logger: Logger) { self.logger = logger }
 
-    func note(_ failure: String?) {
+    func record(_ failure: String?) {
         let isNew = last.withLock { last in
             defer { last = failure }
             return failure != nil && failure != last

@@ -185,7 +185,7 @@ struct WirelessFile: Equatable {
 
     private static func figure(_ scanner: inout ByteScanner) -> Int64? {
         let figure = scanner.signedNumber()
-        _ = scanner.take(".")
+        _ = scanner.consume(".")
         return figure
     }
 }

@@ -78,7 +78,7 @@ package actor LogUploader {
     package func cancel(_ id: Data) {
         guard let upload = machine[id], !upload.phase.isFinal else { return }
         machine.cancel(id)
-        tell(upload)
+        report(upload)
     }
 
     package func cancelAll() { for upload in machine.uploads { cancel(upload.id) } }
@@ -89,7 +89,7 @@ package actor LogUploader {
         while !Task.isCancelled {
             let time = now()
             let before = machine
-            if machine.expire(now: time) { tellDifferences(from: before) }
+            if machine.expire(now: time) { reportDifferences(from: before) }
             guard let step = machine.next(now: time) else {
                 return machine.dueAt.map { min(.microseconds(max(1000, $0 - time)), Self.greatestPause) }
                     ?? Self.greatestPause
@@ -97,7 +97,7 @@ package actor LogUploader {
             if case .closed(let reason) = await transmitter.logGate() {
                 let before = machine
                 machine.waits(for: "\(reason)")
-                tellDifferences(from: before)
+                reportDifferences(from: before)
                 return Self.gateLook
             }
             await perform(step)
@@ -118,11 +118,11 @@ package actor LogUploader {
                     answer = await transmitter.request(.put, "\(path)/chunks/\(number)", body: .gzipFile(content))
                 case .gone(let reason):
                     machine.chunkWasGone(number, of: step.upload, reason: reason)
-                    return tell(upload)
+                    return report(upload)
                 }
             } catch {
                 machine.couldNotRead(step.upload, "\(error)", now: now(), roll: roll())
-                return tell(upload)
+                return report(upload)
             }
         case .complete:
             var request = WireCompleteUpload()
@@ -138,13 +138,13 @@ package actor LogUploader {
         guard !Task.isCancelled else { return }
         let acknowledged = transmitter.status.acknowledged.values.reduce(0, +)
         machine.answered(step, answer, acknowledged: acknowledged, now: now(), roll: roll())
-        tell(upload)
+        report(upload)
     }
 
-    private func tellDifferences(from before: UploadStateMachine) { for upload in before.uploads { tell(upload) } }
+    private func reportDifferences(from before: UploadStateMachine) { for upload in before.uploads { report(upload) } }
 
     /// - Parameter before: the former state.
-    private func tell(_ before: LogUpload) {
+    private func report(_ before: LogUpload) {
         guard let upload = machine[before.id], upload != before else { return }
         // Stores only what a restart could not find out.
         if upload.phase.isFinal || upload.gone != before.gone {

@@ -112,17 +112,18 @@ package enum Timestamp {
     package static func moment(_ text: String, _ forms: Forms) -> (seconds: Int64, nanoseconds: Int64)? {
         var reader = Reader(rest: text.utf8[...])
         let isLoose = forms.contains(.looseSeparators)
-        guard let year = reader.number(4), reader.takes("-"), let month = reader.number(2), reader.takes("-"),
+        guard let year = reader.number(4), reader.consume("-"), let month = reader.number(2), reader.consume("-"),
             let day = reader.number(2), let date = CivilDate(year: year, month: month, day: day)
         else { return nil }
         let midnight = date.daysSince1970 * 86_400
         if reader.rest.isEmpty, forms.contains(.day) { return (midnight, 0) }
-        guard reader.takes("T") || isLoose && (reader.takes("t") || reader.takes(" ")),
-            let hour = reader.number(2), reader.takes(":"), let minute = reader.number(2), reader.takes(":"),
+        guard reader.consume("T") || isLoose && (reader.consume("t") || reader.consume(" ")),
+            let hour = reader.number(2), reader.consume(":"), let minute = reader.number(2), reader.consume(":"),
             let second = reader.number(2), hour < 24, minute < 60, second < 60, let fraction = reader.fraction()
         else { return nil }
         let offset: Int64
-        if reader.takes("Z") || isLoose && reader.takes("z") || reader.rest.isEmpty && forms.contains(.withoutZone) {
+        if reader.consume("Z") || isLoose && reader.consume("z") || reader.rest.isEmpty && forms.contains(.withoutZone)
+        {
             offset = 0
         } else {
             guard let given = reader.offset(isCompact: forms.contains(.compactOffset)) else { return nil }
@@ -135,7 +136,7 @@ package enum Timestamp {
     private struct Reader {
         var rest: Substring.UTF8View
 
-        mutating func takes(_ character: Unicode.Scalar) -> Bool {
+        mutating func consume(_ character: Unicode.Scalar) -> Bool {
             guard rest.first == UInt8(ascii: character) else { return false }
             rest.removeFirst()
             return true
@@ -153,7 +154,7 @@ package enum Timestamp {
 
         /// Nanoseconds, 0 where there is no point; `nil` for a point without digits.
         mutating func fraction() -> Int64? {
-            guard takes(".") else { return 0 }
+            guard consume(".") else { return 0 }
             var value: Int64 = 0
             var unit: Int64 = 1_000_000_000
             let before = rest.count
@@ -166,8 +167,8 @@ package enum Timestamp {
 
         /// Seconds east of UTC.
         mutating func offset(isCompact: Bool) -> Int64? {
-            let sign: Int64 = takes("+") ? 1 : takes("-") ? -1 : 0
-            guard sign != 0, let hours = number(2), takes(":") || isCompact, let minutes = number(2), hours < 24,
+            let sign: Int64 = consume("+") ? 1 : consume("-") ? -1 : 0
+            guard sign != 0, let hours = number(2), consume(":") || isCompact, let minutes = number(2), hours < 24,
                 minutes < 60
             else { return nil }
             return sign * (hours * 3600 + minutes * 60)

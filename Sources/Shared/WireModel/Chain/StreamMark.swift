@@ -69,7 +69,7 @@ package struct StreamTotals: Equatable, Sendable {
     ///
     /// These counts only grow, so the greater is the newer. A device restored from an older image reports less than
     /// before. What it reported first stays counted: those records were lost.
-    package func told(also other: StreamTotals) -> StreamTotals {
+    package func combined(with other: StreamTotals) -> StreamTotals {
         var totals = self
         totals.droppedUnnumbered.merge(other.droppedUnnumbered, uniquingKeysWith: max)
         totals.produced = max(produced, other.produced)

@@ -137,7 +137,7 @@ package enum ScrubPatternSyntax {
             Fault(message: message, position: place ?? position)
         }
 
-        mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+        mutating func consume(_ scalar: Unicode.Scalar) -> Bool {
             guard next == scalar else { return false }
             position += 1
             return true
@@ -174,9 +174,9 @@ package enum ScrubPatternSyntax {
             case ".": return .character(.anyButNewline)
             case "[": return .character(try readClass(from: start))
             case "(":
-                if take("?"), !take(":") { throw fault("\"(?\" is offered only as \"(?:\"", at: start) }
+                if consume("?"), !consume(":") { throw fault("\"(?\" is offered only as \"(?:\"", at: start) }
                 let group = try readAlternatives(depth: depth + 1)
-                guard take(")") else { throw fault("\"(\" is not closed", at: start) }
+                guard consume(")") else { throw fault("\"(\" is not closed", at: start) }
                 return group
             case "\\": return try readEscape(from: start)
             default: return .character(ScrubCharacters(scalar))
@@ -204,7 +204,7 @@ package enum ScrubPatternSyntax {
         }
 
         private mutating func readClass(from start: Int) throws(Fault) -> ScrubCharacters {
-            let isInverted = take("^")
+            let isInverted = consume("^")
             var characters = ScrubCharacters()
             var isFirst = true
             while let scalar = next {
@@ -243,17 +243,17 @@ package enum ScrubPatternSyntax {
         private mutating func readQuantifier(of atom: ScrubPattern) throws(Fault) -> ScrubPattern {
             var least = 0
             var most: Int?
-            if take("*") {
-            } else if take("+") {
+            if consume("*") {
+            } else if consume("+") {
                 least = 1
-            } else if take("?") {
+            } else if consume("?") {
                 most = 1
-            } else if take("{") {
+            } else if consume("{") {
                 let start = position - 1
                 guard let count = readCount() else { throw fault("\"{\" is not followed by a count", at: start) }
                 (least, most) = (count, count)
-                if take(",") { most = readCount() }
-                guard take("}"), least <= most ?? least, max(least, most ?? 0) <= ScrubPatternSyntax.greatestCount
+                if consume(",") { most = readCount() }
+                guard consume("}"), least <= most ?? least, max(least, most ?? 0) <= ScrubPatternSyntax.greatestCount
                 else {
                     throw fault(
                         "the counts are not in order up to \(ScrubPatternSyntax.greatestCount), or \"}\" is missing",
@@ -262,7 +262,7 @@ package enum ScrubPatternSyntax {
             } else {
                 return atom
             }
-            let isLazy = take("?")
+            let isLazy = consume("?")
             if let scalar = next, ["*", "+", "?", "{"].contains(scalar) {
                 throw fault("\"\(scalar)\" repeats a repetition")
             }

@@ -45,7 +45,7 @@ struct EventRoutes: Sendable {
             grouping = found
         }
         let records = try await records(query, RecordTimes(from: window.from, to: window.to), context)
-        let place = try context.takePlace(in: scans, for: "fleet queries")
+        let place = try context.acquirePlace(in: scans, for: "fleet queries")
         defer { place.giveBack() }
         var summary = EventSummary(window: window, by: grouping)
         do {

@@ -63,7 +63,7 @@ struct FleetMetricRoutes: Sendable {
         }
         let devices = try await metadata.deviceIDs(
             organization: context.person.organization, withTest: try query.flag("test"))
-        let place = try context.takePlace(in: scans, for: "fleet queries")
+        let place = try context.acquirePlace(in: scans, for: "fleet queries")
         defer { place.giveBack() }
         var rest = devices[...]
         var first: [LatestValue] = []
@@ -89,7 +89,7 @@ struct FleetMetricRoutes: Sendable {
         let latest = try LatestValues(query, store: store)
         let devices = try await metadata.deviceIDs(
             organization: context.person.organization, withTest: try query.flag("test"))
-        let place = try context.takePlace(in: scans, for: "fleet queries")
+        let place = try context.acquirePlace(in: scans, for: "fleet queries")
         defer { place.giveBack() }
         var rest = devices[...]
         var values: [[String: String]: [Double]] = [:]

@@ -138,9 +138,9 @@ struct FleetSeries {
             let key = Key(group: group, attributes: attributes)
             var buckets = series.removeValue(forKey: key) ?? Array(repeating: [], count: window.buckets)
             for bucket in Set(programs.flatMap(\.value.buckets.keys)) {
-                let told = programs.compactMap { $0.value.buckets[bucket]?.value(aggregate) }
-                guard !told.isEmpty else { continue }
-                buckets[bucket].append(told.reduce(0) { $0 + $1 / Double(told.count) })
+                let reported = programs.compactMap { $0.value.buckets[bucket]?.value(aggregate) }
+                guard !reported.isEmpty else { continue }
+                buckets[bucket].append(reported.reduce(0) { $0 + $1 / Double(reported.count) })
                 values += 1
             }
             series[key] = buckets

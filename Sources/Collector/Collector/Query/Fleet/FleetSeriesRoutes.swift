@@ -24,7 +24,7 @@ struct FleetSeriesRoutes: Sendable {
             now: context.now)
         let devices = try await metadata.groupedDevices(
             organization: context.person.organization, withTest: query.withTest, by: query.grouping)
-        let place = try context.takePlace(in: scans, for: "fleet queries")
+        let place = try context.acquirePlace(in: scans, for: "fleet queries")
         defer { place.giveBack() }
         let chosen = query.chosen(of: devices)
         let groups = FleetGroup.groups(of: chosen)

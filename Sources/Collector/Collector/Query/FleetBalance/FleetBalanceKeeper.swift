@@ -98,7 +98,7 @@ package actor FleetBalanceKeeper {
         while findings == nil {
             let start = ContinuousClock.now
             findings = try await store.followChains()
-            try await note(since: start, rest)
+            try await record(since: start, rest)
         }
         guard let findings else { return }
         let faults = Dictionary(grouping: findings.faults, by: \.device)
@@ -118,7 +118,7 @@ package actor FleetBalanceKeeper {
                     owner, balances[owner.id, default: []].map(\.balance),
                     found: faults[owner.id.description, default: []])
             }
-            try await note(since: start, rest)
+            try await record(since: start, rest)
         }
         // A missing file has no rows to follow.
         unreadable.formUnion(try await store.harmedPartitions().keys.map(\.name))
@@ -127,7 +127,7 @@ package actor FleetBalanceKeeper {
         self.result = result
     }
 
-    private func note(
+    private func record(
         since start: ContinuousClock.Instant, _ rest: @Sendable (Duration) async throws -> Void
     ) async throws {
         let time = start.duration(to: .now)

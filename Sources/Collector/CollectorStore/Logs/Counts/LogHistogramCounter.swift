@@ -48,7 +48,7 @@ actor LogHistogramCounter {
         }
         var rows: [Int64] = []
         for segment in Dictionary(grouping: runs, by: \.segment).values {
-            if segment.count == 1, count.take(segment[0]) { continue }
+            if segment.count == 1, count.accept(segment[0]) { continue }
             rows += segment.map(\.row)
         }
         // Those of a chunk together, as they were written.
@@ -109,7 +109,7 @@ private struct CountInProgress {
 
     /// Counts a run that is alone in its segment by its row.
     /// - Returns: whether that was possible.
-    mutating func take(_ run: CountedLogRun) -> Bool {
+    mutating func accept(_ run: CountedLogRun) -> Bool {
         guard !needsText, let bucket = bucket(of: run.times) else { return false }
         for level in levels { histogram.add(Int(clamping: run.levels[level.rawValue - 1]), level, to: bucket) }
         return true

@@ -133,16 +133,16 @@ actor LogLinePager {
                     stretch.forEachLine(from: min(position.offset, stretch.bytes.count)) { line in
                         guard line.fields.number.segment == run.segment, matcher.matches(line.fields, in: line.bytes)
                         else { return true }
-                        let told = LogLineRow(line, of: run)
+                        let reported = LogLineRow(line, of: run)
                         guard
                             arrived.lines.isEmpty
-                                || arrived.lines.count < limit && bytes + told.bytes <= bounds.pageBytes
+                                || arrived.lines.count < limit && bytes + reported.bytes <= bounds.pageBytes
                         else {
                             full = LogArrival(run: row, pieces: position.pieces, offset: line.start)
                             return false
                         }
-                        bytes += told.bytes
-                        arrived.lines.append(told)
+                        bytes += reported.bytes
+                        arrived.lines.append(reported)
                         return true
                     }
                     if let full {

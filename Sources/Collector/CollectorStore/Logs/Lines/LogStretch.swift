@@ -49,7 +49,7 @@ struct LogStretch {
     func forEachLine(from offset: Int = 0, _ visit: (Line) -> Bool) {
         bytes.withUnsafeBytes { bytes in
             var found: (fields: LogLine, range: Range<Int>)?
-            func tell(_ end: Int) -> Bool {
+            func report(_ end: Int) -> Bool {
                 guard let found else { return true }
                 return visit(
                     Line(
@@ -61,12 +61,12 @@ struct LogStretch {
             while start < bytes.count {
                 let end = Self.end(of: start, in: bytes)
                 if let fields = LogLine(UnsafeRawBufferPointer(rebasing: bytes[start..<end])) {
-                    guard tell(start) else { return }
+                    guard report(start) else { return }
                     found = (fields, start..<end)
                 }
                 start = end
             }
-            _ = tell(bytes.count)
+            _ = report(bytes.count)
         }
     }
 

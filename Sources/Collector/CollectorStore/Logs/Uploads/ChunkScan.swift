@@ -50,7 +50,7 @@ struct ChunkScan: Sendable {
             let decompressor = try GzipDecompressor(limits: InflateLimits(maximumBytes: expected, maximumRatio: .max))
             try stored.withContiguousBytes { (bytes) throws(GzipError) in
                 try decompressor.update(
-                    bytes, output: { scanner.take($0) }, memberEnd: { scanner.memberEnded(storedEnd: $0) })
+                    bytes, output: { scanner.scan($0) }, memberEnd: { scanner.memberEnded(storedEnd: $0) })
                 try decompressor.finish()
             }
         } catch {
@@ -87,7 +87,7 @@ struct ChunkScan: Sendable {
         /// The present stretch, by segment.
         private var open: [UInt64: LogPiece] = [:]
 
-        func take(_ bytes: UnsafeRawBufferPointer) {
+        func scan(_ bytes: UnsafeRawBufferPointer) {
             digest.update(bufferPointer: bytes)
             scan.rawBytes += bytes.count
             var start = 0

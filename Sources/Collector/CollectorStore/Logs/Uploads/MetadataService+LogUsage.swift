@@ -72,7 +72,7 @@ extension MetadataService {
                     "DELETE FROM log_quota WHERE organization = ? AND application = ?", organization, application)
             }
             for (key, former) in zip(keys, former) {
-                try tell(LogUsage.change(from: former, to: try usage(of: key)), .application, key, at: now)
+                try report(LogUsage.change(from: former, to: try usage(of: key)), .application, key, at: now)
             }
             try audit.append(
                 AuditEntry(
@@ -121,11 +121,11 @@ extension MetadataService {
             SET chunks = log_usage.chunks + excluded.chunks, raw_bytes = log_usage.raw_bytes + excluded.raw_bytes
             """, key.organization, key.application, key.test, chunks, rawBytes)
         let (present, presentTotal) = (try usage(of: key), try totalUsage(of: key))
-        try tell(LogUsage.change(from: former, to: present), .application, key, at: now)
-        try tell(LogUsage.change(from: formerTotal, to: presentTotal), .organization, key, at: now)
+        try report(LogUsage.change(from: former, to: present), .application, key, at: now)
+        try report(LogUsage.change(from: formerTotal, to: presentTotal), .organization, key, at: now)
     }
 
-    private func tell(
+    private func report(
         _ change: LogUsage.Change, _ owner: LogQuotaOwner, _ key: UsageKey, at now: Int64
     ) throws(StoreError) {
         let subject = key.subject(owner)

@@ -86,11 +86,11 @@ extension MetadataService {
 
     func end(_ row: Int64, as phase: UploadPhase, at now: Int64) throws(StoreError) {
         try connection.run("UPDATE upload SET phase = ?, ended = ? WHERE row = ?", phase.rawValue, now, row)
-        if phase == .complete { try tellArrival(of: row, at: now) }
+        if phase == .complete { try reportArrival(of: row, at: now) }
     }
 
     /// Reports that requested logs are here. Nobody waits for logs that a device sends by itself.
-    private func tellArrival(of row: Int64, at now: Int64) throws(StoreError) {
+    private func reportArrival(of row: Int64, at now: Int64) throws(StoreError) {
         let arrived = try connection.first(
             """
             SELECT upload.device, upload.organization, count(*), CAST(sum(raw_bytes) AS bigint)

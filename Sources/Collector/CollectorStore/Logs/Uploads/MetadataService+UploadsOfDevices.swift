@@ -20,7 +20,7 @@ extension MetadataService {
     }
 
     enum ChunkAdmission: Sendable {
-        case take(ExpectedChunk)
+        case accept(ExpectedChunk)
         case already(UploadStanding)
     }
 
@@ -71,9 +71,9 @@ extension MetadataService {
                 phase: known.phase, expires: known.expires, now: now, fate: chunk?.fate, rawBytes: chunk?.rawBytes ?? 0,
                 usage: usage)
             switch (decision, chunk) {
-            case (.take, let chunk?):
+            case (.accept, let chunk?):
                 return .success(
-                    .take(
+                    .accept(
                         ExpectedChunk(
                             rawBytes: chunk.rawBytes, rawDigest: chunk.rawDigest, upload: known, number: number)))
             case (.already, _): return .success(.already(try standing(known)))
@@ -84,7 +84,7 @@ extension MetadataService {
                         full.usage, at: now)
                 }
                 return .failure(error)
-            case (.take, nil): return .failure(.unknownChunk)
+            case (.accept, nil): return .failure(.unknownChunk)
             }
         }
     }
@@ -96,7 +96,7 @@ extension MetadataService {
     ///     leftovers, so they are not recorded. `nil`: none.
     /// - Returns: the upload's status, and whether the bytes at that path are those that are kept. If not, they must be
     ///   removed.
-    func noteStored(
+    func recordStored(
         _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, path: ChunkPath, storedBytes: Int,
         before deadline: Int64?
     ) throws(UploadError) -> (standing: UploadStanding, isKept: Bool) {
@@ -112,7 +112,7 @@ extension MetadataService {
             if let deadline, SystemClock.bootMicroseconds() >= deadline {
                 return .failure(.store(StoreError(.overloaded, "storing the chunk took too long. Try again.")))
             }
-            try note(number, of: known, scan: scan, path: path, storedBytes: storedBytes)
+            try record(number, of: known, scan: scan, path: path, storedBytes: storedBytes)
             return .success((try standing(known), true))
         }
     }
@@ -239,11 +239,11 @@ extension MetadataService {
         }
     }
 
-    private func note(
+    private func record(
         _ number: Int, of known: Known, scan: ChunkScan, path: ChunkPath, storedBytes: Int
     ) throws(StoreError) {
         let now = clock.now()
-        let noted = try connection.first(
+        let recorded = try connection.first(
             """
             UPDATE chunk SET fate = \(ChunkFate.stored.rawValue), received = ?1, path = ?2, stored_bytes = ?3,
             stored_digest = ?4, first_number = ?5, last_number = ?6,
@@ -256,7 +256,7 @@ extension MetadataService {
             scan.levels[3], scan.otherLines,
             known.row, number
         ) { $0.int64(0) }
-        guard let row = noted else { return }
+        guard let row = recorded else { return }
         for (segment, pieces) in scan.runs {
             var total = LogRunSummary()
             for piece in pieces { total.add(piece) }

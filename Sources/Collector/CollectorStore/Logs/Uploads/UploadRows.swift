@@ -99,7 +99,7 @@ package enum UploadError: StoreRefusal, Equatable, Sendable {
 /// Decides about a received chunk by what is known of it and its upload. Pure.
 package enum ChunkDecision: Equatable, Sendable {
     /// Read its bytes, and store it if they match the manifest.
-    case take
+    case accept
     /// It is stored, deleted or gone. Nothing changes.
     case already
     case refuse(UploadError)
@@ -119,7 +119,7 @@ package enum ChunkDecision: Equatable, Sendable {
         case .missing:
             usage.first { rawBytes > $0.usage.quota - $0.usage.rawBytes }.map {
                 .refuse(.quotaExceeded($0.owner, used: $0.usage.rawBytes, limit: $0.usage.quota))
-            } ?? .take
+            } ?? .accept
         }
     }
 }

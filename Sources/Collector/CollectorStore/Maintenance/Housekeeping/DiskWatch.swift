@@ -32,7 +32,7 @@ package final class DiskWatch: Sendable {
         let former = state.withLock { $0 }
         let next = DiskState.next(after: former, freeBytes: free, lowBytes: lowBytes)
         guard next != former else { return }
-        let isTold =
+        let isReported =
             switch next {
             case .low:
                 await notices.raise(
@@ -43,7 +43,7 @@ package final class DiskWatch: Sendable {
             case .enough: await notices.end(.diskLow, subject: path)
             }
         // A full disk refuses the notice itself. Then the next look tries again.
-        if isTold { state.withLock { $0 = next } }
+        if isReported { state.withLock { $0 = next } }
     }
 }
 

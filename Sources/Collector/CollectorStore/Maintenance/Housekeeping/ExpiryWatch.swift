@@ -9,7 +9,7 @@ package final class CertificateWatch: Sendable {
     private let certificates: @Sendable () -> [WatchedCertificate]
     private let notices: NoticeService
     private let clock: any StoreClock
-    private let told = Mutex<[String: String]?>(nil)
+    private let reported = Mutex<[String: String]?>(nil)
 
     /// - Parameter certificates: returns the certificates in use.
     package init(
@@ -29,8 +29,8 @@ package final class CertificateWatch: Sendable {
                 "\(certificate.name) expires at \(Timestamp.text(certificate.expires)), in less than \(threshold) days. "
                 + "Replace it; after that, connections fail."
         }
-        guard told.withLock({ $0 != present }) else { return }
-        if await notices.settle(.certificateExpiry, present) { told.withLock { $0 = present } }
+        guard reported.withLock({ $0 != present }) else { return }
+        if await notices.settle(.certificateExpiry, present) { reported.withLock { $0 = present } }
     }
 }
 
@@ -78,7 +78,7 @@ package final class TokenWatch: Sendable {
     private let notices: NoticeService
     private let clock: any StoreClock
     private let logger: Logger
-    private let told = Mutex<[String: String]?>(nil)
+    private let reported = Mutex<[String: String]?>(nil)
 
     /// - Parameters:
     ///   - place: the flag with which a command finds the data, such as `--data DIR`.
@@ -100,8 +100,8 @@ package final class TokenWatch: Sendable {
             logger.warning("the expiry of tokens could not be checked", metadata: ["error": "\(error)"])
             return
         }
-        guard told.withLock({ $0 != present }) else { return }
-        if await notices.settle(.tokenExpiry, present) { told.withLock { $0 = present } }
+        guard reported.withLock({ $0 != present }) else { return }
+        if await notices.settle(.tokenExpiry, present) { reported.withLock { $0 = present } }
     }
 
     /// Subjects and details to report. Pure.

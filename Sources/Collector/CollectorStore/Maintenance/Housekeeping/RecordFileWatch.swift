@@ -5,7 +5,7 @@ package actor RecordFileWatch {
     private let store: any RecordStore
     private let notices: NoticeService
     private let logger: Logger
-    private var told: [String: String]?
+    private var reported: [String: String]?
 
     package init(store: any RecordStore, notices: NoticeService, logger: Logger) {
         self.store = store
@@ -29,10 +29,10 @@ package actor RecordFileWatch {
             logger.warning("the record files could not be checked", metadata: ["store.error": "\(error)"])
             return
         }
-        guard present != told else { return }
+        guard present != reported else { return }
         for detail in present.values.sorted() {
             logger.error("record file missing or damaged", metadata: ["store.error": "\(detail)"])
         }
-        if await notices.follow(.recordFile, present, told: told) { told = present }
+        if await notices.follow(.recordFile, present, reported: reported) { reported = present }
     }
 }

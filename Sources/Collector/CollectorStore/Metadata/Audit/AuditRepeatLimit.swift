@@ -14,7 +14,7 @@ struct AuditRepeatLimit<Subject: Hashable> {
         var action: AuditEntry.Action
     }
 
-    private struct Told {
+    private struct Reported {
         var at: Int64
         var leftOut = 0
 
@@ -24,27 +24,27 @@ struct AuditRepeatLimit<Subject: Hashable> {
         }
     }
 
-    private var told: [String: [Key: Told]] = [:]
+    private var reported: [String: [Key: Reported]] = [:]
 
     /// - Returns: how often the same was left out since the last entry; `nil` if this is left out too.
     mutating func admit(
         _ action: AuditEntry.Action, of subject: Subject, organization: String, at now: Int64
     ) -> Int? {
-        Self.admit(Key(subject: subject, action: action), to: &told[organization, default: [:]], at: now)
+        Self.admit(Key(subject: subject, action: action), to: &reported[organization, default: [:]], at: now)
     }
 
-    private static func admit(_ key: Key, to told: inout [Key: Told], at now: Int64) -> Int? {
-        if let former = told[key] {
+    private static func admit(_ key: Key, to reported: inout [Key: Reported], at now: Int64) -> Int? {
+        if let former = reported[key] {
             if former.isRecent(at: now) {
-                told[key]?.leftOut += 1
+                reported[key]?.leftOut += 1
                 return nil
             }
-            told[key] = Told(at: now)
+            reported[key] = Reported(at: now)
             return former.leftOut
         }
-        if told.count >= maximum { told = told.filter { $0.value.isRecent(at: now) } }
-        guard told.count < maximum else { return nil }
-        told[key] = Told(at: now)
+        if reported.count >= maximum { reported = reported.filter { $0.value.isRecent(at: now) } }
+        guard reported.count < maximum else { return nil }
+        reported[key] = Reported(at: now)
         return 0
     }
 }

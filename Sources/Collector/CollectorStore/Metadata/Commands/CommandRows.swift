@@ -104,7 +104,7 @@ package struct CommandStatus: Equatable, Sendable {
 
     /// A result of done or failed is kept. Before that, a later report replaces an earlier one, but a state never goes
     /// back: not from running to received, and from expired only to an end that the device reports.
-    package mutating func take(_ result: WireCommandResult) {
+    package mutating func apply(_ result: WireCommandResult) {
         let (known, said) = (Self.rank(state), Self.rank(result.state))
         guard said > 0, known < Self.rank(.done), said >= known else { return }
         state = result.state

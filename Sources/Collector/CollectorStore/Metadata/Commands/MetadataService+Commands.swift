@@ -95,7 +95,7 @@ extension MetadataService {
         }
         try insert(row, key: new.idempotencyKey, requestHash: requestHash)
         try removeOldest(of: new.device, at: now)
-        noteChanged(.commands(new.device))
+        recordChanged(.commands(new.device))
         let facts = ["command": row.id?.description ?? "", "kind": new.action.kind]
         try audit.append(
             AuditEntry(
@@ -117,7 +117,7 @@ extension MetadataService {
             guard let row = try CommandRow.one(id.data, of: device.id, in: connection) else { return nil }
             guard !CommandStatus.isFinal(row.state(at: now)) else { return row }
             try end(id.data, of: device.id, because: "It was ended at the collector by \(actor.name).", at: now)
-            noteChanged(.commands(device.id))
+            recordChanged(.commands(device.id))
             try audit.append(
                 AuditEntry(
                     .commandEnd, by: actor, organization: device.organization, subject: device.id.description,
@@ -210,10 +210,10 @@ extension MetadataService {
     ///
     /// Returns when an end is written: the device removes its report with the answer, and a collector that is killed
     /// must not forget what it acknowledged. Other reports are written soon after, and before they are read.
-    package nonisolated func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) async {
+    package nonisolated func recordResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) async {
         let said = results.filter { $0.commandID.count == 16 }
         guard !said.isEmpty else { return }
-        let taken = self.results.note(ResultBuffer.Entry(device: device, at: now, results: said))
+        let taken = self.results.record(ResultBuffer.Entry(device: device, at: now, results: said))
         if case .full = taken { return }
         let ended = Set(said.filter { CommandStatus.isFinal($0.state) }.map(\.commandID))
         openCommands.end(ended, of: device)
@@ -228,7 +228,7 @@ extension MetadataService {
     /// Writes devices' reports about commands. A failed write is ignored: a command whose end is not on disk is sent to
     /// its device again after a restart, and the device repeats its result.
     func writeResults() {
-        let entries = results.take()
+        let entries = results.drain()
         guard !entries.isEmpty else { return }
         // As in `writeSeen`.
         HousekeepingTerm.$current.withValue(nil) {
@@ -248,13 +248,13 @@ extension MetadataService {
     private func write(_ result: WireCommandResult, of device: DeviceID, at time: Int64) throws(StoreError) {
         guard var row = try CommandRow.one(result.commandID, of: device, in: connection) else { return }
         let former = row.status
-        row.status.take(result)
+        row.status.apply(result)
         guard row.status != former else { return }
         try connection.run(
             "UPDATE command SET state = ?, progress = ?, detail = ?, result = ?, updated = ? WHERE id = ?",
             row.status.state.rawValue, Int(row.status.progress), row.status.detail, row.status.information?.encoded,
             time, result.commandID)
-        if CommandStatus.isFinal(row.status.state) { noteChanged(.commands(device)) }
+        if CommandStatus.isFinal(row.status.state) { recordChanged(.commands(device)) }
     }
 
     /// Ends the commands that a device will never carry out.
@@ -262,7 +262,7 @@ extension MetadataService {
         try connection.run(
             "UPDATE command SET state = ?, detail = ?, updated = ? WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)",
             WireCommandState.expired.rawValue, detail, now, device.data)
-        noteChanged(.commands(device))
+        recordChanged(.commands(device))
     }
 
     // MARK: Rows

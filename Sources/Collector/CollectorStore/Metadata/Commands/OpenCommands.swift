@@ -186,7 +186,7 @@ final class ResultBuffer: Sendable {
         case full
     }
 
-    func note(_ entry: Entry) -> Taken {
+    func record(_ entry: Entry) -> Taken {
         state.withLock { state in
             guard state.count + entry.results.count <= Self.limit else { return .full }
             state.entries.append(entry)
@@ -204,7 +204,7 @@ final class ResultBuffer: Sendable {
         }
     }
 
-    func take() -> [Entry] {
+    func drain() -> [Entry] {
         state.withLock { state in
             let entries = state.entries
             state = State()

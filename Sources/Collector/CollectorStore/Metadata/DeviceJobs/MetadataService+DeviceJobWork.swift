@@ -66,7 +66,7 @@ extension MetadataService {
             if job.action == .delete { try forgetDeletedDevices(at: now) }
             if devices.count == next.count, next.count < Self.deviceJobBatch {
                 (job.state, job.ended) = (.done, now)
-                try tell(job, by: job.actor, job.counts(), outcome: .done, at: now)
+                try report(job, by: job.actor, job.counts(), outcome: .done, at: now)
             }
             try connection.run(
                 """

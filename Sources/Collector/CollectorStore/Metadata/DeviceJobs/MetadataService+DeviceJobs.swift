@@ -119,8 +119,8 @@ extension MetadataService {
             var detail = ["action": job.action.kind.rawValue, "devices": "\(job.devices)"]
             if case .command(let command, _) = job.action { detail["kind"] = command.kind }
             detail["filter"] = job.filter
-            try tell(job, by: job.actor, detail, outcome: .begun, at: now)
-            noteChanged(.deviceJobs)
+            try report(job, by: job.actor, detail, outcome: .begun, at: now)
+            recordChanged(.deviceJobs)
             return job
         }
         return job
@@ -153,7 +153,7 @@ extension MetadataService {
     }
 
     /// Writes an audit entry about the job itself.
-    func tell(
+    func report(
         _ job: DeviceJobRow, by actor: AuditActor, _ detail: [String: String], outcome: AuditEntry.Outcome,
         at now: Int64
     ) throws(StoreError) {
@@ -218,7 +218,7 @@ extension MetadataService {
             try connection.run(
                 "UPDATE device_job SET state = ?, ended = ?, ended_because = ? WHERE row = ?",
                 DeviceJobRow.State.cancelled.rawValue, now, job.endedBecause, job.row)
-            try tell(job, by: actor, job.counts(because: "cancelled"), outcome: .failed, at: now)
+            try report(job, by: actor, job.counts(because: "cancelled"), outcome: .failed, at: now)
             return job
         }
     }

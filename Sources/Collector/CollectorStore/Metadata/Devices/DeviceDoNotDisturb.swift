@@ -87,7 +87,7 @@ extension MetadataService {
             UPDATE device SET dnd_revision = ?, dnd_on = ?, dnd_at = ?, dnd_person = ?, dnd_request = coalesce(?, dnd_request)
             WHERE id = ?
             """, Int64(clamping: next.revision), next.isOn, next.at, next.person, request, id.data)
-        noteChanged(.device(id))
+        recordChanged(.device(id))
         if case .person(let actor) = decider {
             try audit.append(
                 AuditEntry(

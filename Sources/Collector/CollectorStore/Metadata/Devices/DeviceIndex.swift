@@ -24,9 +24,9 @@ final class DeviceIndex {
     var sharedValues: Int { values.texts.end + values.systems.end }
 
     /// - Returns: `false` for a beacon or identity. The caller then inserts the whole row again.
-    func note(_ sight: DeviceObservation, of id: DeviceID) -> Bool {
+    func record(_ sight: DeviceObservation, of id: DeviceID) -> Bool {
         guard sight.beacon == nil, sight.identity == nil else { return false }
-        entries[id]?.note(sight)
+        entries[id]?.record(sight)
         return true
     }
 

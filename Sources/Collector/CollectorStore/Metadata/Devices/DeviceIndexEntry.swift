@@ -65,19 +65,19 @@ struct DeviceIndexEntry {
     private(set) var profileRevision: UInt64?
 
     init(_ row: DeviceRow, sharing values: inout Values) {
-        organization = values.texts.take(row.organization)
-        application = values.texts.take(row.application)
-        agentVersion = values.texts.take(row.newestAgentVersion.cut(toBytes: Self.textBytes))
-        applicationVersion = values.texts.take((row.beacon?.applicationVersion ?? "").cut(toBytes: Self.textBytes))
-        enrollmentToken = values.texts.take(row.enrollmentToken ?? "")
+        organization = values.texts.intern(row.organization)
+        application = values.texts.intern(row.application)
+        agentVersion = values.texts.intern(row.newestAgentVersion.cut(toBytes: Self.textBytes))
+        applicationVersion = values.texts.intern((row.beacon?.applicationVersion ?? "").cut(toBytes: Self.textBytes))
+        enrollmentToken = values.texts.intern(row.enrollmentToken ?? "")
         let newest = row.newestOperatingSystem
         func name(_ text: String) -> String { text.cut(toBytes: Self.textBytes).lowercased() }
-        system = values.systems.take(
+        system = values.systems.intern(
             System(name: name(newest.name), distribution: name(newest.distribution), version: name(newest.version)))
         let findings = (row.beacon?.profileFindings ?? []).prefix(Self.maximumFindings).map {
             $0.cut(toBytes: Self.findingBytes)
         }
-        profileFindings = Set(findings).map { values.texts.take($0) }
+        profileFindings = Set(findings).map { values.texts.intern($0) }
         sortName = row.newestName.lowercased()
         compliance = row.compliance
         let verdict = row.verdicts?.beacon.compromised ?? .unknown
@@ -106,7 +106,7 @@ struct DeviceIndexEntry {
 
     /// Applies what newer records of the device report, except a beacon or identity. With one of those the entry is
     /// made again.
-    mutating func note(_ sight: DeviceObservation) {
+    mutating func record(_ sight: DeviceObservation) {
         lastSeen = max(lastSeen ?? .min, sight.at)
         expectedBeaconSeconds = sight.expectedBeaconSeconds ?? expectedBeaconSeconds
         profileRevision = sight.profileRevision ?? profileRevision

@@ -72,7 +72,7 @@ package struct DeviceObservation: Equatable, Sendable {
         expectedBeaconSeconds = later.expectedBeaconSeconds ?? expectedBeaconSeconds
         profileRevision = later.profileRevision ?? profileRevision
         test = later.test ?? test
-        if let told = later.verdicts, told.replaces(verdicts) { verdicts = told }
+        if let reported = later.verdicts, reported.replaces(verdicts) { verdicts = reported }
         if later.pushToken.isSaid { pushToken = later.pushToken }
     }
 }
@@ -91,7 +91,7 @@ final class SeenBuffer: Sendable {
     private static let limit = 65_536
 
     /// - Returns: whether the caller should have it written now.
-    func note(_ device: DeviceID, _ sight: DeviceObservation) -> Bool {
+    func record(_ device: DeviceID, _ sight: DeviceObservation) -> Bool {
         state.withLock { state in
             if state.entries[device]?.merge(sight) == nil, state.entries.count < Self.limit {
                 state.entries[device] = sight
@@ -121,7 +121,7 @@ final class SeenBuffer: Sendable {
         }
     }
 
-    func take(at time: Int64) -> [DeviceID: DeviceObservation] {
+    func drain(at time: Int64) -> [DeviceID: DeviceObservation] {
         state.withLock { state in
             let entries = state.entries
             state.entries = [:]

@@ -27,9 +27,9 @@ extension DeviceRow {
     }
 
     /// Every device, unordered.
-    static func all(in connection: any RegistrySession, _ take: (DeviceRow) -> Void) throws(StoreError) {
+    static func all(in connection: any RegistrySession, _ receive: (DeviceRow) -> Void) throws(StoreError) {
         try connection.each(select) { row throws(StoreError) in
-            take(try DeviceRow(withState: row, path: connection.name))
+            receive(try DeviceRow(withState: row, path: connection.name))
         }
     }
 

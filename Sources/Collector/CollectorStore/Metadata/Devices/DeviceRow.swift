@@ -88,8 +88,8 @@ extension DeviceRow {
     /// The compliance of device and application together, as last reported. If one is not compliant, neither is the
     /// whole.
     package var compliance: WireCompliance {
-        guard let told = verdicts?.beacon else { return .unknown }
-        let both = [told.deviceCompliance, told.applicationCompliance]
+        guard let reported = verdicts?.beacon else { return .unknown }
+        let both = [reported.deviceCompliance, reported.applicationCompliance]
         return both.contains(.nonCompliant) ? .nonCompliant : both.contains(.compliant) ? .compliant : .unknown
     }
 

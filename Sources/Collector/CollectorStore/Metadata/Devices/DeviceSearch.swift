@@ -23,15 +23,15 @@ actor DeviceSearch {
     }
 
     /// The device's row was changed, added or removed, and that is committed.
-    nonisolated func noteChange(_ device: DeviceID) { changes.note(device, .row) }
+    nonisolated func recordChange(_ device: DeviceID) { changes.record(device, .row) }
 
     /// Records a change of what newer records report about the device, once it is committed.
-    nonisolated func noteChange(_ device: DeviceID, _ sight: DeviceObservation) {
-        changes.note(device, .seen(sight))
+    nonisolated func recordChange(_ device: DeviceID, _ sight: DeviceObservation) {
+        changes.record(device, .seen(sight))
     }
 
     /// Any row may have changed.
-    nonisolated func noteUnknownChanges() { changes.forget() }
+    nonisolated func recordUnknownChanges() { changes.forget() }
 
     func page(
         _ query: DeviceQuery, after position: DevicePosition?, limit: Int, at now: Int64
@@ -76,13 +76,13 @@ actor DeviceSearch {
     private func currentIndex() throws(StoreError) -> DeviceIndex {
         try connection.requireInPlace()
         if !lease.isValid { index = nil }
-        let noted = changes.take()
+        let recorded = changes.drain()
         do throws(StoreError) {
-            if let index, let noted {
-                if noted.isEmpty { return index }
+            if let index, let recorded {
+                if recorded.isEmpty { return index }
                 try connection.reading { () throws(StoreError) in
-                    for (id, change) in noted {
-                        if case .seen(let sight) = change, index.note(sight, of: id) { continue }
+                    for (id, change) in recorded {
+                        if case .seen(let sight) = change, index.record(sight, of: id) { continue }
                         if let device = try DeviceRow.one(id, in: connection) {
                             index.insert(device)
                         } else {
@@ -115,31 +115,31 @@ private final class DeviceChanges: Sendable {
     }
 
     /// `nil` before the first list, or after too many changes.
-    private let noted = Mutex<[DeviceID: Change]?>(nil)
+    private let recorded = Mutex<[DeviceID: Change]?>(nil)
     private static let limit = 65_536
 
-    func note(_ device: DeviceID, _ change: Change) {
-        noted.withLock { noted in
-            guard let count = noted?.count else { return }
-            guard count < Self.limit else { return noted = nil }
-            if case .seen(var former) = noted?[device], case .seen(let later) = change {
+    func record(_ device: DeviceID, _ change: Change) {
+        recorded.withLock { recorded in
+            guard let count = recorded?.count else { return }
+            guard count < Self.limit else { return recorded = nil }
+            if case .seen(var former) = recorded?[device], case .seen(let later) = change {
                 former.merge(later)
-                noted?[device] = .seen(former)
-            } else if case .row = noted?[device] {
+                recorded?[device] = .seen(former)
+            } else if case .row = recorded?[device] {
                 return
             } else {
-                noted?[device] = change
+                recorded?[device] = change
             }
         }
     }
 
-    func forget() { noted.withLock { $0 = nil } }
+    func forget() { recorded.withLock { $0 = nil } }
 
     /// - Returns: `nil` if it is unknown what changed. From now on changes are recorded.
-    func take() -> [DeviceID: Change]? {
-        noted.withLock { noted in
-            defer { noted = [:] }
-            return noted
+    func drain() -> [DeviceID: Change]? {
+        recorded.withLock { recorded in
+            defer { recorded = [:] }
+            return recorded
         }
     }
 }

@@ -23,14 +23,14 @@ package struct DeviceVerdicts: Equatable, Sendable {
     /// - Returns: `nil` for a beacon without verdicts.
     init?(of beacon: WireBeacon, at: Int64, made: RecordStamp) {
         guard beacon.doNotDisturb != .yes, [.granted, .unspecified].contains(beacon.consent) else { return nil }
-        var told = WireBeacon()
-        told.profileRevision = beacon.profileRevision
-        told.deviceCompliance = beacon.deviceCompliance
-        told.applicationCompliance = beacon.applicationCompliance
-        told.rules = beacon.rules
-        told.compromised = beacon.compromised
-        told.findings = beacon.findings
-        self.init(beacon: told, at: at, made: made)
+        var reported = WireBeacon()
+        reported.profileRevision = beacon.profileRevision
+        reported.deviceCompliance = beacon.deviceCompliance
+        reported.applicationCompliance = beacon.applicationCompliance
+        reported.rules = beacon.rules
+        reported.compromised = beacon.compromised
+        reported.findings = beacon.findings
+        self.init(beacon: reported, at: at, made: made)
     }
 
     /// Whether these replace others. A beacon can come after one that was made later: a record that the device set

@@ -39,12 +39,12 @@ extension MetadataService {
         guard device.revoked == nil else { return .success(DeviceRevocation(device: device, token: token)) }
         device.revoked = now
         try connection.run("UPDATE device SET revoked = ? WHERE id = ?", now, id.data)
-        noteChanged(.device(id))
+        recordChanged(.device(id))
         // A reinstated device goes on in the same enrollment, and may have been wiped before.
         try withholdWipes(of: id, organization: device.organization, at: now)
         var detail = ["name": device.name]
         if let enrolled = device.enrollmentToken { detail["enrollmentToken"] = enrolled }
-        try tell(.deviceRevoke, device, by: actor, detail, at: now)
+        try report(.deviceRevoke, device, by: actor, detail, at: now)
         return .success(DeviceRevocation(device: device, token: token))
     }
 
@@ -74,10 +74,10 @@ extension MetadataService {
         guard device.revoked != nil else { return .success((device, false)) }
         device.revoked = nil
         try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
-        noteChanged(.device(id))
+        recordChanged(.device(id))
         try endCommands(
             of: id, at: now, because: "The device was revoked and reinstated after the command was issued.")
-        try tell(.deviceReinstate, device, by: actor, ["name": device.name], at: now)
+        try report(.deviceReinstate, device, by: actor, ["name": device.name], at: now)
         return .success((device, true))
     }
 
@@ -116,8 +116,8 @@ extension MetadataService {
             try connection.run("DELETE FROM \(table) WHERE device = ?", id.data)
         }
         try connection.run("DELETE FROM device WHERE id = ?", id.data)
-        noteChanged(.device(id))
-        try tell(.deviceDelete, device, by: actor, ["name": device.name], at: now)
+        recordChanged(.device(id))
+        try report(.deviceDelete, device, by: actor, ["name": device.name], at: now)
     }
 
     /// - Parameter body: gets the time, in a transaction.
@@ -129,7 +129,7 @@ extension MetadataService {
         return try change { () throws(StoreError) in try body(now) }
     }
 
-    private func tell(
+    private func report(
         _ action: AuditEntry.Action, _ device: DeviceRow, by actor: AuditActor, _ detail: [String: String],
         at now: Int64
     ) throws(StoreError) {
@@ -174,9 +174,9 @@ extension MetadataService {
             guard device.predecessor != predecessor else { return .success(device) }
             device.predecessor = predecessor
             try connection.run("UPDATE device SET predecessor = ? WHERE id = ?", predecessor?.data, id.data)
-            noteChanged(.device(id))
+            recordChanged(.device(id))
             let detail = ["predecessor": predecessor?.description ?? ""]
-            try tell(.devicePredecessor, device, by: actor, detail, at: now)
+            try report(.devicePredecessor, device, by: actor, detail, at: now)
             return .success(device)
         }
     }

@@ -39,7 +39,7 @@ extension MetadataService {
         if isNext {
             guard admits(device) else { return .device(device) }
             let isUsed = try transaction { () throws(StoreError) in
-                noteChanged(.device(device.id))
+                recordChanged(.device(device.id))
                 return try connection.run(
                     """
                     UPDATE device SET credential_hash = next_credential_hash, next_credential_hash = NULL
@@ -64,7 +64,7 @@ extension MetadataService {
             try connection.run(
                 "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?",
                 issued.secret.hash, issued.generation, id.data)
-            try tell(.deviceRotate, of: id, organization: device.organization, at: now)
+            try report(.deviceRotate, of: id, organization: device.organization, at: now)
             return issued.secret
         }
         guard let issued else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
@@ -78,10 +78,10 @@ extension MetadataService {
             let changed = try connection.run(
                 "UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?", now, id.data)
             guard changed == 1, let organization = try organization(ofDevice: id) else { return false }
-            noteChanged(.device(id))
+            recordChanged(.device(id))
             try endCertificates(of: id)
             try endIncidents(of: id, organization: organization, at: now)
-            try tell(.deviceUnenroll, of: id, organization: organization, at: now)
+            try report(.deviceUnenroll, of: id, organization: organization, at: now)
             return true
         }
         guard changed else { throw StoreError(.notFound, "device \(id) is unknown.") }
@@ -188,8 +188,8 @@ extension MetadataService {
     /// Records what a device's newest records report. Returns at once. It is written every few seconds, and before it
     /// is read. It is derived data, so losing it loses nothing.
     package nonisolated func seen(_ device: DeviceID, _ sight: DeviceObservation) {
-        if let time = sight.newestRecordTime { deviceClocks.note(device, newestRecord: time, at: sight.at) }
-        let isDue = seen.note(device, sight)
+        if let time = sight.newestRecordTime { deviceClocks.record(device, newestRecord: time, at: sight.at) }
+        let isDue = seen.record(device, sight)
         // Not awaited on purpose: storing records must not wait for data that can be rebuilt from them.
         if isDue { Task { await writeSeen() } }
     }
@@ -203,7 +203,7 @@ extension MetadataService {
     /// Writes observations, and sessions that are held in memory. After a failure the next call tries again.
     func writeSeen() {
         writeHeldSessions()
-        let entries = seen.take(at: clock.now())
+        let entries = seen.drain(at: clock.now())
         guard !entries.isEmpty else { return }
         // Also if it is called on the way of housekeeping whose turn is over.
         HousekeepingTerm.$current.withValue(nil) {
@@ -228,25 +228,25 @@ extension MetadataService {
                 try connection.run(
                     "UPDATE device_state SET last_seen = 0, verdicts_wall = NULL, verdicts_boot = NULL WHERE device = ?",
                     device.data)
-                noteChanged(.observation(device))
+                recordChanged(.observation(device))
             }
             var wipes: [IssuedCommand] = []
             for (device, sight) in entries {
-                var told = sight.verdicts
-                if let verdicts = told, let row = try DeviceRow.one(device, in: connection) {
+                var reported = sight.verdicts
+                if let verdicts = reported, let row = try DeviceRow.one(device, in: connection) {
                     if !verdicts.replaces(row.verdicts) {
-                        told = nil
+                        reported = nil
                     } else if isNews, let wipe = try judge(verdicts, of: row, at: now) {
                         wipes.append(wipe)
                     }
                 }
-                try write(sight, verdicts: told, of: device)
-                noteChanged(.observation(device))
+                try write(sight, verdicts: reported, of: device)
+                recordChanged(.observation(device))
             }
             return wipes
         }
         for wipe in wipes { give(wipe) }
-        for (device, sight) in entries { search.noteChange(device, sight) }
+        for (device, sight) in entries { search.recordChange(device, sight) }
     }
 
     /// The columns of `device_state` that keep their value where newer records say nothing, as SQL.
@@ -290,7 +290,7 @@ extension MetadataService {
             UPDATE device SET name = ?2 WHERE id = ?1 AND name <> ?2
             AND (?2 = '' OR ?2 LIKE 'hash:%' OR name LIKE '%.' || ?2)
             """, device.data, beacon.deviceName.cut(toBytes: WireEnrollRequest.textBytes))
-        if changed > 0 { noteChanged(.device(device)) }
+        if changed > 0 { recordChanged(.device(device)) }
     }
 
     /// The latest written time at which a device was seen; `nil` if none was.
@@ -329,14 +329,14 @@ extension MetadataService {
                     .certificateIssue, by: .device(id), organization: device.organization, subject: id.description,
                     detail: ["serial": certificate.serial.hexadecimal, "for": reason]),
                 at: certificate.issued)
-            noteChanged(.device(id))
+            recordChanged(.device(id))
             return true
         }
         guard kept else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
     }
 
     /// The device used a certificate for the first time. Those issued before it are refused from now on.
-    package func noteCertificateUse(_ fingerprint: Data, device id: DeviceID) throws(StoreError) {
+    package func recordCertificateUse(_ fingerprint: Data, device id: DeviceID) throws(StoreError) {
         let now = clock.now()
         try transaction { () throws(StoreError) in
             try connection.run(
@@ -347,7 +347,7 @@ extension MetadataService {
                 DELETE FROM device_certificate WHERE device = ?1
                 AND row < (SELECT row FROM device_certificate WHERE device = ?1 AND fingerprint = ?2)
                 """, id.data, fingerprint)
-            noteChanged(.device(id))
+            recordChanged(.device(id))
         }
     }
 

@@ -26,7 +26,7 @@ struct SharedValues<Value: Hashable> {
     func number(of value: Value) -> Number? { numbers[value] }
 
     /// One more has the value.
-    mutating func take(_ value: Value) -> Number {
+    mutating func intern(_ value: Value) -> Number {
         if let number = numbers[value] {
             slots[Int(number)].uses += 1
             return number

@@ -21,12 +21,12 @@ extension MetadataService {
             if organization != nil || refusal == .tokenUsedUp,
                 let result = try repeated(request, tokenHash: Secret.hash(of: token), at: now)
             {
-                noteChanged(.device(result.deviceID))
+                recordChanged(.device(result.deviceID))
                 return .success(result)
             }
             guard let organization else { return .failure(refusal) }
             let enrolled = try enrollAnew(request, token: token, organization, at: now)
-            if case .success(let result) = enrolled { noteChanged(.device(result.deviceID)) }
+            if case .success(let result) = enrolled { recordChanged(.device(result.deviceID)) }
             return enrolled
         }
         openCommands.forget(result.deviceID, but: result.enrollmentID)
@@ -45,11 +45,11 @@ extension MetadataService {
         let tokenID = try self.tokenID(token)
         if let known {
             guard known.organization == organization, try isProved(known, of: id, by: request.previousCredential) else {
-                try tellRefusal(.deviceConflict, id, of: known, organization, token: tokenID, at: now)
+                try reportRefusal(.deviceConflict, id, of: known, organization, token: tokenID, at: now)
                 return .failure(.deviceConflict)
             }
             if known.isRevoked {
-                try tellRefusal(.deviceReenroll, id, of: known, organization, token: tokenID, at: now)
+                try reportRefusal(.deviceReenroll, id, of: known, organization, token: tokenID, at: now)
                 return .failure(.deviceRevoked)
             }
             isKept = true
@@ -69,7 +69,7 @@ extension MetadataService {
             if !isProved {
                 isProved = try ledger.isIssued(request.previousCredential, to: id, of: deleted.organization)
             }
-            try tellRefusal(
+            try reportRefusal(
                 isProved ? .deviceReenroll : .deviceConflict, id, of: deleted, organization, token: tokenID, at: now)
             return .failure(isProved ? .deviceRevoked : .deviceConflict)
         } else {
@@ -85,9 +85,9 @@ extension MetadataService {
             try insert(id, organization, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
             try connection.run("UPDATE token SET uses = uses + 1 WHERE hash = ?", Secret.hash(of: token))
             if isKept { try withholdWipes(of: id, organization: organization, at: now) }
-            if !isKept { try tellPredecessor(of: id, request, organization, at: now) }
+            if !isKept { try reportPredecessor(of: id, request, organization, at: now) }
         }
-        try tell(
+        try report(
             known == nil ? .deviceEnroll : .deviceReenroll, of: id, organization: organization,
             ["enrollmentToken": tokenID, "name": request.deviceName], at: now)
         try keep(request, tokenHash: Secret.hash(of: token), device: id, at: now)
@@ -98,7 +98,7 @@ extension MetadataService {
     /// A machine enrolls while another device of the same machine and application is still enrolled. It has most likely
     /// lost its identity, because its directory was deleted or its disk replaced. If there are several such devices,
     /// they are copies of one image, and nothing is reported.
-    private func tellPredecessor(
+    private func reportPredecessor(
         of id: DeviceID, _ request: WireEnrollRequest, _ organization: String, at now: Int64
     ) throws(StoreError) {
         guard !request.machineHash.isEmpty, !request.test else { return }
@@ -122,13 +122,13 @@ extension MetadataService {
 
     /// Somebody with an enrollment token asked for a device's id and did not get it. Another organization's token is
     /// not named.
-    private func tellRefusal(
+    private func reportRefusal(
         _ action: AuditEntry.Action, _ device: DeviceID, of known: KnownCredentials, _ organization: String,
         token: String, at now: Int64
     ) throws(StoreError) {
         var detail = ["reason": action == .deviceConflict ? "credential-not-proved" : "revoked"]
         if organization == known.organization { detail["enrollmentToken"] = token }
-        try tell(action, of: device, organization: known.organization, detail, outcome: .refused, at: now)
+        try report(action, of: device, organization: known.organization, detail, outcome: .refused, at: now)
     }
 
     // MARK: Asking again
@@ -156,7 +156,7 @@ extension MetadataService {
         try connection.run(
             "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?", issued.secret.hash,
             issued.generation, id.data)
-        try tell(
+        try report(
             .deviceEnroll, of: id, organization: found.organization, ["again": "true", "name": request.deviceName],
             at: now)
         return try result(

@@ -48,7 +48,7 @@ extension MetadataService {
                 INSERT INTO incident (device, kind, began, signs, wipe) VALUES (?, ?, ?, ?, ?)
                 ON CONFLICT (device, kind) DO UPDATE SET signs = excluded.signs, wipe = excluded.wipe
                 """, device.id.data, kind.rawValue, now, incident.signs.joined(separator: "\n"), incident.wipe.stored)
-            if !device.test { try tell(incident, kind, of: device, isWipeAsked: isWipeAsked, at: now) }
+            if !device.test { try report(incident, kind, of: device, isWipeAsked: isWipeAsked, at: now) }
         }
         return issued
     }
@@ -118,22 +118,22 @@ extension MetadataService {
 
     // MARK: Notices
 
-    private func tell(
+    private func report(
         _ incident: VerdictIncident, _ kind: VerdictIncident.Kind, of device: DeviceRow, isWipeAsked: Bool,
         at now: Int64
     ) throws(StoreError) {
         let code = kind.notice
-        let told = Set(
+        let reported = Set(
             try connection.rows(
                 "SELECT subject FROM notice WHERE organization = ? AND code = ? AND ended IS NULL", device.organization,
                 code.rawValue
             ) { $0.string(0) })
         let subject = device.id.description
-        if told.contains(subject) || told.subtracting([Self.manyDevices]).count < Self.ownNotices {
+        if reported.contains(subject) || reported.subtracting([Self.manyDevices]).count < Self.ownNotices {
             try notices.raise(
                 code, organization: device.organization, subject: subject,
                 detail: incident.detail(kind, isWipeAsked: isWipeAsked), at: now)
-        } else if !told.contains(Self.manyDevices) {
+        } else if !reported.contains(Self.manyDevices) {
             let filter = kind == .compromised ? "compromised=yes" : "compliance=non-compliant"
             try notices.raise(
                 code, organization: device.organization, subject: Self.manyDevices,

@@ -135,7 +135,7 @@ extension MetadataService {
                 if !scope.application.isEmpty { try organization.profile.overlaid(by: row.profile).validate() }
             } catch { return .failure(.invalid(error)) }
             try row.insert(into: connection)
-            noteChanged(.profile(organization: scope.organization))
+            recordChanged(.profile(organization: scope.organization))
             try audit.append(
                 AuditEntry(
                     restored == nil ? .profilePut : .profileRollback, by: author, organization: scope.organization,

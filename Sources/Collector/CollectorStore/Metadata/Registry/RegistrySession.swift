@@ -40,7 +40,7 @@ package protocol RegistrySession: AnyObject {
     ///   - take: returns `false` to end the statement. It may use the session, but not with the same text.
     func query(
         _ sql: String, _ values: [any RegistryBindable], isKept: Bool,
-        _ take: (RegistryRow) throws(StoreError) -> Bool
+        _ receive: (RegistryRow) throws(StoreError) -> Bool
     ) throws(StoreError)
 
     /// Runs a transaction of changes. It is committed and on synced disk when the call returns. If `body` or the
@@ -104,10 +104,10 @@ extension RegistrySession {
 
     /// Gives every row to `take`.
     package func each(
-        _ sql: String, _ values: any RegistryBindable..., take: (RegistryRow) throws(StoreError) -> Void
+        _ sql: String, _ values: any RegistryBindable..., receive: (RegistryRow) throws(StoreError) -> Void
     ) throws(StoreError) {
         try query(sql, values, isKept: true) { row throws(StoreError) in
-            try take(row)
+            try receive(row)
             return true
         }
     }

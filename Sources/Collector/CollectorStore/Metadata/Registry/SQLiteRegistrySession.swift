@@ -28,14 +28,14 @@ package final class SQLiteRegistrySession: RegistrySession {
 
     package func query(
         _ sql: String, _ values: [any RegistryBindable], isKept: Bool,
-        _ take: (RegistryRow) throws(StoreError) -> Bool
+        _ receive: (RegistryRow) throws(StoreError) -> Bool
     ) throws(StoreError) {
         let statement = try StoreError.mapping(isKept ? connection.cached(sql) : connection.prepare(sql))
         try bind(values, to: statement)
         defer { statement.reset() }
         let row = RegistryRow(statement)
         while try StoreError.mapping(statement.step()) {
-            guard try take(row) else { return }
+            guard try receive(row) else { return }
         }
     }
 

@@ -41,7 +41,7 @@ struct HeldSessions {
     }
 
     /// A sign-out for the audit trail.
-    mutating func note(_ signOut: AuditEntry, at now: Int64) {
+    mutating func record(_ signOut: AuditEntry, at now: Int64) {
         if signOuts.count < Self.maximum { signOuts.append((signOut, now)) }
     }
 }

@@ -59,7 +59,7 @@ extension MetadataService {
             return try transaction { () throws(StoreError) -> String? in
                 if let code, try connection.run("DELETE FROM session WHERE hash = ?", code) != 1 { return nil }
                 try insert(secret.hash, of: person, at: now, until: expires)
-                try noteSignIn(of: person, at: now)
+                try recordSignIn(of: person, at: now)
                 return secret.text
             }
         } catch {
@@ -92,7 +92,7 @@ extension MetadataService {
                         continue
                     }
                     try insert(hash, of: session.person, at: session.at, until: session.expires)
-                    if session.kind == .session { try noteSignIn(of: session.person, at: session.at) }
+                    if session.kind == .session { try recordSignIn(of: session.person, at: session.at) }
                 }
                 for hash in held.ended { try connection.run("DELETE FROM session WHERE hash = ?", hash) }
                 for signOut in held.signOuts { try audit.append(signOut.entry, at: signOut.at) }
@@ -114,7 +114,7 @@ extension MetadataService {
     }
 
     /// A script that signs in with every request makes one entry an hour. Call it inside a transaction.
-    private func noteSignIn(of person: Person, at now: Int64) throws(StoreError) {
+    private func recordSignIn(of person: Person, at now: Int64) throws(StoreError) {
         let organization = person.organization ?? ""
         let admitted = signInLimit.admit(.signIn, of: person.tokenID, organization: organization, at: now)
         guard let leftOut = admitted else { return }
@@ -179,7 +179,7 @@ extension MetadataService {
             let hashes = everywhere ? try sessions(of: person) : [hash]
             let ended = heldSessions.withLock { held in
                 let ended = hashes.count { held.end($0) }
-                held.note(entry(ended), at: now)
+                held.record(entry(ended), at: now)
                 return ended
             }
             guard ended == hashes.count else { throw error }
@@ -199,7 +199,7 @@ extension MetadataService {
 
     /// Writes an audit entry about an attempt to sign in with a token that nobody has; at most one a minute.
     /// - Parameter address: the client's.
-    package func noteRefusedSignIn(from address: String) throws(StoreError) {
+    package func recordRefusedSignIn(from address: String) throws(StoreError) {
         let (now, former) = (clock.now(), signInRefusals)
         guard let leftOut = signInRefusals.admit(at: now) else { return }
         let entry = AuditEntry(
@@ -226,17 +226,17 @@ extension StoreError {
 struct SignInRefusals {
     static let intervalMicroseconds: Int64 = 60_000_000
 
-    private var noted: Int64?
+    private var recorded: Int64?
     private var leftOut = 0
 
     /// - Returns: how many were left out since the last entry; `nil` if this one is left out too.
     mutating func admit(at now: Int64) -> Int? {
         // A clock that was set back silences nobody for long.
-        if let noted, (0..<Self.intervalMicroseconds).contains(now - noted) {
+        if let recorded, (0..<Self.intervalMicroseconds).contains(now - recorded) {
             leftOut += 1
             return nil
         }
-        defer { (noted, leftOut) = (now, 0) }
+        defer { (recorded, leftOut) = (now, 0) }
         return leftOut
     }
 

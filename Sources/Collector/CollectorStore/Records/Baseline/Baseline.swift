@@ -34,8 +34,8 @@ final class Baseline {
     }
 
     /// Records what a file holds as it is closed.
-    func note(_ partition: Partition, slices: Int) throws(StoreError) {
-        try StoreError.mapping(RecordFileList(connection).note(partition, slices: slices))
+    func record(_ partition: Partition, slices: Int) throws(StoreError) {
+        try StoreError.mapping(RecordFileList(connection).record(partition, slices: slices))
     }
 
     /// Every record file there should be, ascending.
@@ -110,15 +110,15 @@ final class Baseline {
     /// transaction, for which others wait.
     /// - Parameter file: the oldest of its stream; nobody writes to it.
     func absorb(_ file: RecordFile, at time: Int64) throws(StoreError) {
-        let noted = try StoreError.mapping(RecordFileList(connection).slices(of: file.partition))
-        let isWhole = try file.sliceCount() == noted
+        let recorded = try StoreError.mapping(RecordFileList(connection).slices(of: file.partition))
+        let isWhole = try file.sliceCount() == recorded
         var counted: [Int64: UInt64] = [:]
         try file.forEachChain { chain throws(StoreError) in
             let former = try entry(chain.key, stream: file.partition.stream)?.state.mark.number ?? 0
             if !isWhole || former != chain.entryNumber { counted[chain.id] = try file.countRecords(chain: chain.id) }
         }
         try connection.transaction(mapping: StoreError.init) { () throws(StoreError) in
-            guard try noteRemoved(file.partition, at: time) else { return }
+            guard try recordRemoved(file.partition, at: time) else { return }
             try file.forEachChain { chain throws(StoreError) in
                 try absorb(chain, stream: file.partition.stream, counted: counted[chain.id])
             }
@@ -126,7 +126,7 @@ final class Baseline {
     }
 
     /// - Returns: whether it was not recorded before.
-    private func noteRemoved(_ partition: Partition, at time: Int64) throws(StoreError) -> Bool {
+    private func recordRemoved(_ partition: Partition, at time: Int64) throws(StoreError) -> Bool {
         try StoreError.mapping { () throws(SQLiteError) in
             try connection.run(
                 "INSERT OR IGNORE INTO removed_partition (day, stream, removed) VALUES (?, ?, ?)", partition.day.number,

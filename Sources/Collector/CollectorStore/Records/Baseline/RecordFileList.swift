@@ -27,7 +27,7 @@ struct RecordFileList {
     }
 
     /// When a file is closed in order.
-    func note(_ partition: Partition, slices: Int) throws(SQLiteError) {
+    func record(_ partition: Partition, slices: Int) throws(SQLiteError) {
         try connection.run(
             "UPDATE record_file SET slices = max(slices, ?) WHERE day = ? AND stream = ?", slices, partition.day.number,
             partition.stream.rawValue)

@@ -72,7 +72,7 @@ actor ChainFollower {
                 // Retention may have removed it.
                 if Paths.exists(directory.path(of: partition)) {
                     findings.unreadableFiles.append(partition.name)
-                    if error.code == .corrupt { damaged.note(partition, error.message) }
+                    if error.code == .corrupt { damaged.record(partition, error.message) }
                 }
             }
             left?.removeLast()

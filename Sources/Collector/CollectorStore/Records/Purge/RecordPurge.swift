@@ -212,12 +212,13 @@ struct PurgeRequest: Equatable, Codable {
 
     /// The entry for the whole collector, because a record file has the records of all organizations.
     func auditEntry(_ outcome: AuditEntry.Outcome, _ detail: [String: String] = [:]) -> AuditEntry {
-        var told = detail
-        told["files"] = "\(files.count)"
-        told["streams"] = Set(files.map(\.stream)).sorted().map { "\($0)" }.joined(separator: " ")
+        var reported = detail
+        reported["files"] = "\(files.count)"
+        reported["streams"] = Set(files.map(\.stream)).sorted().map { "\($0)" }.joined(separator: " ")
         let days = files.map(\.partition.day)
-        told["oldest"] = days.min()?.description
-        told["newest"] = days.max()?.description
-        return AuditEntry(.recordsPurge, by: actor, organization: "", subject: idText, detail: told, outcome: outcome)
+        reported["oldest"] = days.min()?.description
+        reported["newest"] = days.max()?.description
+        return AuditEntry(
+            .recordsPurge, by: actor, organization: "", subject: idText, detail: reported, outcome: outcome)
     }
 }

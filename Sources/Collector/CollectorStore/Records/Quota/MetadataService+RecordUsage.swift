@@ -16,8 +16,8 @@ extension MetadataService {
     }
 
     /// Counts what a device's stored parts count against its quotas. Returns at once.
-    package nonisolated func noteStored(_ bytes: Int, of device: DeviceRow, at now: Int64) {
-        guard bytes > 0, recordUsage.note(bytes, of: device.id, in: device.organization, at: now) else { return }
+    package nonisolated func recordStored(_ bytes: Int, of device: DeviceRow, at now: Int64) {
+        guard bytes > 0, recordUsage.record(bytes, of: device.id, in: device.organization, at: now) else { return }
         // Not awaited on purpose: the answer to a device must not wait for it.
         Task { await writeRecordUsage() }
     }
@@ -40,7 +40,7 @@ extension MetadataService {
     /// next call tries again.
     /// - Parameter all: also what can wait.
     func writeRecordUsage(all: Bool = false) {
-        let unwritten = recordUsage.take(all: all)
+        let unwritten = recordUsage.drain(all: all)
         guard !unwritten.isEmpty else { return }
         // Also if it is called on the way of housekeeping whose turn is over.
         HousekeepingTerm.$current.withValue(nil) {
@@ -83,7 +83,7 @@ extension RecordOwner {
 
 extension NoticeTable {
     /// The most notices of one code that are raised for devices of an organization. They are those with the most bytes.
-    private static let devicesTold = 50
+    private static let devicesReported = 50
 
     /// Makes the open notices about quotas of records what the day's usage and the quotas say. A new day ends all of
     /// them, a raised quota those that it concerns.
@@ -108,7 +108,7 @@ extension NoticeTable {
             }
         }
         var open: Set<Key> = []
-        var told: [String: Int] = [:]
+        var reported: [String: Int] = [:]
         let lasting = Set(present.map(\.key))
         for code in codes {
             let rows = try connection.rows(
@@ -121,14 +121,14 @@ extension NoticeTable {
                     continue
                 }
                 open.insert(Key(code: code, owner: owner))
-                told["\(code) \(row.organization)", default: 0] += 1
+                reported["\(code) \(row.organization)", default: 0] += 1
             }
         }
         for (key, detail) in present where !open.contains(key) {
             let organization = key.owner.organization
             if key.owner.device != nil {
-                guard told["\(key.code) \(organization)", default: 0] < Self.devicesTold else { continue }
-                told["\(key.code) \(organization)", default: 0] += 1
+                guard reported["\(key.code) \(organization)", default: 0] < Self.devicesReported else { continue }
+                reported["\(key.code) \(organization)", default: 0] += 1
             }
             try raise(key.code, organization: organization, subject: key.owner.subject, detail: detail, at: now)
         }

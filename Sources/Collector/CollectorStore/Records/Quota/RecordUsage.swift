@@ -24,7 +24,7 @@ final class RecordUsage: Sendable {
         var unwritten = 0
         /// The epochs that a device named today, at most as many as it may; of devices only.
         var epochs: [EpochID] = []
-        var isToldOfEpochs = false
+        var areEpochsReported = false
 
         func isDue(_ quota: Int) -> Bool {
             guard unwritten > 0 else { return false }
@@ -88,8 +88,8 @@ final class RecordUsage: Sendable {
             for epoch in epochs where !named.contains(epoch) { named.append(epoch) }
             if named.count == former { return nil }
             guard named.count <= limit else {
-                let isFirst = state.entries[owner]?.isToldOfEpochs != true
-                state.entries[owner, default: Entry()].isToldOfEpochs = true
+                let isFirst = state.entries[owner]?.areEpochsReported != true
+                state.entries[owner, default: Entry()].areEpochsReported = true
                 return EpochRefusal(limit: limit, wait: Self.wait(now, today), isFirst: isFirst)
             }
             state.entries[owner, default: Entry()].epochs = named
@@ -99,7 +99,7 @@ final class RecordUsage: Sendable {
 
     /// Counts bytes that were stored.
     /// - Returns: whether the caller should have it written now.
-    func note(_ bytes: Int, of device: DeviceID, in organization: String, at now: Int64) -> Bool {
+    func record(_ bytes: Int, of device: DeviceID, in organization: String, at now: Int64) -> Bool {
         state.withLock { state in
             state.begin(UTCDay(microseconds: now))
             var isDue = false
@@ -116,7 +116,7 @@ final class RecordUsage: Sendable {
 
     /// Returns what is to be written, in no order. It counts as written until `putBack`.
     /// - Parameter all: also what can wait.
-    func take(all: Bool) -> [Unwritten] {
+    func drain(all: Bool) -> [Unwritten] {
         state.withLock { state in
             state.isWriting = false
             var taken: [Unwritten] = []

@@ -69,7 +69,7 @@ struct ClockConsensus: Equatable {
     private var order: [DeviceID] = []
 
     /// - Parameter microseconds: how far it is behind the collector's clock; negative if ahead.
-    mutating func note(_ device: DeviceID, behind microseconds: Int64) {
+    mutating func record(_ device: DeviceID, behind microseconds: Int64) {
         if behind.updateValue(microseconds, forKey: device) != nil { return }
         order.append(device)
         if order.count > Self.voices { behind[order.removeFirst()] = nil }
@@ -94,10 +94,10 @@ package final class DeviceClocks: Sendable {
     /// - Parameters:
     ///   - time: of the device's newest record, by its clock. Pass it only if the device has sent everything.
     ///   - now: the collector's clock.
-    package func note(_ device: DeviceID, newestRecord time: Int64, at now: Int64) {
+    package func record(_ device: DeviceID, newestRecord time: Int64, at now: Int64) {
         let (behind, overflow) = now.subtractingReportingOverflow(time)
         guard !overflow else { return }
-        consensus.withLock { $0.note(device, behind: behind) }
+        consensus.withLock { $0.record(device, behind: behind) }
     }
 
     var isQuorate: Bool { consensus.withLock { $0.isQuorate } }

@@ -28,7 +28,7 @@ actor PartitionKeeper {
             }
             try baseline.absorb(file, at: time)
         } catch {
-            if error.code == .corrupt { damaged.note(partition, error.message) }
+            if error.code == .corrupt { damaged.record(partition, error.message) }
             throw error
         }
     }

@@ -27,7 +27,7 @@ package actor RecordRetention {
     private var former: ClockReading?
     private var lastWritten: Int64 = 0
     /// Whether the notice says that retention waits; `nil` until one was written or ended.
-    private var isTold: Bool?
+    private var isReported: Bool?
     /// Since when the clocks of most devices are behind, in microseconds since boot.
     private var behindSince: Int64?
 
@@ -179,7 +179,7 @@ package actor RecordRetention {
             }
             former = reading
             logger.warning("retention waits for an administrator", metadata: ["retention.doubt": "\(doubt.message)"])
-            await tell(waiting: doubt.message)
+            await report(waiting: doubt.message)
             return true
         }
         if isFirst || reading.sinceBoot - lastWritten >= Self.writeMicroseconds {
@@ -187,14 +187,14 @@ package actor RecordRetention {
             lastWritten = reading.sinceBoot
         }
         former = reading
-        await tell(waiting: waiting?.message)
+        await report(waiting: waiting?.message)
         return waiting != nil
     }
 
     /// Makes the notice say whether retention waits. A full disk refuses it; then the next look tries again.
     /// - Parameter doubt: why retention waits; `nil` if it does not.
-    private func tell(waiting doubt: String?) async {
-        guard isTold != (doubt != nil) else { return }
+    private func report(waiting doubt: String?) async {
+        guard isReported != (doubt != nil) else { return }
         let isWritten =
             if let doubt {
                 await notices.raise(
@@ -202,7 +202,7 @@ package actor RecordRetention {
                     detail:
                         "\(doubt) No records are removed until an administrator runs `ws1collector retention release`.")
             } else { await notices.end(.retentionWaiting, subject: "records") }
-        if isWritten { isTold = doubt != nil }
+        if isWritten { isReported = doubt != nil }
     }
 
     private func log(_ message: Logger.Message, _ error: StoreError) {

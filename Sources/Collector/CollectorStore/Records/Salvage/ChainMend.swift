@@ -168,11 +168,11 @@ struct ChainMend {
     }
 
     /// Whether a slice may follow the mark of the slices before it.
-    private func continues(_ mark: StreamMark, _ slice: StoredSlice, upTo told: StreamMark) -> Bool {
+    private func continues(_ mark: StreamMark, _ slice: StoredSlice, upTo reported: StreamMark) -> Bool {
         guard slice.first > mark.number, slice.first > mark.number + 1 || slice.priorLink == mark.link else {
             return false
         }
-        return slice.last != told.number || slice.lastLink == told.link
+        return slice.last != reported.number || slice.lastLink == reported.link
     }
 
     /// Removes slices and rejections whose chain is unknown.

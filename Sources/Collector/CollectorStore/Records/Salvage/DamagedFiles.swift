@@ -15,7 +15,7 @@ final class DamagedFiles: Sendable {
     private let state = Mutex(State())
 
     /// Returns at once.
-    func note(_ partition: Partition, _ message: String) {
+    func record(_ partition: Partition, _ message: String) {
         state.withLock { state in
             if state.settled[partition] == nil { state.suspects[partition] = message }
         }

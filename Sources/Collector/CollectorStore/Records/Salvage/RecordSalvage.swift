@@ -62,7 +62,7 @@ struct RecordSalvage {
         case fileMoved
         case replaced
         case recounted
-        case told
+        case reported
         case finished
     }
 
@@ -121,8 +121,8 @@ struct RecordSalvage {
         let report = try area.report()
         try recount(after: partition)
         observe(.recounted)
-        try tell(report, of: partition)
-        observe(.told)
+        try reportSalvage(report, of: partition)
+        observe(.reported)
         try area.finish(as: report.keptAs)
         observe(.finished)
         logger.error(
@@ -217,7 +217,7 @@ struct RecordSalvage {
         }
     }
 
-    private func tell(_ report: SalvageReport, of partition: Partition) throws(StoreError) {
+    private func reportSalvage(_ report: SalvageReport, of partition: Partition) throws(StoreError) {
         guard let file = try RecordFile(reading: partition, in: directory) else { return }
         let slices = try file.sliceCount()
         let session = SQLiteRegistrySession(connection)

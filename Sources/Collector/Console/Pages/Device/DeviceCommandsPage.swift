@@ -85,24 +85,24 @@ struct DeviceCommandsPage: Page {
     /// The arguments that a form gives, with the names of the API. Empty fields are left out.
     static func arguments(of kind: String, _ form: FormFields) throws(APIProblem) -> [String: JSONValue] {
         var arguments: [String: JSONValue] = [:]
-        func takeText(_ names: String...) {
+        func readText(_ names: String...) {
             for name in names { if let text = form.text(name) { arguments[name] = .text(text) } }
         }
         /// A number as a number; anything else as it is, for the API to refuse by name.
-        func takeNumber(_ name: String, times factor: Int64 = 1) {
+        func readNumber(_ name: String, times factor: Int64 = 1) {
             guard let text = form.text(name) else { return }
             let number = Int64(text).flatMap { $0.multipliedReportingOverflow(by: factor).overflow ? nil : $0 * factor }
             arguments[name] = number.map { .integer($0) } ?? .text(text)
         }
         switch kind {
-        case "cancel": takeText("command")
+        case "cancel": readText("command")
         case "change-log-level":
-            takeText("level", "application")
-            takeNumber("durationSeconds", times: 60)
+            readText("level", "application")
+            readNumber("durationSeconds", times: 60)
         case "request-logs":
-            takeText("mode", "application", "type", "level", "text")
-            if arguments["mode"] == .text("capture") { takeNumber("captureSeconds", times: 60) }
-            takeNumber("maximumBytes", times: 1_000_000)
+            readText("mode", "application", "type", "level", "text")
+            if arguments["mode"] == .text("capture") { readNumber("captureSeconds", times: 60) }
+            readNumber("maximumBytes", times: 1_000_000)
             for name in ["since", "until"] {
                 if let time = try TimeRange.time(form, name) { arguments[name] = .text(Timestamp.text(time)) }
             }

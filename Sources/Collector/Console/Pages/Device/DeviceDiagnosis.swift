@@ -170,8 +170,8 @@ struct DeviceDiagnosis {
         if let minimum = rule["minimumBattery"].number, minimum > 0,
             level ?? (hasPower == false ? 0 : minimum) < minimum
         {
-            let told = level.map { "it has \(DisplayText.percent($0 / 10_000))" } ?? "it does not tell its level"
-            return "the profile wants \(DisplayText.percent(minimum / 10_000)) of battery; \(told)"
+            let reported = level.map { "it has \(DisplayText.percent($0 / 10_000))" } ?? "it does not tell its level"
+            return "the profile wants \(DisplayText.percent(minimum / 10_000)) of battery; \(reported)"
         }
         if rule["externalPower"].isTrue, !(hasPower ?? (level == nil)) {
             return "the profile wants external power, and it runs on its battery"

@@ -85,8 +85,8 @@ struct HomePage: Page {
                     visit.base + FormFields([("state", present), ("agentVersion", name ?? "none")]).address("/devices")),
             ]
         }
-        let told = shown.compactMap { $0["devices"].integer }.saturatingSum
-        let further = Int64(total) - told
+        let reported = shown.compactMap { $0["devices"].integer }.saturatingSum
+        let further = Int64(total) - reported
         return [
             "tiles": .array(tiles), "isEmpty": .boolean(isEmpty), "total": facets["total"],
             "versions": JSONValue.array(rows).table,

@@ -54,7 +54,7 @@ struct ChosenDevices {
 
     /// The values for templates: each device with its name, its next beacon, and the address of this page without it.
     func values(at visit: Visit) -> JSONValue {
-        let names = Self.toldApart(
+        let names = Self.distinguished(
             Dictionary(devices.map { ($0["id"].text ?? "", Self.name(of: $0)) }) { first, _ in first })
         return .array(
             devices.map { device in
@@ -83,10 +83,10 @@ struct ChosenDevices {
             let device = try await visit.api.find("/api/v1/devices/\(id.percentEncoded)")
             names[id] = device.map { Self.name(of: $0) }
         }
-        return Self.toldApart(names)
+        return Self.distinguished(names)
     }
 
-    private static func toldApart(_ names: [String: String]) -> [String: String] {
+    private static func distinguished(_ names: [String: String]) -> [String: String] {
         let uses = Dictionary(names.values.map { ($0, 1) }, uniquingKeysWith: +)
         return Dictionary(
             uniqueKeysWithValues: names.map { id, name in

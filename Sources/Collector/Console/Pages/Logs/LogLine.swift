@@ -83,7 +83,7 @@ struct LogLine {
         let (bytes, wanted) = (Array(text.utf8), word.utf8.map(lowered))
         guard !wanted.isEmpty else { return [(text, false)] }
         var (parts, begin, place) = ([(text: String, isMarked: Bool)](), 0, 0)
-        func take(_ range: Range<Int>, _ isMarked: Bool) {
+        func append(_ range: Range<Int>, _ isMarked: Bool) {
             if !range.isEmpty { parts.append((String(decoding: bytes[range], as: UTF8.self), isMarked)) }
         }
         while place + wanted.count <= bytes.count {
@@ -91,12 +91,12 @@ struct LogLine {
                 place += 1
                 continue
             }
-            take(begin..<place, false)
-            take(place..<place + wanted.count, true)
+            append(begin..<place, false)
+            append(place..<place + wanted.count, true)
             place += wanted.count
             begin = place
         }
-        take(begin..<bytes.count, false)
+        append(begin..<bytes.count, false)
         return parts
     }
 }
