@@ -315,7 +315,7 @@ import WireModel
         let bob = AuditActor(name: "bob")
         let cancelled = try #require(try await metadata.cancelDeviceJob(job.id, organization: nil, by: bob))
         #expect(
-            cancelled.state == .cancelled && cancelled.remaining == 5 && cancelled.endedBecause == "cancelled by bob")
+            cancelled.state == .cancelled && cancelled.remaining == 5 && cancelled.endReason == "cancelled by bob")
         #expect(try await metadata.cancelDeviceJob(job.id, organization: nil, by: actor) == cancelled, "once")
         #expect(try await metadata.cancelDeviceJob(job.id, organization: "other", by: actor) == nil)
         #expect(try await Self.finish(job, metadata) == .ended(cancelled))
@@ -425,7 +425,7 @@ import WireModel
         let (opened, _) = try TestRegistry.open(directory: restored, clock: clock, logger: quietLogger)
         #expect(try await opened.runningDeviceJobs().isEmpty)
         let ended = try #require(try await opened.deviceJob(job.id, organization: nil))
-        #expect(ended.state == .cancelled && ended.endedBecause?.contains("restored") == true && ended.remaining == 1)
+        #expect(ended.state == .cancelled && ended.endReason?.contains("restored") == true && ended.remaining == 1)
         #expect(try await opened.device(devices[0].deviceID, organization: nil) != nil)
         await opened.close()
     }

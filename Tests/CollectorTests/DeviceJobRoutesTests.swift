@@ -72,7 +72,7 @@ struct DeviceJobRoutesTests {
             #expect(job.text("state") == "done" && job.text("kind") == "send-beacon" && job.text("endedAt") != nil)
             #expect(job.number("devices") == 3 && job.number("done") == 2 && job.number("refused") == 1)
             #expect(job.number("waiting") == 0 && job.object("filter")?.text("agentVersion") == "0")
-            #expect(job.text("organization") == "default" && job.text("begunBy") == "administrator")
+            #expect(job.text("organization") == "default" && job.text("startedBy") == "administrator")
             let refused = try #require(try await scene.results(job, "result=refused").first)
             #expect(refused.text("device") == scene.devices[2].deviceID.description)
             #expect(refused.text("code") == "device-left" && refused.text("detail") != nil)

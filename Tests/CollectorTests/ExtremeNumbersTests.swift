@@ -245,8 +245,10 @@ import WireModel
                 return data
             }
             func addresses(_ route: Route) -> [String] {
-                let path = route.path.replacing("{organization}", with: "default").replacing("{app}", with: "till")
-                    .replacing("{command}", with: "none").replacing("{job}", with: "none")
+                let path = route.path.replacing("{organization}", with: "default").replacing(
+                    "{application}", with: "till"
+                )
+                .replacing("{command}", with: "none").replacing("{job}", with: "none")
                 guard path.contains("{device}") else { return [path] }
                 return scene.devices.map { path.replacing("{device}", with: "\($0.deviceID)") }
             }

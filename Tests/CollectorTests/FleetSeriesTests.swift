@@ -121,12 +121,12 @@ struct FleetSeriesTests {
                 Dictionary(grouping: systems, by: \.group).mapValues(\.count) == [
                     "debian 12": 15, "debian 13": 40, "": 1,
                 ])
-            let apps = try await metadata.groupedDevices(organization: "default", withTest: false, by: .app)
+            let apps = try await metadata.groupedDevices(organization: "default", withTest: false, by: .application)
             #expect(
                 Dictionary(grouping: apps, by: \.group).mapValues(\.count) == [
                     "com.example.0": 25, "com.example.1": 30, "": 1,
                 ])
-            #expect(try await metadata.groupedDevices(organization: "west", withTest: true, by: .app).isEmpty)
+            #expect(try await metadata.groupedDevices(organization: "west", withTest: true, by: .application).isEmpty)
             // What the newest beacon says counts.
             var beacon = WireBeacon()
             (beacon.libraryVersion, beacon.applicationVersion) = ("2.0", "7.1")
@@ -138,7 +138,8 @@ struct FleetSeriesTests {
                 [status.part(kind: .beacon, bodies: [beacon.encoded])].request)
             #expect(sent.status == .ok)
             for (grouping, expected) in [
-                (DeviceGrouping.agentVersion, "2.0"), (.os, "alpine 3.22"), (.applicationVersion, "7.1"), (.app, ""),
+                (DeviceGrouping.agentVersion, "2.0"), (.os, "alpine 3.22"), (.applicationVersion, "7.1"),
+                (.application, ""),
             ] {
                 let found = try await metadata.groupedDevices(organization: nil, withTest: false, by: grouping)
                 #expect(found.first { $0.id == scene.device.deviceID }?.group == expected, "\(grouping)")

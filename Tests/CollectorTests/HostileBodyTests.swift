@@ -51,7 +51,7 @@ import WireModel
             }
             #expect(
                 tried.sorted() == [
-                    "PATCH /api/v1/profiles/{organization}", "PATCH /api/v1/profiles/{organization}/{app}",
+                    "PATCH /api/v1/profiles/{organization}", "PATCH /api/v1/profiles/{organization}/{application}",
                     "POST /api/v1/device-jobs", "POST /api/v1/devices/{device}/commands",
                     "POST /api/v1/devices/{device}/predecessor", "POST /api/v1/notices/{notice}/mute",
                     "POST /api/v1/organizations",
@@ -59,8 +59,8 @@ import WireModel
                     "POST /api/v1/profile-revisions/{organization}/validate",
                     "POST /api/v1/records/purge", "POST /api/v1/tokens", "PUT /api/v1/assignments/{organization}",
                     "PUT /api/v1/devices/{device}/do-not-disturb", "PUT /api/v1/log-quotas/{organization}",
-                    "PUT /api/v1/log-quotas/{organization}/{app}",
-                    "PUT /api/v1/profiles/{organization}", "PUT /api/v1/profiles/{organization}/{app}",
+                    "PUT /api/v1/log-quotas/{organization}/{application}",
+                    "PUT /api/v1/profiles/{organization}", "PUT /api/v1/profiles/{organization}/{application}",
                 ])
         }
     }

@@ -305,7 +305,9 @@ struct LogRoutesTests {
             let quotas = try await scene.client.json(list, bearer: scene.person).objects("items")
             #expect(quotas.compactMap { $0.text("application") } == ["", "com.example.1"])
             #expect(quotas.compactMap { $0.number("bytes") } == [400_000_000, 300_000_000])
-            for bad in [#"{"bytes": 1}"#, #"{}"#, #"{"bytes": 6000000, "app": "x"}"#, #"{"bytes": 20000000000}"#] {
+            for bad in [
+                #"{"bytes": 1}"#, #"{}"#, #"{"bytes": 6000000, "application": "x"}"#, #"{"bytes": 20000000000}"#,
+            ] {
                 try await put(bad).expect(422, "invalid-field")
             }
             #expect(try await put(#"{"bytes": 300000000}"#, as: viewer).status == .forbidden)

@@ -41,7 +41,7 @@ struct ProfileAuthoritiesTests {
     @Test func anApplicationsAuthoritiesReplaceThoseOfItsOrganization() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
-            let devices = [try await harness.device(), try await harness.device(application: "app")]
+            let devices = [try await harness.device(), try await harness.device(application: "application")]
             for (path, pem) in [("default", Self.authority), ("default/app", Self.stranger)] {
                 let body = try JSONSerialization.data(withJSONObject: ["certificateAuthorities": [pem]])
                 let put = try await client.send(

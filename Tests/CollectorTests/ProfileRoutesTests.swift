@@ -346,7 +346,7 @@ struct ProfileRoutesTests {
             let rest = try await client.json(list + "?limit=3&cursor=\(page.text("next") ?? "")", bearer: bearer)
             #expect(rest.objects("items").map { $0.number("revision") } == [1] && rest.text("next") == nil)
             let ofApp = try await client.json(list + "?application=app", bearer: bearer)
-            #expect(ofApp.objects("items").map { $0.text("application") } == ["app"])
+            #expect(ofApp.objects("items").map { $0.text("application") } == ["application"])
             let old = try await client.json(Self.path + "?revision=2", bearer: bearer)
             #expect(old.object("profile")?.number("beaconSeconds") == 61)
             _ = try await client.json(Self.path + "?revision=3", bearer: bearer, status: .notFound)

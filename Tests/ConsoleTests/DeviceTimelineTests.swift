@@ -144,13 +144,14 @@ import Testing
             revisions: [
                 ["revision": 2, "createdAt": at, "author": "Bo"],
                 ["revision": 3, "createdAt": at, "application": "other"],
-                ["revision": 4, "createdAt": at, "application": "app"],
-            ], of: "app", isCut: false)
+                ["revision": 4, "createdAt": at, "application": "application"],
+            ], of: "application", isCut: false)
         timeline.add(
             uploads: [
                 [
-                    "begunAt": at, "endedAt": at, "state": "complete", "rawBytes": 5000, "chunks": 2, "storedChunks": 2,
-                    "application": "app",
+                    "startedAt": at, "endedAt": at, "state": "complete", "rawBytes": 5000, "chunks": 2,
+                    "storedChunks": 2,
+                    "application": "application",
                 ]
             ], isCut: false, link: "/l")
         timeline.add(

@@ -26,7 +26,7 @@ import Testing
                 "values": .array((0..<100).map { ["value": .text("1.\($0).0"), "devices": 2] }),
                 "further": ["values": 20, "devices": 20],
             ],
-            "app": ["values": [["value": .null, "devices": 4], ["value": "com.example", "devices": 1]]],
+            "application": ["values": [["value": .null, "devices": 4], ["value": "com.example", "devices": 1]]],
         ],
     ]
 
@@ -115,13 +115,13 @@ import Testing
     // MARK: Filters
 
     @Test func aFacetsValueSetsAndTakesAwayItsFilter() async throws {
-        let html = try await Self.page([("state", "late,silent"), ("cursor", "c1"), ("app", "none")])
-        #expect(Self.addresses(html, "reporting") == ["/t/devices?app=none&state=late%2Csilent%2Creporting"])
-        #expect(Self.addresses(html, "com.example") == ["/t/devices?state=late%2Csilent&app=com.example"])
+        let html = try await Self.page([("state", "late,silent"), ("cursor", "c1"), ("application", "none")])
+        #expect(Self.addresses(html, "reporting") == ["/t/devices?application=none&state=late%2Csilent%2Creporting"])
+        #expect(Self.addresses(html, "com.example") == ["/t/devices?state=late%2Csilent&application=com.example"])
         #expect(Self.addresses(html, "not reported") == ["/t/devices?state=late%2Csilent"])
         #expect(html.contains("9,000"))
         // The facet's link and the chip.
-        #expect(Self.addresses(html, "silent").filter { $0 == "/t/devices?app=none&state=late" }.count == 2)
+        #expect(Self.addresses(html, "silent").filter { $0 == "/t/devices?application=none&state=late" }.count == 2)
     }
 
     @Test func filtersAreChipsThatCanBeRemoved() async throws {

@@ -6,9 +6,9 @@ import Testing
 
 @Suite struct JobsPageTests {
     private static let job: JSONValue = [
-        "id": "j-1", "action": "command", "kind": "request-logs", "begunBy": "Ada <ada>",
+        "id": "j-1", "action": "command", "kind": "request-logs", "startedBy": "Ada <ada>",
         "arguments": ["level": "error", "maximumBytes": 5_000_000, "categories": ["net", "disk"]],
-        "begunAt": "2026-01-02T03:00:00.000000Z", "state": "running", "devices": 3000, "done": 1190, "refused": 10,
+        "startedAt": "2026-01-02T03:00:00.000000Z", "state": "running", "devices": 3000, "done": 1190, "refused": 10,
         "waiting": 1800, "filter": ["state": "silent", "test": true],
     ]
     private static let path = "/jobs/{job}"
@@ -101,8 +101,8 @@ import Testing
     ])
     func doNotDisturbSaysWhichWay(action: String, isOn: Bool, title: String) async throws {
         let job: JSONValue = [
-            "id": "j-1", "action": .text(action), "on": .boolean(isOn), "begunBy": "Ada", "state": "done",
-            "begunAt": "2026-01-02T03:00:00.000000Z", "devices": 1, "done": 1, "refused": 0, "waiting": 0,
+            "id": "j-1", "action": .text(action), "on": .boolean(isOn), "startedBy": "Ada", "state": "done",
+            "startedAt": "2026-01-02T03:00:00.000000Z", "devices": 1, "done": 1, "refused": 0, "waiting": 0,
         ]
         let harness = try Self.harness(job)
         let html = try await harness.page(Self.path, Self.visit(harness)).html

@@ -145,7 +145,8 @@ import Testing
     @Test func aJobShowsWhatCameOfItOnEachDevice() async throws {
         let job: JSONValue = [
             "id": "j1", "kind": "request-logs", "state": "running", "devices": 3, "done": 1, "refused": 1,
-            "waiting": 1, "begunBy": "ada", "begunAt": "2026-01-02T03:01:00.000000Z", "arguments": ["level": "error"],
+            "waiting": 1, "startedBy": "ada", "startedAt": "2026-01-02T03:01:00.000000Z",
+            "arguments": ["level": "error"],
         ]
         let results: JSONValue = [
             "items": [

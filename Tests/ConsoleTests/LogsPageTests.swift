@@ -73,7 +73,7 @@ import Testing
     @Test func theFilterOfTheAddressIsThatOfTheAPI() async throws {
         let harness = try harness()
         let query: FormFields = [
-            ("device", Self.device), ("device", "b"), ("device", Self.device), ("app", "com.example.till"),
+            ("device", Self.device), ("device", "b"), ("device", Self.device), ("application", "com.example.till"),
             ("level", "error"), ("text", "disk"), ("from", "2026-01-01T00:00"), ("to", ""), ("unknown", "x"),
         ]
         let html = try await harness.page(Self.path, harness.visit(Self.path, query: query)).html
@@ -96,11 +96,11 @@ import Testing
 
     @Test func facetsAreLinksThatFilterAndUndoIt() async throws {
         let harness = try harness()
-        let query: FormFields = [("device", Self.device), ("app", "com.example.till")]
+        let query: FormFields = [("device", Self.device), ("application", "com.example.till")]
         let html = try await harness.page(Self.path, harness.visit(Self.path, query: query)).html
         #expect(html.contains(#"<a href="/logs?device=\#(Self.device)&amp;app=com.example.till&amp;level=error">"#))
         #expect(html.contains(#"<a href="/logs?device=\#(Self.device)" aria-current="true"><span>com.example.till"#))
-        #expect(html.contains(#"<a href="/logs?app=com.example.till" aria-current="true"><span>till 7"#))
+        #expect(html.contains(#"<a href="/logs?application=com.example.till" aria-current="true"><span>till 7"#))
         #expect(html.contains("<span>without a bundle id</span>") && html.contains("101 more with fewer lines"))
     }
 
@@ -131,10 +131,10 @@ import Testing
         }
         let all = try await link([])
         #expect(all.contains("label=source") && all.contains(#"download="logs-20260102T030405Z.txt""#))
-        #expect(try await link([("app", "com.example.till")]).contains("label=source"))
+        #expect(try await link([("application", "com.example.till")]).contains("label=source"))
         let device = try await link([("device", Self.device)])
         #expect(device.contains("label=source") && device.contains("logs-\(Self.device)-20260102T030405Z.txt"))
-        let one = try await link([("device", Self.device), ("app", "com.example.till")])
+        let one = try await link([("device", Self.device), ("application", "com.example.till")])
         #expect(!one.contains("label="))
     }
 
@@ -153,8 +153,8 @@ import Testing
     @Test(arguments: [
         ([("do", "delete"), ("chunk", "7"), ("chunk", "9"), ("level", "error")], [("ids", "7,9")]),
         (
-            [("do", "delete-listed"), ("app", "com.example.till"), ("range", "1h")],
-            [("app", "com.example.till"), ("from", "2026-01-02T02:04:05.000000Z")]
+            [("do", "delete-listed"), ("application", "com.example.till"), ("range", "1h")],
+            [("application", "com.example.till"), ("from", "2026-01-02T02:04:05.000000Z")]
         ),
     ]) func deletingSaysHowMuchAndAsks(query: [(String, String)], selection: [(String, String)]) async throws {
         let harness = try harness(["DELETE /api/v1/logs": .init(body: Self.plan)])
@@ -215,7 +215,7 @@ import Testing
         let html = try await harness.page(Self.path, harness.visit(Self.path)).html
         #expect(html.contains("No log has arrived yet.") && html.contains(#"href="/request-logs""#))
         #expect(!html.contains("t-histogram"))
-        let filtered = try await harness.page(Self.path, harness.visit(Self.path, query: [("app", "x")])).html
+        let filtered = try await harness.page(Self.path, harness.visit(Self.path, query: [("application", "x")])).html
         #expect(filtered.contains("No log matches these filters."))
     }
 

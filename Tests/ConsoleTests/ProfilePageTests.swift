@@ -114,11 +114,11 @@ import Testing
         #expect(
             asked.contains(
                 "/api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent%2Coff"
-                    + "&app=com.example.till&limit=1"))
+                    + "&application=com.example.till&limit=1"))
         #expect(
             asked.contains(
                 "/api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent%2Coff"
-                    + "&app=com.example.till&test=true&limit=1"))
+                    + "&application=com.example.till&test=true&limit=1"))
         #expect(page.html.contains("rollback=3&amp;application=com.example.till"))
     }
 

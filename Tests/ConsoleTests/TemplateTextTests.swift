@@ -30,8 +30,8 @@ import Testing
 
     @Test func textsOfTheAPINeverShowABacktick() throws {
         let section =
-            #/\{\{#\.?(?:[a-zA-Z.]*[pP]roblem|[a-zA-Z.]*detail|endedBecause|message)\}\}(?: ?<[^>]*>)*\{\{\.\}\}/#
-        let member = #/\{\{\.?(?:problem\.)?(?:detail|message|endedBecause)\}\}/#
+            #/\{\{#\.?(?:[a-zA-Z.]*[pP]roblem|[a-zA-Z.]*detail|endReason|message)\}\}(?: ?<[^>]*>)*\{\{\.\}\}/#
+        let member = #/\{\{\.?(?:problem\.)?(?:detail|message|endReason)\}\}/#
         for (name, text) in try Self.templates() {
             #expect(text.matches(of: section).map { String($0.0) } == [], "\(name)")
             #expect(text.matches(of: member).map { String($0.0) } == [], "\(name)")

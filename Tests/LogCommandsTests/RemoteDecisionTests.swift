@@ -90,7 +90,7 @@ import WireModel
         func standing(_ state: String) throws -> RequestStanding {
             let json = """
                 {"id":"i","device":"d","kind":"request-logs","arguments":{},"issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)","progress":0.1,"detail":"why",\
-                "uploads":[{"upload":"u","state":"open","begunAt":"a","expiresAt":"c","chunks":4,"storedChunks":1,\
+                "uploads":[{"upload":"u","state":"open","startedAt":"a","expiresAt":"c","chunks":4,"storedChunks":1,\
                 "missingChunks":3,"goneChunks":0,"deletedChunks":0,"rawBytes":4000,"storedRawBytes":1000}]}
                 """
             return RequestStanding(try JSONDecoder().decode(CommandView.self, from: Data(json.utf8)))

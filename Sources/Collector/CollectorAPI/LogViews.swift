@@ -49,7 +49,7 @@ package struct UploadView: Codable, Equatable, Sendable {
     package var application: String?
     package var command: String?
     package var state = ""
-    package var begunAt = ""
+    package var startedAt = ""
     package var expiresAt = ""
     package var endedAt: String?
     package var chunks = 0

@@ -37,7 +37,7 @@ package struct LogQuery: Sendable {
         // Who names a device means it, also where it is one for tests.
         items = scope.device.map { [("device", "\($0)"), ("test", "true")] } ?? []
         items += [("type", type), ("level", level.name)]
-        if let application = scope.application { items.append(("app", application)) }
+        if let application = scope.application { items.append(("application", application)) }
         if !scope.ids.isEmpty { items.append(("ids", scope.ids.joined(separator: ","))) }
     }
 

@@ -139,8 +139,8 @@ enum QueueFile {
         "meta":
             """
         CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), queue_time INTEGER NOT NULL, \
-        wall_time INTEGER NOT NULL, boot_id BLOB, since_boot INTEGER NOT NULL, parting TEXT, parted_stream INTEGER, \
-        parted_wall_time INTEGER, collector BLOB, organization TEXT, device BLOB, quarantine_queue_time INTEGER, \
+        wall_time INTEGER NOT NULL, boot_id BLOB, since_boot INTEGER NOT NULL, divergence TEXT, divergence_stream INTEGER, \
+        divergence_wall_time INTEGER, collector BLOB, organization TEXT, device BLOB, quarantine_queue_time INTEGER, \
         restored_queue_time INTEGER)
         """,
     ]

@@ -149,9 +149,9 @@ struct RouteSample: Sendable {
             "/api/v1/metrics/series?metric=till.sales&from=2020-01-01&to=2030-01-01&step=366d"),
 
         // Logs.
-        "GET /api/v1/logs": get("/api/v1/logs?app=\(RouteScene.application)"),
+        "GET /api/v1/logs": get("/api/v1/logs?application=\(RouteScene.application)"),
         "GET /api/v1/logs/content": get("/api/v1/logs/content?ids=1,2,3"),
-        "GET /api/v1/logs/lines": get("/api/v1/logs/lines?app=\(RouteScene.application)"),
+        "GET /api/v1/logs/lines": get("/api/v1/logs/lines?application=\(RouteScene.application)"),
         "GET /api/v1/logs/histogram": get("/api/v1/logs/histogram"),
         "GET /api/v1/logs/facets": get("/api/v1/logs/facets"),
         "GET /api/v1/logs/usage": get("/api/v1/logs/usage"),
@@ -163,11 +163,11 @@ struct RouteSample: Sendable {
         "DELETE /api/v1/log-quotas/{organization}": RouteSample { _ in
             RouteRequest(.delete, "/api/v1/log-quotas/default")
         },
-        "PUT /api/v1/log-quotas/{organization}/{app}": RouteSample(422) { _ in
+        "PUT /api/v1/log-quotas/{organization}/{application}": RouteSample(422) { _ in
             RouteRequest(
                 .put, "/api/v1/log-quotas/default/\(RouteScene.application)", json: #"{"bytes": 5000000}"#)
         },
-        "DELETE /api/v1/log-quotas/{organization}/{app}": RouteSample { _ in
+        "DELETE /api/v1/log-quotas/{organization}/{application}": RouteSample { _ in
             RouteRequest(.delete, "/api/v1/log-quotas/default/\(RouteScene.application)")
         },
         "DELETE /api/v1/logs": RouteSample(strangers: [200]) {
@@ -202,15 +202,15 @@ struct RouteSample: Sendable {
         "PUT /api/v1/profiles/{organization}": RouteSample { _ in
             RouteRequest(.put, "/api/v1/profiles/default", json: profile)
         },
-        "GET /api/v1/profiles/{organization}/{app}": get(
+        "GET /api/v1/profiles/{organization}/{application}": get(
             "/api/v1/profiles/default/\(RouteScene.application)", strangers: [404]),
-        "PUT /api/v1/profiles/{organization}/{app}": RouteSample { _ in
+        "PUT /api/v1/profiles/{organization}/{application}": RouteSample { _ in
             RouteRequest(.put, "/api/v1/profiles/default/\(RouteScene.application)", json: profile)
         },
         "PATCH /api/v1/profiles/{organization}": RouteSample { _ in
             RouteRequest(.patch, "/api/v1/profiles/default", WireNames.mergePatch, body: Data(profile.utf8))
         },
-        "PATCH /api/v1/profiles/{organization}/{app}": RouteSample { _ in
+        "PATCH /api/v1/profiles/{organization}/{application}": RouteSample { _ in
             RouteRequest(
                 .patch, "/api/v1/profiles/default/\(RouteScene.application)", WireNames.mergePatch,
                 body: Data(profile.utf8))

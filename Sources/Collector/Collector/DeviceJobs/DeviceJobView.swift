@@ -20,11 +20,11 @@ struct DeviceJobView: Encodable {
     /// The filter as it was given; absent if the devices were named.
     var filter: JSONValue?
     /// The name of the person's token.
-    var begunBy: String
-    var begunAt: String
+    var startedBy: String
+    var startedAt: String
     var endedAt: String?
     /// Why it ended before it came to all devices.
-    var endedBecause: String?
+    var endReason: String?
     var state: String
     var devices: Int
     var done: Int
@@ -46,10 +46,10 @@ struct DeviceJobView: Encodable {
         case .reinstate, .delete: break
         }
         filter = try job.filter.map { try JSONValue(parsing: Data($0.utf8), limits: .request) }
-        begunBy = job.actor.name
-        begunAt = Timestamp.text(job.created)
+        startedBy = job.actor.name
+        startedAt = Timestamp.text(job.created)
         endedAt = job.ended.map(Timestamp.text)
-        endedBecause = job.endedBecause
+        endReason = job.endReason
         state = job.state.name
         devices = job.devices
         done = job.done

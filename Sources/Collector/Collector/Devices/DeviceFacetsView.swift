@@ -33,7 +33,7 @@ struct DeviceFacetsView: Encodable {
         var state: Facet
         var os: Facet
         var agentVersion: Facet
-        var app: Facet
+        var application: Facet
         var applicationVersion: Facet
         var compliance: Facet
         var compromised: Facet
@@ -48,7 +48,7 @@ struct DeviceFacetsView: Encodable {
         total = found.total
         facets = Facets(
             state: Facet(found.state) { $0.rawValue }, os: Facet(found.operatingSystem) { $0 },
-            agentVersion: Facet(found.agentVersion) { $0 }, app: Facet(found.application) { $0 },
+            agentVersion: Facet(found.agentVersion) { $0 }, application: Facet(found.application) { $0 },
             applicationVersion: Facet(found.applicationVersion) { $0 },
             compliance: Facet(found.compliance) { value in
                 DeviceQuery.complianceWords.first { $0.value == value }?.word

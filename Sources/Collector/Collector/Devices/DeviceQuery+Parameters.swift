@@ -4,7 +4,8 @@ import WireModel
 /// The filters of devices, by the names of their parameters.
 extension DeviceQuery {
     static let filters: Set<String> = [
-        "state", "os", "agentVersion", "app", "applicationVersion", "compliance", "compromised", "profileRevision", "q",
+        "state", "os", "agentVersion", "application", "applicationVersion", "compliance", "compromised",
+        "profileRevision", "q",
         "enrollmentToken", "test", "organization",
     ]
     static let textBytes = 256
@@ -32,7 +33,7 @@ extension DeviceQuery {
         func reported(_ name: String) -> String? { parameters.text(name).map { $0 == Self.none ? "" : $0 } }
         operatingSystem = reported("os")
         agentVersion = reported("agentVersion")
-        application = reported("app")
+        application = reported("application")
         applicationVersion = reported("applicationVersion")
         enrollmentToken = parameters.text("enrollmentToken")
         compliance = try parameters.choice("compliance", Self.complianceWords)

@@ -21,8 +21,8 @@ struct LogQuotaRoutes: Sendable {
         router.people(.administrator)
             .put("/api/v1/log-quotas/{organization}", use: put)
             .delete("/api/v1/log-quotas/{organization}", use: delete)
-            .put("/api/v1/log-quotas/{organization}/{app}", use: put)
-            .delete("/api/v1/log-quotas/{organization}/{app}", use: delete)
+            .put("/api/v1/log-quotas/{organization}/{application}", use: put)
+            .delete("/api/v1/log-quotas/{organization}/{application}", use: delete)
     }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -52,9 +52,9 @@ struct LogQuotaRoutes: Sendable {
 
     /// - Returns: all quotas of the organization.
     private func set(_ bytes: Int?, _ context: PersonContext) async throws -> Response {
-        let (organization, application) = (try context.organization, try context.parameter("app"))
+        let (organization, application) = (try context.organization, try context.parameter("application"))
         guard application.utf8.count <= UploadManifest.textBytes else {
-            throw Problem.invalidParameter("app", "has more than \(UploadManifest.textBytes) bytes.")
+            throw Problem.invalidParameter("application", "has more than \(UploadManifest.textBytes) bytes.")
         }
         do throws(StoreError) {
             try await metadata.setLogQuota(

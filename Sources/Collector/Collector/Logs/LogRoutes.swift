@@ -146,7 +146,9 @@ extension MetadataService {
 
 extension LogQuery {
     /// Parameters that select whole chunks.
-    static let parametersOfWholeChunks: Set<String> = ["ids", "device", "app", "type", "level", "from", "to", "test"]
+    static let parametersOfWholeChunks: Set<String> = [
+        "ids", "device", "application", "type", "level", "from", "to", "test",
+    ]
     /// These, and those that only lines can match.
     static let parameters = parametersOfWholeChunks.union(["category", "text"])
 
@@ -158,7 +160,7 @@ extension LogQuery {
     /// - Parameter organization: the caller's; `nil` for all.
     init(_ query: QueryParameters, organization: String?) throws {
         self.init(
-            organization: organization, application: query.text("app"), withTest: try query.flag("test"))
+            organization: organization, application: query.text("application"), withTest: try query.flag("test"))
         devices = try query.devices("device", most: Self.maximumDevices)
         switch query.text("type") {
         case nil, "all": break

@@ -40,7 +40,7 @@ extension UploadView {
         application = row.application.isEmpty ? nil : row.application
         command = row.command?.description
         state = "\(row.phase)"
-        begunAt = Timestamp.text(row.begun)
+        startedAt = Timestamp.text(row.begun)
         expiresAt = Timestamp.text(row.expires)
         endedAt = row.ended.map(Timestamp.text)
         chunks = row.chunks

@@ -21,13 +21,13 @@ struct ProfileRoutes: Sendable {
     func add(to router: CollectorRouter) {
         router.people(.viewer)
             .get("/api/v1/profiles/{organization}", use: get)
-            .get("/api/v1/profiles/{organization}/{app}", use: get)
+            .get("/api/v1/profiles/{organization}/{application}", use: get)
             .get("/api/v1/profile-revisions/{organization}", use: revisions)
         router.people(.administrator)
             .put("/api/v1/profiles/{organization}", use: put)
             .patch("/api/v1/profiles/{organization}", use: patch)
-            .put("/api/v1/profiles/{organization}/{app}", use: put)
-            .patch("/api/v1/profiles/{organization}/{app}", use: patch)
+            .put("/api/v1/profiles/{organization}/{application}", use: put)
+            .patch("/api/v1/profiles/{organization}/{application}", use: patch)
     }
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -142,7 +142,7 @@ struct ProfileRoutes: Sendable {
     }
 
     private func scope(_ context: PersonContext) throws -> ProfileScope {
-        ProfileScope(organization: try context.organization, application: try context.parameter("app"))
+        ProfileScope(organization: try context.organization, application: try context.parameter("application"))
     }
 }
 

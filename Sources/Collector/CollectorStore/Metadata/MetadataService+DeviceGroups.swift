@@ -7,7 +7,7 @@ package enum DeviceGrouping: String, CaseIterable, Sendable {
     case os
     case agentVersion
     /// The bundle id that a device enrolled with.
-    case app
+    case application
     /// The bundle id with the version of the program.
     case applicationVersion
 }
@@ -61,7 +61,7 @@ extension MetadataService {
         case .agentVersion:
             guard let version = beacon?.libraryVersion, !version.isEmpty else { return row.string(4) }
             return version
-        case .app: return row.string(5)
+        case .application: return row.string(5)
         case .applicationVersion:
             guard let version = beacon?.applicationVersion, !version.isEmpty else { return "" }
             return [row.string(5), version].filter { !$0.isEmpty }.joined(separator: " ")

@@ -67,7 +67,7 @@ struct ProfilePage: Page {
                 "isNewest": .boolean(item["revision"] != .null && item["revision"] == item["newestRevision"]),
                 "share": .real(total.devices == 0 ? 0 : devices / Double(total.devices)),
                 "devicesAddress": .text(
-                    place.devices.with("app", item["application"].text ?? "none").with(
+                    place.devices.with("application", item["application"].text ?? "none").with(
                         "profileRevision", item["revision"] == .null ? "none" : item["revision"].renderText
                     ).address("/devices")),
             ])

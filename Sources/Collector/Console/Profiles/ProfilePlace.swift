@@ -41,7 +41,7 @@ struct ProfilePlace {
         var query: FormFields = [
             ("organization", organization), ("state", "enrolled,reporting,late,silent,off"),
         ]
-        query.add("app", application)
+        query.add("application", application)
         return query
     }
 

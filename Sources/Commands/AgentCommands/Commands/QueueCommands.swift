@@ -205,7 +205,7 @@ enum QueueText {
         } else {
             lines.append("bound to     nobody yet")
         }
-        if let divergence = queue.parting { lines.append("diverged     \(divergence)") }
+        if let divergence = queue.divergence { lines.append("diverged     \(divergence)") }
         for stream in queue.streams {
             lines.append(
                 "\(padded(stream.stream))\(stream.waiting) waiting (\(CountText.of(stream.waitingBytes, "byte"))), \(stream.markNumber) of "

@@ -103,7 +103,7 @@ struct StatusText {
                 "\(stream.waiting) waiting (\(CountText.of(stream.waitingBytes, "byte"))\(due))\(oldest), "
                     + "\(stream.acknowledged) of \(stream.lastNumber) acknowledged\(apart)\(dropped)")
         }
-        if let divergence = status.parting {
+        if let divergence = status.divergence {
             line(
                 "diverged",
                 "\(divergence.reason) in stream \(divergence.stream), noticed \(moment(divergence.time)); the agent settles it with the collector, then sends on in a new epoch"

@@ -35,7 +35,7 @@ struct RequestJob {
     func begin(_ client: CollectorClient, _ confirmation: ConfirmationOptions) async throws -> String {
         var body = Body(
             kind: request.kind, arguments: request.arguments, expiresInSeconds: request.expiresInSeconds,
-            filter: application.map { ["app": $0] } ?? [:])
+            filter: application.map { ["application": $0] } ?? [:])
         // Nothing begins without confirmation, so this key is never looked at again.
         let proposal: Answer = try await client.post(Self.route, body, key: "ws1log-\(RequestID.random())")
         guard let confirm = proposal.confirm, proposal.devices > 0 else {

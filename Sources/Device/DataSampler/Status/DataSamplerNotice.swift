@@ -24,7 +24,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         /// in force beside them. `details["revision"]`.
         public static let pinsFallenBack = Kind(rawValue: "pins-fallen-back")
         /// The profile's certificate pins, refused before, are in force. `details["revision"]`.
-        public static let pinsTaken = Kind(rawValue: "pins-taken")
+        public static let pinsApplied = Kind(rawValue: "pins-applied")
         /// The profile's certificate authorities alone did not lead to the collector; those that last worked are
         /// trusted beside them. `details["revision"]`.
         public static let authoritiesFallenBack = Kind(rawValue: "authorities-fallen-back")
@@ -61,7 +61,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         /// This device was enrolled; `details["device"]`.
         public static let enrolled = Kind(rawValue: "enrolled")
         /// The histories of device and collector have diverged; it is being settled.
-        public static let diverged = Kind(rawValue: "parted")
+        public static let diverged = Kind(rawValue: "diverged")
         /// The queue began a new epoch.
         public static let newEpoch = Kind(rawValue: "new-epoch")
         /// A command of the collector ended; `details["action"]`, `details["state"]`.

@@ -251,7 +251,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     /// Why records wait that could be sent, and what uploads of logs wait for; empty if none do.
     public var holding: [String]
     /// `nil` if the histories agree.
-    public var parting: Divergence?
+    public var divergence: Divergence?
     /// Seconds between two beacons; `nil` without a schedule.
     public var beaconInterval: Double?
     /// Seconds an event is held.

@@ -41,7 +41,7 @@ extension SamplerCore {
             modules: run?.modules ?? [], unavailableModules: settings.unavailable,
             streams: queue.streams.sorted { $0.key < $1.key }.map { Self.stream($0, $1, holds.reason($0)) },
             holding: [],
-            parting: queue.divergence.map {
+            divergence: queue.divergence.map {
                 DataSamplerStatus.Divergence(reason: $0.reason.rawValue, stream: "\($0.stream)", time: $0.wallTime)
             },
             beaconInterval: run?.beaconInterval, eventHold: settings.eventHold / .seconds(1),
@@ -165,7 +165,7 @@ extension SamplerCore {
         reasons += status.collector.gates.sorted { $0.key < $1.key }.map {
             "\($0.key) may not be sent now: \($0.value)"
         }
-        if let divergence = status.parting {
+        if let divergence = status.divergence {
             reasons.append(
                 "the histories of device and collector have diverged (\(divergence.reason)) in stream \(divergence.stream)"
             )

@@ -58,7 +58,7 @@ package struct QueueInspection: Codable, Equatable, Sendable {
     package var collector: String?
     package var organization: String?
     package var device: String?
-    package var parting: String?
+    package var divergence: String?
     package var streams: [Stream]
     package var ended: [Ended]
     package var quarantine: [Quarantined]
@@ -121,7 +121,8 @@ extension QueueStore {
         return QueueInspection(
             directory: directory, epoch: state.epoch.description, collector: state.binding?.collector.description,
             organization: state.binding?.organization, device: state.binding?.device.description,
-            parting: state.divergence?.reason.rawValue, streams: streams, ended: ended, quarantine: try quarantined(),
+            divergence: state.divergence?.reason.rawValue, streams: streams, ended: ended,
+            quarantine: try quarantined(),
             files: files(), corruptFiles: SalvageFiles(directory: directory).kept)
     }
 

@@ -135,7 +135,7 @@ extension QueueStore {
             INSERT INTO tally SELECT 4 + stream, account, reason, count FROM former_tally;
             INSERT INTO gap SELECT 4 + stream, first, last, reason, link FROM former_gap;
             INSERT INTO epoch SELECT 1, epoch, NULL, 1, 0, NULL, NULL, 0, 0 FROM former_meta;
-            INSERT INTO meta SELECT 1, queue_time, wall_time, boot_id, since_boot, parting, parted_stream, parted_wall_time, collector,
+            INSERT INTO meta SELECT 1, queue_time, wall_time, boot_id, since_boot, divergence, divergence_stream, divergence_wall_time, collector,
             organization, device, quarantine_queue_time, NULL FROM former_meta;
             """)
     }

@@ -8,7 +8,7 @@ extension QueueStore {
     func load() throws -> QueueState {
         let meta = try connection.cached(
             """
-            SELECT queue_time, wall_time, boot_id, since_boot, parting, parted_stream, parted_wall_time, collector, organization,
+            SELECT queue_time, wall_time, boot_id, since_boot, divergence, divergence_stream, divergence_wall_time, collector, organization,
             device, quarantine_queue_time, restored_queue_time FROM meta WHERE id = 1
             """)
         guard try meta.step() else { throw corrupt("table meta has no row") }
@@ -91,8 +91,8 @@ extension QueueStore {
     private func updateMeta(_ state: QueueState) throws {
         let statement = try connection.cached(
             """
-            UPDATE meta SET queue_time = ?, wall_time = ?, boot_id = ?, since_boot = ?, parting = ?, parted_stream = ?,
-            parted_wall_time = ?, collector = ?, organization = ?, device = ?, quarantine_queue_time = ?, restored_queue_time = ?
+            UPDATE meta SET queue_time = ?, wall_time = ?, boot_id = ?, since_boot = ?, divergence = ?, divergence_stream = ?,
+            divergence_wall_time = ?, collector = ?, organization = ?, device = ?, quarantine_queue_time = ?, restored_queue_time = ?
             WHERE id = 1
             """)
         let stamp = state.clock.stamp

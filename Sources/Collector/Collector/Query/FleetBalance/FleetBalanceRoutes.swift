@@ -78,7 +78,7 @@ struct FleetBalanceView: Encodable {
         var startedAt: String
         var completedAt: String
         /// Nothing is lost, doubled or contradictory, and every record file was read.
-        var whole: Bool
+        var intact: Bool
         var devices: Int
         var devicesWaiting: Int
         var streams: Int
@@ -116,7 +116,7 @@ struct FleetBalanceView: Encodable {
         var startedAt: String
         var completedAt: String
         /// Nothing was found wrong in what the person may see.
-        var whole: Bool
+        var intact: Bool
         /// Only for people of all organizations.
         var scope: Scope?
         var findingCount: Int
@@ -153,7 +153,7 @@ extension FleetBalanceView.Balance {
     init(_ result: FleetBalanceKeeper.Result, _ sum: FleetBalance, isOfAll: Bool) {
         startedAt = Timestamp.text(result.began)
         completedAt = Timestamp.text(result.completed)
-        whole =
+        intact =
             sum.lost == 0 && sum.doubled == 0 && sum.streamsLeftOut == 0 && result.unreadableFiles.isEmpty
             && result.furtherFaults == 0
         devices = sum.devices
@@ -184,7 +184,7 @@ extension FleetBalanceView.Verification {
     /// Creates the view for people of all organizations.
     init(_ summary: VerifySummary) {
         self.init(summary, findings: summary.findings)
-        whole = summary.findingCount == 0
+        intact = summary.findingCount == 0
         findingCount = summary.findingCount
         scope = Scope(
             files: summary.files, chains: summary.chains, records: summary.records, recordBytes: summary.recordBytes,
@@ -197,7 +197,7 @@ extension FleetBalanceView.Verification {
         startedAt = Timestamp.text(summary.begun)
         completedAt = Timestamp.text(summary.ended)
         // Findings that were not kept may be about anybody.
-        whole = findings.isEmpty && summary.findingCount == summary.findings.count
+        intact = findings.isEmpty && summary.findingCount == summary.findings.count
         findingCount = findings.count
         self.findings = findings
     }

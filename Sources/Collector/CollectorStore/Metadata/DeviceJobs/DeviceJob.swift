@@ -125,7 +125,7 @@ package struct DeviceJobRow: Equatable, Sendable {
     package var created: Int64
     package var ended: Int64?
     /// Who cancelled it, or why it ended early.
-    package var endedBecause: String?
+    package var endReason: String?
     package var state: State
     package var devices: Int
     package var done: Int

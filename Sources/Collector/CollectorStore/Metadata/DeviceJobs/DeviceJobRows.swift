@@ -85,7 +85,7 @@ extension DeviceJobRow {
             actor: AuditActor(
                 name: job.string(8), token: job.optionalString(9), role: PersonRole(rawValue: job.int(10)),
                 job: id.description),
-            created: job.int64(11), ended: job.optionalInt64(12), endedBecause: job.optionalString(13), state: state,
+            created: job.int64(11), ended: job.optionalInt64(12), endReason: job.optionalString(13), state: state,
             devices: job.int(15), done: job.int(16), refused: job.int(17))
     }
 }

@@ -214,10 +214,10 @@ extension MetadataService {
         return try transaction { () throws(StoreError) -> DeviceJobRow? in
             guard var job = try DeviceJobRow.one(id, organization: organization, in: connection) else { return nil }
             guard job.ended == nil else { return job }
-            (job.state, job.ended, job.endedBecause) = (.cancelled, now, "cancelled by \(actor.name)")
+            (job.state, job.ended, job.endReason) = (.cancelled, now, "cancelled by \(actor.name)")
             try connection.run(
                 "UPDATE device_job SET state = ?, ended = ?, ended_because = ? WHERE row = ?",
-                DeviceJobRow.State.cancelled.rawValue, now, job.endedBecause, job.row)
+                DeviceJobRow.State.cancelled.rawValue, now, job.endReason, job.row)
             try report(job, by: actor, job.counts(because: "cancelled"), outcome: .failed, at: now)
             return job
         }

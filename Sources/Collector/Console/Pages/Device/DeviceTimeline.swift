@@ -294,8 +294,8 @@ extension DeviceTimeline {
                     }
                 }
                 let end = upload["state"].text == "complete" ? "complete" : "expired"
-                return [entry(upload["endedAt"], end), entry(upload["begunAt"], "begun")].compactMap(\.self)
-            }, cut: isCut ? uploads.last?["begunAt"].text : nil)
+                return [entry(upload["endedAt"], end), entry(upload["startedAt"], "begun")].compactMap(\.self)
+            }, cut: isCut ? uploads.last?["startedAt"].text : nil)
     }
 
     /// Commands are left out: their own list says more.

@@ -8,7 +8,8 @@ struct DeviceFilterLinks {
     static let names = facets.map(\.name) + ["organization", "enrollmentToken", "q", "test"]
 
     private static let facets: [(name: String, label: String)] = [
-        ("state", "State"), ("os", "Operating system"), ("agentVersion", "Agent version"), ("app", "Application"),
+        ("state", "State"), ("os", "Operating system"), ("agentVersion", "Agent version"),
+        ("application", "Application"),
         ("applicationVersion", "Application version"), ("compliance", "Compliance"), ("compromised", "Compromised"),
         ("profileRevision", "Profile revision"),
     ]

@@ -11,7 +11,7 @@ struct ExploreQuery {
         ("devices", "Devices with a value"),
     ]
     static let groupings = [
-        ("", "nothing"), ("os", "operating system"), ("agentVersion", "agent version"), ("app", "application"),
+        ("", "nothing"), ("os", "operating system"), ("agentVersion", "agent version"), ("application", "application"),
         ("applicationVersion", "application version"),
     ]
     /// How a device's values of one step become one.

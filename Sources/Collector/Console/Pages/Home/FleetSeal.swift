@@ -52,7 +52,7 @@ struct FleetSeal {
             facts.append("Record files that could not be read, so that their records are not known: \(unreadable).")
         }
         let isClean = balance["lost"].integer == 0 && balance["doubled"].integer == 0
-        if !balance["whole"].isTrue || !isClean {
+        if !balance["intact"].isTrue || !isClean {
             if isClean, facts.count == 1 { facts.append("Record files contradict the balance.") }
             return FleetSeal(state: .bad, title: title, facts: facts)
         }
@@ -84,7 +84,7 @@ struct FleetSeal {
             : "It read \(scope.counted("records", "record")) in \(scope.counted("files", "file")) and "
                 + "\(scope.counted("chunks", "log chunk")), and was"
         let fact = "\(covered) completed \(DisplayText.duration(Double(age))) ago."
-        guard verification["whole"].isTrue else {
+        guard verification["intact"].isTrue else {
             return FleetSeal(
                 state: .bad, title: "Verified, \(verification.counted("findingCount", "fault")) found", facts: [fact])
         }

@@ -6,7 +6,7 @@ import TelemetryBasics
 struct LogFilter {
     /// The names in the order of the form.
     static let names = [
-        "device", "app", "type", "level", "category", "text", "range", "from", "to", "test", "ids",
+        "device", "application", "type", "level", "category", "text", "range", "from", "to", "test", "ids",
     ]
     /// Chunks are listed and deleted whole, so the API cannot look for these there.
     static let namesOfLines = ["category", "text"]
@@ -49,7 +49,7 @@ struct LogFilter {
 
     /// The text of all lines that match. Each names its device and application, unless all are of one.
     private var content: FormFields {
-        let isOfOne = fields.all("device").count == 1 && fields["app"] != nil
+        let isOfOne = fields.all("device").count == 1 && fields["application"] != nil
         return query.with("label", isOfOne ? nil : "source")
     }
 

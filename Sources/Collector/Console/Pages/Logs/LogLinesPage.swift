@@ -128,8 +128,10 @@ struct LogLinesPage: Page {
         let device = hit["device"].text ?? ""
         let names = try await ChosenDevices(visit).names(of: [device], visit)
         // The log that the line stands in, with all levels and words.
-        let log = FormFields().with("device", device).with("app", hit["application"].text).with("order", "oldest")
-            .with("test", hit["test"].isTrue ? "true" : nil)
+        let log = FormFields().with("device", device).with("application", hit["application"].text).with(
+            "order", "oldest"
+        )
+        .with("test", hit["test"].isTrue ? "true" : nil)
         func edge(_ item: JSONValue?, _ toward: String) -> JSONValue {
             JSONValue(
                 item?["time"].text.map {

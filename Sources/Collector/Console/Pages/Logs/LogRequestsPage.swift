@@ -92,7 +92,7 @@ struct LogRequestsPage: Page {
         let asked = command["arguments"]
         let isCapture = asked["mode"].text == "capture"
         return FormFields([("device", device["id"].text ?? "")]).with("test", device["test"].isTrue ? "true" : nil)
-            .with("app", asked["application"].text)
+            .with("application", asked["application"].text)
             .with("type", asked["type"].text).with("level", asked["level"].text)
             .with(
                 "category",

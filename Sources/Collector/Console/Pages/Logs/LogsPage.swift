@@ -102,7 +102,7 @@ struct LogsPage: Page {
             list("Log type", "types", { $0["type"].text ?? "mixed" }, { one("type", $0["type"].text) }),
             list(
                 "App name", "applications", { $0["application"].text ?? "without a bundle id" },
-                { one("app", $0["application"].text) }, left: facets["applicationCount"].integer ?? 0),
+                { one("application", $0["application"].text) }, left: facets["applicationCount"].integer ?? 0),
             list(
                 "Device", "devices", { names[$0["device"].text ?? ""] ?? $0["device"].text ?? "" },
                 { facet in
