@@ -249,6 +249,14 @@ let package = Package(
         .target(
             name: "RecordStoreTestKit", dependencies: ["CollectorStore", "WireModel"],
             path: "Tests/Support/RecordStoreTestKit", swiftSettings: settings),
+        // Not shipped; Tools/checks/costs runs it.
+        .executableTarget(
+            name: "cost-probe",
+            dependencies: [
+                "TelemetryTestKit", "RecordStoreTestKit", "CollectorStore", "LogStore", "RecordQueue", "SampleModules",
+                "WireModel", logging,
+            ],
+            path: "Tests/Support/CostProbe", swiftSettings: settings),
         .target(
             name: "HTTPTestKit", dependencies: ["TelemetryTestKit", nioCore, nioPosix, nioSSL],
             path: "Tests/Support/HTTPTestKit", swiftSettings: settings),

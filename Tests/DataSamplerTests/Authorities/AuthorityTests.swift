@@ -162,7 +162,7 @@ import WireModel
         collector.setIssuer(new)
         clock.advance(by: .seconds(AuthorityPolicy.trialSeconds))
         try await second.reloadProfile()
-        for await notice in taken where notice.kind == .authoritiesTaken { break }
+        for await notice in taken where notice.kind == .authoritiesApplied { break }
         #expect(collector.trusted == [new])
         #expect(try await second.status().profile.findings == nil)
         await second.stop()

@@ -98,7 +98,7 @@ final class AuthorityKeeper: Sendable {
             case .fellBack?: return DataSamplerNotice(.authoritiesFallenBack, Self.finding.text, details)
             case .taken?:
                 return DataSamplerNotice(
-                    .authoritiesTaken, "the certificate authorities of the profile are in force alone", details)
+                    .authoritiesApplied, "the certificate authorities of the profile are in force alone", details)
             case nil: return nil
             }
         }

@@ -380,6 +380,7 @@ extension DeviceSettings {
             "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)",
             "privacy": personal.joined(separator: ", "),
             "offlineTimeAllowed": said(offlineTimeAllowed),
+            "certificateAuthorities": trusted,
             "certificatePins": pins.isEmpty ? "none" : CountText.of(pins.count, "key"),
             "detectors": BuiltInDetector.allCases.filter(detection.detectors.contains).map(\.rawValue).joined(
                 separator: ", "),

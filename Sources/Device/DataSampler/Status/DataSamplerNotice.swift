@@ -29,7 +29,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         /// trusted beside them. `details["revision"]`.
         public static let authoritiesFallenBack = Kind(rawValue: "authorities-fallen-back")
         /// The profile's certificate authorities, which failed before, are in force alone. `details["revision"]`.
-        public static let authoritiesTaken = Kind(rawValue: "authorities-taken")
+        public static let authoritiesApplied = Kind(rawValue: "authorities-applied")
         /// Telemetry was switched off: nothing is sampled or recorded, and only commands are answered.
         public static let telemetryDisabled = Kind(rawValue: "telemetry-disabled")
         /// Telemetry was switched on again.
