@@ -177,7 +177,7 @@ struct FleetSeriesTests {
         var accumulator = SeriesAccumulator(window: SeriesWindow(from: 0, to: 100 * minute, step: 10 * minute))
         for point in points {
             try accumulator.add(
-                MetricPoint(definition: definition, attributes: ["state": point.state], value: point.value),
+                MetricPoint(definition: definition, attributes: ["state": .text(point.state)], value: point.value),
                 at: SampleMoment(time: point.minute * minute, timeSinceBoot: 0, module: point.module))
         }
         return accumulator

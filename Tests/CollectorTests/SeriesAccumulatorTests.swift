@@ -17,7 +17,7 @@ struct SeriesAccumulatorTests {
         /// Seconds; the wall clock's where it is not said.
         var sinceBoot: Int64?
         var interval: UInt64?
-        var attributes: [String: String] = [:]
+        var attributes: MetricAttributes = [:]
     }
 
     /// The series of samples as the store gives them: newest first.
@@ -134,11 +134,12 @@ struct SeriesAccumulatorTests {
         let points: [Point] = [
             .init(at: 1, value: 1, attributes: ["state": "free"]),
             .init(at: 1, value: 2, attributes: ["state": "used"]),
-            .init(at: 2, value: 3, attributes: ["state": "free", "node": "0"]),
+            .init(at: 2, value: 3, attributes: ["state": "free", "node": 0]),
         ]
         #expect(try series(.gauge, points).count == 3)
         #expect(try series(.gauge, points, filter: ["state": "free"]).count == 2)
         #expect(try series(.gauge, points, filter: ["state": "none"]).isEmpty)
+        #expect(try series(.gauge, points, filter: ["node": "0"]).count == 1)
         #expect(try series(.gauge, points, filter: ["node": ""]).count == 2)
         #expect(try series(.gauge, points, filter: ["state": "free", "node": ""]).count == 1)
         #expect(try series(.gauge, points, filter: ["state": ""]).isEmpty)
@@ -150,7 +151,9 @@ struct SeriesAccumulatorTests {
     }
 
     @Test func moreSeriesThanAnAnswerHoldsAreRefused() throws {
-        let points = (0...SeriesAccumulator.maximumSeries).map { Point(at: 1, value: 1, attributes: ["n": "\($0)"]) }
+        let points = (0...SeriesAccumulator.maximumSeries).map {
+            Point(at: 1, value: 1, attributes: ["n": .integer(Int64($0))])
+        }
         #expect(throws: SeriesAccumulator.Overflow.series(limit: SeriesAccumulator.maximumSeries)) {
             try series(.gauge, points)
         }

@@ -6,66 +6,14 @@ import WireModel
 
 @Suite("Metric catalog")
 struct MetricCatalogTests {
-    /// The numeric fields (truth values and enumerations too) reachable from a message of telemetry.proto, as paths.
-    private static func numericFields(of message: String) throws -> Set<String> {
-        let schema = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Schemas/wire/v1/telemetry.proto").standardizedFileURL
-        var messages: [String: [(type: String, name: String)]] = [:]
-        var current: String?
-        for line in try String(contentsOf: schema, encoding: .utf8).split(separator: "\n") {
-            let words = (line.split(separator: "/", maxSplits: 1).first ?? "").split(separator: " ").map(String.init)
-            guard let first = words.first else { continue }
-            if line.hasPrefix("message ") {
-                current = words[1]
-                messages[words[1]] = []
-            } else if line.hasPrefix("}") {
-                current = nil
-            } else if let message = current, words.contains("=") {
-                let field = first == "repeated" || first == "optional" ? Array(words.dropFirst()) : words
-                messages[message]?.append((field[0], field[1]))
-            }
-        }
-        func paths(_ message: String) -> [String] {
-            (messages[message] ?? []).flatMap { field -> [String] in
-                if field.type == "string" || field.type == "bytes" { return [] }
-                if messages[field.type] != nil { return paths(field.type).map { "\(field.name).\($0)" } }
-                return [field.name]
-            }
-        }
-        return Set(paths(message))
-    }
-
-    private static func check<Sample: CatalogedSample>(_: Sample.Type, atLeast count: Int) throws {
-        let name = Sample.protoMessageName.split(separator: ".").last.map(String.init) ?? ""
-        let fields = try numericFields(of: name)
-        #expect(fields.count >= count, "\(name)")
-        let described = Sample.metricCatalog.map(\.field)
-        #expect(Set(described).count == described.count, "each field of \(name) once")
-        #expect(Set(described).isDisjoint(with: Sample.attributeFields.keys))
-        #expect(Set(described).union(Sample.attributeFields.keys) == fields, "\(name)")
-    }
-
-    @Test("each numeric field of each sample is a metric or an attribute of one, and each entry is a field")
-    func complete() throws {
-        try Self.check(WireSystemSample.self, atLeast: 70)
-        try Self.check(WireAnalyticsSample.self, atLeast: 8)
-        try Self.check(WireNetworkDataSample.self, atLeast: 40)
-        try Self.check(WireNetworkAdapterSample.self, atLeast: 6)
-        try Self.check(WireWLANSample.self, atLeast: 11)
-        try Self.check(WireGPSSample.self, atLeast: 10)
-    }
-
     private static func metrics<Sample: CatalogedSample>(_: Sample.Type) -> [MetricDefinition] {
         Sample.metricCatalog.map(\.metric)
     }
 
     @Test("metrics of one name agree on unit, kind and description, and names are well formed")
     func consistent() {
-        let all =
-            Self.metrics(WireSystemSample.self) + Self.metrics(WireAnalyticsSample.self)
-            + Self.metrics(WireNetworkDataSample.self)
-            + Self.metrics(WireNetworkAdapterSample.self) + Self.metrics(WireWLANSample.self)
-            + Self.metrics(WireGPSSample.self)
+        let all = WireRecordKind.allCases.compactMap(\.catalogedSample).flatMap { Self.metrics($0) }
+        #expect(Set(all).count > 80)
         for (name, metrics) in Dictionary(grouping: all, by: \.name) {
             #expect(Set(metrics).count == 1, "\(name)")
             #expect(name.wholeMatch(of: /[a-z][a-z0-9_]*(\.[a-z0-9_]+)+/) != nil, "\(name)")
@@ -144,11 +92,11 @@ struct MetricCatalogTests {
         return sample
     }
 
-    @Test("a full sample gives a point for each entry; one that holds nothing gives none but the uptime")
+    @Test("a full sample gives one point for each field and state; one that holds nothing gives none but the uptime")
     func points() {
-        for entry in MetricCatalog.system {
-            #expect(entry.points(of: Self.full()).count == 1, "\(entry.field)")
-        }
+        let points = WireSystemSample.metricCatalog.map { ($0.field, $0.points(of: Self.full()).count) }
+        #expect(points.filter { $0.1 > 0 }.count >= 89)
+        for (field, count) in points { #expect(count <= (field == "power.state" ? 4 : 1), "\(field)") }
         #expect(MetricCatalog.points(of: WireSystemSample()).map(\.definition.name) == ["system.uptime"])
     }
 
@@ -156,7 +104,7 @@ struct MetricCatalogTests {
         "values are in the unit their metric says",
         arguments: [
             ("cpu.user", 0.25, ["cpu.mode": "user"]),
-            ("cores.io_wait", 0.0001, ["cpu.mode": "iowait", "cpu.logical_number": "3"]),
+            ("cores.io_wait", 0.0001, ["cpu.mode": "iowait", "cpu.logical_number": 3]),
             ("load.one_minute", 0.52, [:]),
             ("interval_microseconds", 2, [:]),
             ("identity.boot_time", 1_795_000_000, [:]),
@@ -179,16 +127,38 @@ struct MetricCatalogTests {
             ("block_devices.busy_microseconds", 0.5, ["system.device": "sda"]),
             ("power.battery_level", 0.73, ["hw.type": "battery"]),
             ("power.external_power", 1, [:]),
-            ("power.state", 1, ["hw.type": "battery", "hw.state": "not_charging"]),
             ("temperatures.millidegrees", -1.5, ["hw.id": "nvme/Composite", "hw.type": "temperature"]),
             ("self.cpu_time_microseconds", 0.76, [:]),
             ("self.slowdown.factor", 2.5, ["ws1.budget": "cpu"]),
-        ] as [(String, Double, [String: String])])
-    func units(field: String, value: Double, attributes: [String: String]) throws {
-        let entry = try #require(MetricCatalog.system.first { $0.field == field })
+        ] as [(String, Double, MetricAttributes)])
+    func units(field: String, value: Double, attributes: MetricAttributes) throws {
+        let entry = try #require(WireSystemSample.metricCatalog.first { $0.field == field })
         let point = try #require(entry.points(of: Self.full()).first)
         #expect(abs(point.value - value) < 1e-9)
         #expect(point.attributes == attributes)
+    }
+
+    @Test("of the battery's states the present one is 1, the others 0, and none is told where it is unknown")
+    func states() {
+        let states = Self.values(MetricCatalog.points(of: Self.full()), "hw.status")
+        #expect(
+            states == [
+                "0.0 hw.state=charging hw.type=battery", "0.0 hw.state=discharging hw.type=battery",
+                "1.0 hw.state=not_charging hw.type=battery", "0.0 hw.state=full hw.type=battery",
+            ])
+        var sample = Self.full()
+        sample.power.state = .unknown
+        #expect(Self.values(MetricCatalog.points(of: sample), "hw.status").isEmpty)
+    }
+
+    @Test("a number that is an attribute is a number in JSON, and its text in a filter")
+    func attributeTypes() throws {
+        let attributes: MetricAttributes = ["cpu.logical_number": 3, "cpu.mode": "user", "flag": true]
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let json = String(decoding: try encoder.encode(attributes), as: UTF8.self)
+        #expect(json == #"{"cpu.logical_number":3,"cpu.mode":"user","flag":true}"#)
+        #expect(attributes.mapValues(\.description) == ["cpu.logical_number": "3", "cpu.mode": "user", "flag": "true"])
     }
 
     @Test("one metric can be asked for by name")
@@ -262,7 +232,7 @@ struct MetricCatalogTests {
         #expect(points.map(\.value) == [5_180_000_000, 866_700_000])
         #expect(
             points.allSatisfy {
-                $0.attributes["ws1.wlan.channel"] == "36" && $0.attributes["network.interface.name"] == "wlan0"
+                $0.attributes["ws1.wlan.channel"] == 36 && $0.attributes["network.interface.name"] == "wlan0"
             })
         var use = WireAnalyticsSample()
         use.useMicroseconds = 1_500_000
@@ -289,7 +259,7 @@ struct MetricCatalogTests {
         #expect(try MetricCatalog.points(ofKind: .sampleCustom, body: custom.encoded, metric: "other").isEmpty)
         #expect(
             try MetricCatalog.points(ofKind: .sampleSystem, body: Self.full().encoded).count
-                == MetricCatalog.system.count)
+                == MetricCatalog.points(of: Self.full()).count)
         #expect(try MetricCatalog.points(ofKind: .sampleWlan, body: WireWLANSample().encoded).isEmpty)
         #expect(try MetricCatalog.points(ofKind: .event, body: custom.encoded).isEmpty)
         #expect(throws: WireError.self) { try MetricCatalog.points(ofKind: .sampleSystem, body: Data([0xff])) }

@@ -8,12 +8,8 @@ package struct MetricSelection: Sendable {
     /// Kinds of records that may carry them.
     package let kinds: Set<WireRecordKind>
 
-    private let system: [CatalogEntry<WireSystemSample>]
-    private let analytics: [CatalogEntry<WireAnalyticsSample>]
-    private let networkData: [CatalogEntry<WireNetworkDataSample>]
-    private let networkAdapter: [CatalogEntry<WireNetworkAdapterSample>]
-    private let wlan: [CatalogEntry<WireWLANSample>]
-    private let gps: [CatalogEntry<WireGPSSample>]
+    /// The chosen metrics of built-in samples.
+    private let chosen: [WireRecordKind: any ChosenMetrics]
 
     /// - Parameters:
     ///   - names: names of built-in samples' metrics, and any others: those are looked for in custom samples.
@@ -21,24 +17,22 @@ package struct MetricSelection: Sendable {
     ///     measurement.
     package init(_ names: Set<String>, withCustom: Bool = false) {
         self.names = names
-        func chosen<Sample: CatalogedSample>(_ type: Sample.Type) -> [CatalogEntry<Sample>] {
-            Sample.metricCatalog.filter { names.contains($0.metric.name) }
+        var chosen: [WireRecordKind: any ChosenMetrics] = [:]
+        for module in WireRecordKind.modules {
+            guard let sample = module.kind.catalogedSample else { continue }
+            let metrics = Self.metrics(of: sample, names)
+            if !metrics.isEmpty { chosen[module.kind] = metrics }
         }
-        system = chosen(WireSystemSample.self)
-        analytics = chosen(WireAnalyticsSample.self)
-        networkData = chosen(WireNetworkDataSample.self)
-        networkAdapter = chosen(WireNetworkAdapterSample.self)
-        wlan = chosen(WireWLANSample.self)
-        gps = chosen(WireGPSSample.self)
-        var kinds: Set<WireRecordKind> = []
-        if !system.isEmpty { kinds.insert(.sampleSystem) }
-        if !analytics.isEmpty { kinds.insert(.sampleAnalytics) }
-        if !networkData.isEmpty { kinds.insert(.sampleNetworkData) }
-        if !networkAdapter.isEmpty { kinds.insert(.sampleNetworkAdapter) }
-        if !wlan.isEmpty { kinds.insert(.sampleWlan) }
-        if !gps.isEmpty { kinds.insert(.sampleGps) }
+        self.chosen = chosen
+        var kinds = Set(chosen.keys)
         if withCustom || names.contains(where: { MetricCatalog.definitions[$0] == nil }) { kinds.insert(.sampleCustom) }
         self.kinds = kinds
+    }
+
+    private static func metrics<Sample: CatalogedSample>(
+        of _: Sample.Type, _ names: Set<String>
+    ) -> any ChosenMetrics {
+        MetricsOfSample(entries: Sample.metricCatalog.filter { names.contains($0.metric.name) })
     }
 
     /// The chosen metrics of a stored sample, and the time since the previous sample if the sample states it.
@@ -46,36 +40,34 @@ package struct MetricSelection: Sendable {
     package func read(kind: WireRecordKind, body: Data) throws(WireError) -> (
         points: [MetricPoint], intervalMicroseconds: UInt64?
     ) {
-        switch kind {
-        case .sampleSystem:
-            let sample = try WireSystemSample.decodeBody(body)
-            return (points(system, sample), sample.hasIntervalMicroseconds ? sample.intervalMicroseconds : nil)
-        case .sampleAnalytics:
-            let sample = try WireAnalyticsSample.decodeBody(body)
-            return (points(analytics, sample), sample.hasIntervalMicroseconds ? sample.intervalMicroseconds : nil)
-        case .sampleNetworkData:
-            let sample = try WireNetworkDataSample.decodeBody(body)
-            return (points(networkData, sample), sample.hasIntervalMicroseconds ? sample.intervalMicroseconds : nil)
-        case .sampleNetworkAdapter: return (points(networkAdapter, try WireNetworkAdapterSample.decodeBody(body)), nil)
-        case .sampleWlan: return (points(wlan, try WireWLANSample.decodeBody(body)), nil)
-        case .sampleGps: return (points(gps, try WireGPSSample.decodeBody(body)), nil)
-        case .sampleCustom:
-            return (
-                try WireCustomSample.decodeBody(body).metricPoints(metric: nil).filter {
-                    names.contains($0.definition.name)
-                }, nil
-            )
-        case .unspecified, .beacon, .commandResult, .event, .UNRECOGNIZED: return ([], nil)
+        if kind == .sampleCustom {
+            let points = try WireCustomSample.decodeBody(body).metricPoints()
+            return (points.filter { names.contains($0.definition.name) }, nil)
         }
+        guard let metrics = chosen[kind] else { return ([], nil) }
+        return try metrics.read(body)
     }
+}
 
-    private func points<Sample: CatalogedSample>(_ entries: [CatalogEntry<Sample>], _ sample: Sample) -> [MetricPoint] {
+/// The chosen metrics of one kind of sample.
+private protocol ChosenMetrics: Sendable {
+    var isEmpty: Bool { get }
+    func read(_ body: Data) throws(WireError) -> (points: [MetricPoint], intervalMicroseconds: UInt64?)
+}
+
+private struct MetricsOfSample<Sample: CatalogedSample>: ChosenMetrics {
+    let entries: [CatalogEntry<Sample>]
+
+    var isEmpty: Bool { entries.isEmpty }
+
+    func read(_ body: Data) throws(WireError) -> (points: [MetricPoint], intervalMicroseconds: UInt64?) {
+        let sample = try Sample.decodeBody(body)
         var points: [MetricPoint] = []
         for entry in entries {
             entry.read(sample) { value, attributes in
                 points.append(MetricPoint(definition: entry.metric, attributes: attributes, value: value))
             }
         }
-        return points
+        return (points, sample.sampleInterval)
     }
 }

@@ -3,12 +3,6 @@ import TelemetryBasics
 import WireModel
 
 extension WireEventType {
-    /// The types with their names.
-    package static let named: [(name: String, type: WireEventType)] = [
-        ("custom", .custom), ("launch", .launch), ("enrollment-call", .enrollmentCall), ("sdk-action", .sdkAction),
-        ("unspecified", .unspecified),
-    ]
-
     /// The type's name, or its number if this version does not know it.
     package var viewName: String { Self.named.first { $0.type == self }?.name ?? "type-\(rawValue)" }
 }

@@ -8,8 +8,8 @@ import WireModel
 /// changes: numbers are numbers, enum values are in kebab-case without prefix, times are RFC 3339, identifiers are
 /// UUIDs.
 ///
-/// Each message lists the fields with such changes. Everything else is data and stays unchanged: texts, and the keys
-/// and values of maps.
+/// `fields`, generated from telemetry.proto, lists the fields with such changes. Everything else is data and stays
+/// unchanged: texts, and the keys and values of maps.
 package enum MessageView {
     package enum Field: Equatable {
         /// The common prefix of its values in telemetry.proto.
@@ -21,39 +21,6 @@ package enum MessageView {
         /// A message, or a list of them, that lists its own changed fields.
         case message(String)
     }
-
-    /// The fields by the message's name, then by the field's JSON name.
-    package static let fields: [String: [String: Field]] = [
-        "Beacon": [
-            "trigger": .enumeration("BEACON_TRIGGER_"), "enrollment": .enumeration("ENROLLMENT_STATE_"),
-            "deviceCompliance": .enumeration("COMPLIANCE_"), "applicationCompliance": .enumeration("COMPLIANCE_"),
-            "compromised": .enumeration("VERDICT_"), "managed": .enumeration("VERDICT_"),
-            "doNotDisturb": .enumeration("VERDICT_"), "network": .enumeration("NETWORK_CLASS_"),
-            "consent": .enumeration("CONSENT_"), "processStartTime": .time, "findings": .message("Finding"),
-            "location": .message("Location"), "power": .message("Power"), "queue": .message("StreamStatus"),
-            "rules": .message("RuleResult"),
-        ],
-        "Finding": ["verdict": .enumeration("VERDICT_")],
-        "Location": ["time": .time],
-        "Power": ["state": .enumeration("POWER_STATE_")],
-        "StreamStatus": ["stream": .enumeration("STREAM_"), "losses": .message("DropCount")],
-        "DropCount": ["reason": .enumeration("DROP_REASON_")], "RuleResult": ["state": .enumeration("COMPLIANCE_")],
-        "CommandResult": [
-            "commandId": .identifier, "state": .enumeration("COMMAND_STATE_"),
-            "deviceInformation": .message("DeviceInformation"),
-        ],
-        "DeviceInformation": ["identity": .message("SystemIdentity")],
-        "SystemIdentity": ["bootId": .identifier, "bootTime": .time],
-        "SystemSample": ["identity": .message("SystemIdentity"), "power": .message("Power")],
-        "NetworkDataSample": [
-            "classes": .message("NetworkClassData"), "interfaces": .message("InterfaceData"),
-            "roaming": .enumeration("VERDICT_"),
-        ],
-        "NetworkClassData": ["class": .enumeration("NETWORK_CLASS_")],
-        "InterfaceData": ["class": .enumeration("NETWORK_CLASS_")],
-        "NetworkAdapterSample": ["adapters": .message("NetworkAdapter")],
-        "NetworkAdapter": ["class": .enumeration("NETWORK_CLASS_")], "GPSSample": ["location": .message("Location")],
-    ]
 
     package static func json(_ message: any Message) throws -> JSONValue {
         var options = JSONEncodingOptions()

@@ -13,7 +13,7 @@ struct PeopleRows: Sendable {
     /// Records that give no rows because their bytes cannot be read.
     private(set) var unreadable: UInt64 = 0
     /// Attributes as JSON. The same ones come again with every sample.
-    private var texts: [[String: String]: String] = [:]
+    private var texts: [MetricAttributes: String] = [:]
 
     init(_ stream: StreamName) { self.stream = stream }
 
@@ -73,7 +73,7 @@ struct PeopleRows: Sendable {
 
     private struct SeriesName: Hashable {
         var metric: String
-        var attributes: [String: String]
+        var attributes: MetricAttributes
     }
 
     /// Values that are no numbers are left out, as in the API.
@@ -145,7 +145,7 @@ struct PeopleRows: Sendable {
 
     // MARK: Attributes
 
-    private mutating func text(of attributes: [String: String]) -> String {
+    private mutating func text(of attributes: MetricAttributes) -> String {
         if let text = texts[attributes] { return text }
         let text = Self.json(attributes)
         texts[attributes] = text

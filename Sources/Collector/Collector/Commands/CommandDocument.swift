@@ -69,7 +69,7 @@ struct CommandDocument {
     private static func requestLogs(_ fields: inout FieldReader?) throws(Problem) -> WireRequestLogs {
         var request = WireRequestLogs()
         request.mode = .snapshot
-        if let mode = try fields?.text("mode") { request.mode = try EnumName.requestMode.value(mode, "arguments.mode") }
+        if let mode = try fields?.text("mode") { request.mode = try EnumName.mode.value(mode, "arguments.mode") }
         if let type = try fields?.text("type") { request.type = try EnumName.logType.value(type, "arguments.type") }
         guard request.mode != .capture || request.type != .crash else {
             throw .invalidField("arguments.type", "is crash; crashes cannot be captured. Request a snapshot of them.")

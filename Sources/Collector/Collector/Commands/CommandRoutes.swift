@@ -246,7 +246,7 @@ extension CommandArguments {
         self.init()
         switch action {
         case .requestLogs(let request):
-            mode = EnumName.requestMode.name(request.mode)
+            mode = EnumName.mode.name(request.mode)
             application = request.application.isEmpty ? nil : request.application
             type = EnumName.logType.name(request.type)
             level = EnumName.logLevel.name(request.level)

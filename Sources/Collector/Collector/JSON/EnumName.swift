@@ -1,7 +1,7 @@
 import WireModel
 
 /// Names of an enum's values in the API: kebab-case without the prefix of telemetry.proto. The full names of protobuf's
-/// JSON are accepted too (`wifi`, `NETWORK_CLASS_WIFI`).
+/// JSON are accepted too (`wifi`, `NETWORK_CLASS_WIFI`). Enums with the option `named` have theirs in `Generated/`.
 struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where Value.RawValue == Int {
     private let values: [(name: String, value: Value)]
     private let prefix: String
@@ -34,54 +34,9 @@ extension EnumName<WireLogLevel> {
     }
 }
 
-extension EnumName<WireLogType> {
-    static var logType: Self {
-        Self(prefix: "LOG_TYPE_", [("all", .unspecified), ("application", .application), ("crash", .crash)])
-    }
-}
-
-extension EnumName<WirePrivacyAction> {
-    static var privacyAction: Self {
-        Self(prefix: "PRIVACY_ACTION_", [("send", .send), ("hash", .hash), ("coarsen", .coarsen), ("drop", .drop)])
-    }
-}
-
-extension EnumName<WireNetworkClass> {
-    static var networkClass: Self {
-        Self(
-            prefix: "NETWORK_CLASS_",
-            [
-                ("unknown", .unknown), ("offline", .offline), ("ethernet", .ethernet), ("wifi", .wifi),
-                ("cellular", .cellular), ("loopback", .loopback), ("tunnel", .tunnel), ("other", .other),
-            ])
-    }
-}
-
-extension EnumName<WireRequestLogs.Mode> {
-    static var requestMode: Self { Self(prefix: "MODE_", [("snapshot", .snapshot), ("capture", .capture)]) }
-}
-
-extension EnumName<WireCommandState> {
-    static var commandState: Self {
-        Self(
-            prefix: "COMMAND_STATE_",
-            [
-                ("queued", .unspecified), ("received", .received), ("running", .running), ("done", .done),
-                ("failed", .failed), ("not-now", .notNow), ("expired", .expired), ("unsupported", .unsupported),
-            ])
-    }
-}
-
 /// Names of record kinds in the API: those of telemetry.proto in kebab-case without prefix.
 package enum RecordKindName {
-    private static let names = EnumName<WireRecordKind>(
-        prefix: "RECORD_KIND_",
-        [
-            ("beacon", .beacon), ("command-result", .commandResult), ("event", .event),
-            ("sample-system", .sampleSystem), ("sample-analytics", .sampleAnalytics),
-            ("sample-network-data", .sampleNetworkData), ("sample-network-adapter", .sampleNetworkAdapter),
-            ("sample-wlan", .sampleWlan), ("sample-gps", .sampleGps), ("sample-custom", .sampleCustom),
-        ])
+    private static let names = EnumName.recordKind
 
     /// The kind's name, or its number if this version does not know it.
     package static func text(_ kind: Int) -> String { WireRecordKind(rawValue: kind).map(names.name) ?? "\(kind)" }
@@ -91,10 +46,8 @@ package enum RecordKindName {
         switch WireRecordKind(rawValue: kind) {
         case .beacon, .commandResult: .status
         case .event: .event
-        case .sampleSystem, .sampleAnalytics, .sampleNetworkData, .sampleNetworkAdapter, .sampleWlan, .sampleGps,
-            .sampleCustom:
-            .sample
         case .unspecified, .UNRECOGNIZED, nil: nil
+        default: .sample
         }
     }
 

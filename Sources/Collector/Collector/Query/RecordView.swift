@@ -43,19 +43,15 @@ struct RecordView: Encodable {
         test = header.test ? true : nil
         let bytes = header.body(of: record.bytes)
         do throws(WireError) {
-            switch WireRecordKind(rawValue: header.kind) {
+            let kind = WireRecordKind(rawValue: header.kind)
+            switch kind {
             case .beacon: beacon = try? MessageView.json(try WireBeacon.decodeBody(bytes).seen(by: role))
             case .event: event = EventView(try WireEvent.decodeBody(bytes))
-            case .sampleSystem: sample = try? MessageView.json(try WireSystemSample.decodeBody(bytes))
-            case .sampleAnalytics: sample = try? MessageView.json(try WireAnalyticsSample.decodeBody(bytes))
-            case .sampleNetworkData: sample = try? MessageView.json(try WireNetworkDataSample.decodeBody(bytes))
-            case .sampleNetworkAdapter: sample = try? MessageView.json(try WireNetworkAdapterSample.decodeBody(bytes))
-            case .sampleWlan: sample = try? MessageView.json(try WireWLANSample.decodeBody(bytes))
-            case .sampleGps: sample = try? MessageView.json(try WireGPSSample.decodeBody(bytes))
-            case .sampleCustom: sample = try? MessageView.json(try WireCustomSample.decodeBody(bytes))
-            default: break
+            // Shown with its command, not as a record.
+            case .commandResult: break
+            default: sample = try? kind?.body.map { try MessageView.json($0.decodeBody(bytes)) }
             }
-            if withMetrics, sample != nil, let kind = WireRecordKind(rawValue: header.kind) {
+            if withMetrics, sample != nil, let kind {
                 metrics = try MetricCatalog.points(ofKind: kind, body: bytes).map(MetricView.init)
             }
         } catch {
@@ -105,7 +101,7 @@ struct MetricView: Encodable {
     /// UCUM.
     var unit: String
     /// Empty if the metric has one series per device.
-    var attributes: [String: String]
+    var attributes: MetricAttributes
     var value: JSONValue
 
     init(_ point: MetricPoint) {

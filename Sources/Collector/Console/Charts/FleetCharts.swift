@@ -128,7 +128,9 @@ enum FleetCharts {
     // MARK: Attributes
 
     static func attributes(_ series: JSONValue) -> [String: String] {
-        series["attributes"].members.compactMapValues(\.text)
+        series["attributes"].members.compactMapValues { value in
+            value.text ?? value.integer.map { "\($0)" } ?? (value == .boolean(true) ? "true" : "false")
+        }
     }
 
     /// The filter that selects one set of attributes among others: its values, and nothing that it does not have.

@@ -13,19 +13,6 @@ struct MetricCharts {
         var rest: (attribute: String, value: String)?
     }
 
-    /// The usual charts of a machine.
-    static let usual = [
-        Group(
-            id: "processor", title: "Processor", metrics: ["system.cpu.utilization"], isStacked: true,
-            rest: ("cpu.mode", "idle")),
-        Group(id: "memory", title: "Memory", metrics: ["system.memory.linux.available", "system.memory.limit"]),
-        Group(
-            id: "file-systems", title: "File systems: used", metrics: ["system.filesystem.usage"],
-            rest: ("system.filesystem.state", "free")),
-        Group(id: "disks", title: "Disks", metrics: ["system.disk.io"]),
-        Group(id: "network", title: "Network", metrics: ["system.network.io"]),
-    ]
-
     /// The charts of these metrics: those of `usual` together, any other by itself.
     static func groups(of metrics: [String]) -> [Group] {
         var rest = metrics
@@ -84,7 +71,7 @@ struct MetricCharts {
             let isCounter = ["delta-counter", "cumulative-counter"].contains(series["kind"].text)
             let aggregate = aggregate ?? (isCounter ? "rate" : "mean")
             unit = MetricCharts.unit(series["unit"].text ?? "", of: metric, aggregate: aggregate)
-            attributes = series["attributes"].members.compactMapValues(\.text).merging(
+            attributes = FleetCharts.attributes(series).merging(
                 ["application": series["application"].text ?? ""]) { own, _ in own }
             values = series["values"][aggregate].numbers
             size = values.compactMap { $0.map(abs) }.reduce(0, +)

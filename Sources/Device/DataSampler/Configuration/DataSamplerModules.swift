@@ -11,24 +11,7 @@ public struct DataSamplerModules: OptionSet, Hashable, Sendable {
     /// Makes a set from a mask.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    private init(_ module: SampleModuleName) { self.init(rawValue: ModuleSet(module).rawValue) }
-
-    /// Host, processors, memory, file systems, block devices, power, temperatures (ws1: `AWDataSamplerModuleSystem`).
-    public static let system = DataSamplerModules(.system)
-    /// The application's own usage.
-    public static let analytics = DataSamplerModules(.analytics)
-    /// Position, from gpsd.
-    public static let gps = DataSamplerModules(.gps)
-    /// Traffic per interface.
-    public static let networkData = DataSamplerModules(.networkData)
-    /// Reserved; not available on this platform.
-    public static let callLog = DataSamplerModules(.callLog)
-    /// Adapters, addresses, gateways, DNS servers.
-    public static let networkAdapter = DataSamplerModules(.networkAdapter)
-    /// Wireless interfaces.
-    public static let wlan2 = DataSamplerModules(.wlan2)
-    /// All modules that the application registers.
-    public static let custom = DataSamplerModules(.custom)
+    init(_ module: SampleModuleName) { self.init(rawValue: ModuleSet(module).rawValue) }
 
     /// Reads module names from configuration files: names, never numbers.
     ///

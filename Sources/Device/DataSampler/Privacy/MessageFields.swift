@@ -2,8 +2,8 @@ import WireModel
 
 /// The fields of a telemetry.proto message, each with its privacy class.
 ///
-/// The filter walks messages by these tables alone. A field that is not in them is not sent: if it is forgotten here,
-/// it is lost and never leaked. A test compares the tables with the schema and names such a field.
+/// The filter walks messages by these tables alone; a field that is not in them is not sent. Tools/generate-wire writes
+/// them from the options of telemetry.proto, and refuses a field without a class.
 final class MessageFields: Sendable {
     /// The name in telemetry.proto without its package. Empty for a map's entry, which has no name.
     let name: String

@@ -79,7 +79,7 @@ extension QueueStore {
             return try Self.text(line)
         }
         let body = header.body(of: record)
-        line.kind = Self.names[header.kind] ?? "kind-\(header.kind)"
+        line.kind = WireRecordKind(rawValue: header.kind)?.word ?? "kind-\(header.kind)"
         line.module = header.module.isEmpty ? nil : header.module
         line.wallTime = Timestamp.text(header.wallTime)
         line.bootID = header.bootID?.description
@@ -98,19 +98,7 @@ extension QueueStore {
     }
 
     private static func json(_ body: Data, _ kind: WireRecordKind) -> String? {
-        switch kind {
-        case .beacon: json(body, WireBeacon.self)
-        case .commandResult: json(body, WireCommandResult.self)
-        case .event: json(body, WireEvent.self)
-        case .sampleSystem: json(body, WireSystemSample.self)
-        case .sampleAnalytics: json(body, WireAnalyticsSample.self)
-        case .sampleNetworkData: json(body, WireNetworkDataSample.self)
-        case .sampleNetworkAdapter: json(body, WireNetworkAdapterSample.self)
-        case .sampleWlan: json(body, WireWLANSample.self)
-        case .sampleGps: json(body, WireGPSSample.self)
-        case .sampleCustom: json(body, WireCustomSample.self)
-        case .unspecified, .UNRECOGNIZED: nil
-        }
+        kind.body.flatMap { json(body, $0) }
     }
 
     private static func json<Body: Message>(_ body: Data, _: Body.Type) -> String? {
@@ -119,11 +107,6 @@ extension QueueStore {
         }
         return String(decoding: bytes, as: UTF8.self)
     }
-
-    private static let names = [
-        1: "beacon", 2: "command-result", 10: "event", 20: "system", 21: "analytics", 22: "network-data",
-        23: "network-adapter", 24: "wlan", 25: "gps", 26: "custom",
-    ]
 }
 
 /// A file beside the queue of which the queue keeps a copy.

@@ -20,7 +20,7 @@
 //     called "id" of type bytes are 16 bytes long; shares are ten-thousandths (10000 = 100 %);
 //   - a field that could not be read is absent, never zero: hence the many `optional`.
 //
-// "[personal: class]" marks a field whose privacy class a profile may send, hash, coarsen or drop.
+// options.proto says what the options in square brackets mean. They are not on the wire.
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -92,35 +92,15 @@ package nonisolated enum WireStream: SwiftProtobuf.Enum, Swift.CaseIterable {
 package nonisolated enum WireRecordKind: SwiftProtobuf.Enum, Swift.CaseIterable {
   package typealias RawValue = Int
   case unspecified // = 0
-
-  /// Beacon
   case beacon // = 1
-
-  /// CommandResult
   case commandResult // = 2
-
-  /// Event
   case event // = 10
-
-  /// SystemSample
   case sampleSystem // = 20
-
-  /// AnalyticsSample
   case sampleAnalytics // = 21
-
-  /// NetworkDataSample
   case sampleNetworkData // = 22
-
-  /// NetworkAdapterSample
   case sampleNetworkAdapter // = 23
-
-  /// WLANSample
   case sampleWlan // = 24
-
-  /// GPSSample
   case sampleGps // = 25
-
-  /// CustomSample
   case sampleCustom // = 26
   case UNRECOGNIZED(Int)
 
@@ -1664,6 +1644,7 @@ package nonisolated struct WireRuleResult: Sendable {
   package init() {}
 }
 
+/// The app's address at its push service. It serves only to reach the app, and an app can leave it unset.
 package nonisolated struct WirePushToken: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1705,13 +1686,12 @@ package nonisolated struct WireLocation: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// degrees, WGS 84 [personal: position]
+  /// degrees, WGS 84
   package var latitude: Double = 0
 
-  /// degrees, WGS 84 [personal: position]
+  /// degrees, WGS 84
   package var longitude: Double = 0
 
-  /// [personal: position]
   package var altitudeMeters: Double {
     get {_altitudeMeters ?? 0}
     set {_altitudeMeters = newValue}
@@ -1842,7 +1822,6 @@ package nonisolated struct WireBeacon: @unchecked Sendable {
   /// Clears the value of `operatingSystem`. Subsequent reads from it will return its default value.
   package mutating func clearOperatingSystem() {_uniqueStorage()._operatingSystem = nil}
 
-  /// [personal: user]
   package var userEmail: String {
     get {_storage._userEmail ?? String()}
     set {_uniqueStorage()._userEmail = newValue}
@@ -1852,7 +1831,6 @@ package nonisolated struct WireBeacon: @unchecked Sendable {
   /// Clears the value of `userEmail`. Subsequent reads from it will return its default value.
   package mutating func clearUserEmail() {_uniqueStorage()._userEmail = nil}
 
-  /// [personal: user]
   package var userFullName: String {
     get {_storage._userFullName ?? String()}
     set {_uniqueStorage()._userFullName = newValue}
@@ -1862,7 +1840,6 @@ package nonisolated struct WireBeacon: @unchecked Sendable {
   /// Clears the value of `userFullName`. Subsequent reads from it will return its default value.
   package mutating func clearUserFullName() {_uniqueStorage()._userFullName = nil}
 
-  /// [personal: user]
   package var userDisplayName: String {
     get {_storage._userDisplayName ?? String()}
     set {_uniqueStorage()._userDisplayName = newValue}
@@ -1917,7 +1894,6 @@ package nonisolated struct WireBeacon: @unchecked Sendable {
     set {_uniqueStorage()._doNotDisturb = newValue}
   }
 
-  /// [personal: position]
   package var location: WireLocation {
     get {_storage._location ?? WireLocation()}
     set {_uniqueStorage()._location = newValue}
@@ -3205,6 +3181,7 @@ package nonisolated struct WireFileSystem: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// The mount point of a removable medium contains the name of the person who inserted it.
   package var mountPoint: String = String()
 
   package var type: String = String()
@@ -3523,7 +3500,6 @@ package nonisolated struct WireInterfaceAddress: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// [personal: ip-address]
   package var address: String = String()
 
   package var prefixLength: UInt32 = 0
@@ -3549,7 +3525,6 @@ package nonisolated struct WireNetworkAdapter: Sendable {
 
   package var driver: String = String()
 
-  /// [personal: mac]
   package var mac: String = String()
 
   package var mtu: UInt32 = 0
@@ -3595,10 +3570,8 @@ package nonisolated struct WireNetworkAdapterSample: Sendable {
 
   package var adapters: [WireNetworkAdapter] = []
 
-  /// [personal: ip-address]
   package var defaultGateways: [String] = []
 
-  /// [personal: ip-address]
   package var dnsServers: [String] = []
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -3613,7 +3586,6 @@ package nonisolated struct WireWLANInterface: Sendable {
 
   package var name: String = String()
 
-  /// [personal: ssid]
   package var ssid: Data {
     get {_ssid ?? Data()}
     set {_ssid = newValue}
@@ -3623,7 +3595,6 @@ package nonisolated struct WireWLANInterface: Sendable {
   /// Clears the value of `ssid`. Subsequent reads from it will return its default value.
   package mutating func clearSsid() {self._ssid = nil}
 
-  /// [personal: bssid]
   package var bssid: String {
     get {_bssid ?? String()}
     set {_bssid = newValue}
@@ -3773,7 +3744,6 @@ package nonisolated struct WireGPSSample: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// [personal: position]
   package var location: WireLocation {
     get {_location ?? WireLocation()}
     set {_location = newValue}
@@ -3783,7 +3753,6 @@ package nonisolated struct WireGPSSample: Sendable {
   /// Clears the value of `location`. Subsequent reads from it will return its default value.
   package mutating func clearLocation() {self._location = nil}
 
-  /// [personal: position]
   package var speedMetersPerSecond: Double {
     get {_speedMetersPerSecond ?? 0}
     set {_speedMetersPerSecond = newValue}
@@ -3793,7 +3762,6 @@ package nonisolated struct WireGPSSample: Sendable {
   /// Clears the value of `speedMetersPerSecond`. Subsequent reads from it will return its default value.
   package mutating func clearSpeedMetersPerSecond() {self._speedMetersPerSecond = nil}
 
-  /// [personal: position]
   package var courseDegrees: Double {
     get {_courseDegrees ?? 0}
     set {_courseDegrees = newValue}
@@ -3857,6 +3825,7 @@ package nonisolated struct WireMeasurement: Sendable {
 
   package var attributes: Dictionary<String,String> = [:]
 
+  /// A figure of the program; only text can be personal.
   package var value: WireValue {
     get {_value ?? WireValue()}
     set {_value = newValue}
@@ -4371,6 +4340,7 @@ package nonisolated struct WireGeofence: Sendable {
   package init() {}
 }
 
+/// Log content is scrubbed when it is written. This holds counts, and a file name made from the device's name.
 package nonisolated struct WireUploadChunk: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for

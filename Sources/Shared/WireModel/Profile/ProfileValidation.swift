@@ -283,7 +283,7 @@ package enum ProfileLimits {
     package static let radiusMeters: ClosedRange<Double> = 1...20_000_000
 
     /// Modules that a profile may name, whether or not a device has them. `callLog` is reserved and refused.
-    package static let modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "gps", "custom"]
+    package static let modules = WireRecordKind.modules.map(\.name) + ["custom"]
     package static let transmissionData = ["status", "event", "sample", "log"]
     package static let complianceSubjects = ComplianceSubject.allCases.map(\.rawValue)
     package static let complianceOperators = ComplianceOperator.allCases.map(\.rawValue)

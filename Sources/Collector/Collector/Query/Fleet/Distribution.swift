@@ -62,7 +62,7 @@ struct Distribution: Equatable, Sendable, Encodable {
 /// The distribution of the devices' newest values of a metric, by attribute set.
 struct DistributionView: Encodable {
     struct Entry: Encodable {
-        var attributes: [String: String]
+        var attributes: MetricAttributes
         var distribution: Distribution
 
         private enum Key: CodingKey { case attributes }
@@ -82,7 +82,7 @@ struct DistributionView: Encodable {
     var devices: Int
     var distributions: [Entry]
 
-    init(metric: String, definition: MetricDefinition?, devices: Int, values: [[String: String]: [Double]]) {
+    init(metric: String, definition: MetricDefinition?, devices: Int, values: [MetricAttributes: [Double]]) {
         self.metric = metric
         unit = definition?.unit
         kind = definition?.kind.name
@@ -92,7 +92,7 @@ struct DistributionView: Encodable {
         }
     }
 
-    private static func order(_ attributes: [String: String]) -> String {
+    private static func order(_ attributes: MetricAttributes) -> String {
         attributes.sorted { $0.key < $1.key }.map { "\($0.key)\u{1}\($0.value)" }.joined(separator: "\u{0}")
     }
 }

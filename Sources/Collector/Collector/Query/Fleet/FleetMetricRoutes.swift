@@ -92,7 +92,7 @@ struct FleetMetricRoutes: Sendable {
         let place = try context.acquirePlace(in: scans, for: "fleet queries")
         defer { place.giveBack() }
         var rest = devices[...]
-        var values: [[String: String]: [Double]] = [:]
+        var values: [MetricAttributes: [Double]] = [:]
         var definition: MetricDefinition?
         var (counted, found) = (0, 0)
         while !rest.isEmpty {

@@ -77,7 +77,7 @@ struct FleetSeriesQuery: Equatable, Sendable {
 struct FleetSeries {
     struct Key: Hashable, Sendable {
         var group: FleetGroup
-        var attributes: [String: String]
+        var attributes: MetricAttributes
     }
 
     struct Overflow: Error, Equatable {
@@ -191,7 +191,7 @@ struct FleetSeriesView: Encodable {
     struct Series: Encodable {
         var group: String?
         var other: Bool?
-        var attributes: [String: String]
+        var attributes: MetricAttributes
         /// Devices with a value.
         var devices: [Int]
         var min: [Double?]

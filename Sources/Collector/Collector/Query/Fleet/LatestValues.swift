@@ -123,7 +123,7 @@ struct ValueRange: Equatable, Sendable {
 /// A device's newest value of a metric.
 struct LatestValueView: Encodable {
     struct Value: Encodable {
-        var attributes: [String: String]
+        var attributes: MetricAttributes
         var value: Double
     }
 

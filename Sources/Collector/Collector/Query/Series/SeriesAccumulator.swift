@@ -12,7 +12,7 @@ struct SeriesAccumulator {
         var metric: String
         var module: String
         var application: String
-        var attributes: [String: String]
+        var attributes: MetricAttributes
     }
 
     struct Series: Sendable {

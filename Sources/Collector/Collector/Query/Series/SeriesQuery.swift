@@ -123,7 +123,7 @@ struct AttributeFilter: Equatable, Sendable {
     init(_ attributes: [String: String] = [:]) { self.attributes = attributes }
 
     func admits(_ point: MetricPoint) -> Bool {
-        attributes.allSatisfy { name, value in point.attributes[name] ?? "" == value }
+        attributes.allSatisfy { name, value in point.attributes[name]?.description ?? "" == value }
     }
 }
 

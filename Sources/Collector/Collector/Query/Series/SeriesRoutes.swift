@@ -62,7 +62,7 @@ struct SeriesView: Encodable {
         var kind: String
         var module: String
         var application: String?
-        var attributes: [String: String]
+        var attributes: MetricAttributes
         var values: [String: [Double?]]
     }
 
@@ -118,16 +118,13 @@ struct CatalogView: Encodable {
 
 /// Sample modules by their names in records and in the API.
 enum SampleModuleNames {
-    private static let names: [(name: String, kind: WireRecordKind)] = [
-        ("system", .sampleSystem), ("analytics", .sampleAnalytics), ("networkData", .sampleNetworkData),
-        ("networkAdapter", .sampleNetworkAdapter), ("wlan2", .sampleWlan), ("gps", .sampleGps),
-    ]
-
     /// The kind of a module's records. Any other name is a custom module.
     static func kind(of module: String) -> WireRecordKind {
-        names.first { $0.name == module }?.kind ?? .sampleCustom
+        WireRecordKind.modules.first { $0.name == module }?.kind ?? .sampleCustom
     }
 
     /// `nil` for custom modules, which have their own names.
-    static func name(of kind: WireRecordKind) -> String? { names.first { $0.kind == kind }?.name }
+    static func name(of kind: WireRecordKind) -> String? {
+        WireRecordKind.modules.first { $0.kind == kind }?.name
+    }
 }

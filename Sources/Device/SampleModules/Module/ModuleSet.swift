@@ -1,38 +1,4 @@
-/// The modules of a sampler. Names and bits never change.
-///
-/// Configuration uses the raw value, never a number. The bits are ours: the public documentation of ws1 names its
-/// modules, and gives no values. Bit 7 stays unused.
-package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
-    case system
-    case analytics
-    case gps
-    case networkData
-    /// Reserved; refused wherever it is named (see ``init(configurationName:)``).
-    case callLog
-    case networkAdapter
-    case wlan2
-    /// All modules that the application registers.
-    case custom
-
-    /// The module's bit in a ``ModuleSet``.
-    package var bit: UInt8 {
-        switch self {
-        case .system: 0
-        case .analytics: 1
-        case .gps: 2
-        case .networkData: 3
-        case .callLog: 4
-        case .networkAdapter: 5
-        case .wlan2: 6
-        case .custom: 8
-        }
-    }
-
-    /// The modules of this version.
-    package static let offered: Set<SampleModuleName> = [
-        .system, .analytics, .networkData, .networkAdapter, .wlan2, .custom,
-    ]
-
+extension SampleModuleName {
     /// Reads a name from a configuration file, the command line or a profile.
     ///
     /// - Throws: `unknownModule` (also for numbers), `notOfferedByPlatform` or `notOfferedYet`. No unknown name passes
@@ -53,11 +19,12 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
 
     /// Throws if this version or platform does not have the module.
     package func requireOffered() throws(SampleModuleError) {
-        if self == .callLog {
+        if SampleModuleName.reserved.contains(self) {
             throw SampleModuleError(
                 code: .notOfferedByPlatform,
                 message:
-                    "Sample module \"callLog\" is not offered by this platform. Remove it from the list of modules.")
+                    "Sample module \"\(rawValue)\" is not offered by this platform. Remove it from the list of modules."
+            )
         }
         guard SampleModuleName.offered.contains(self) else {
             let names = SampleModuleName.offered.map(\.rawValue).sorted().joined(separator: ", ")
@@ -87,15 +54,6 @@ package struct ModuleSet: OptionSet, Sendable, Hashable {
     package init(_ module: SampleModuleName) {
         self.init(rawValue: 1 << UInt32(module.bit))
     }
-
-    package static let system = ModuleSet(SampleModuleName.system)
-    package static let analytics = ModuleSet(SampleModuleName.analytics)
-    package static let gps = ModuleSet(SampleModuleName.gps)
-    package static let networkData = ModuleSet(SampleModuleName.networkData)
-    package static let callLog = ModuleSet(SampleModuleName.callLog)
-    package static let networkAdapter = ModuleSet(SampleModuleName.networkAdapter)
-    package static let wlan2 = ModuleSet(SampleModuleName.wlan2)
-    package static let custom = ModuleSet(SampleModuleName.custom)
 
     /// The modules of the set in the order of their bits.
     ///

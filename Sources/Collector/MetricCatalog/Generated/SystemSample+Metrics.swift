@@ -1,0 +1,704 @@
+// Written by Tools/generate-wire from Schemas/wire/v1. Do not edit.
+import WireModel
+
+extension Definitions {
+    static let system_cpu_logical_count = MetricDefinition(
+        name: "system.cpu.logical.count", unit: "{cpu}", kind: .upDownCounter,
+        description: "Logical cores on line")
+    static let ws1_system_boot_time = MetricDefinition(
+        name: "ws1.system.boot_time", unit: "s", kind: .gauge,
+        description: "Start of the machine since 1970")
+    static let system_uptime = MetricDefinition(
+        name: "system.uptime", unit: "s", kind: .gauge,
+        description: "Time since the machine started, suspend included")
+    static let ws1_system_sample_interval = MetricDefinition(
+        name: "ws1.system.sample.interval", unit: "s", kind: .gauge,
+        description: "Time since the previous sample")
+    static let system_cpu_utilization = MetricDefinition(
+        name: "system.cpu.utilization", unit: "1", kind: .gauge,
+        description: "Share of time spent in each mode since the previous sample, over all cores or per core")
+    static let system_cpu_load_average_1m = MetricDefinition(
+        name: "system.cpu.load_average.1m", unit: "{thread}", kind: .gauge,
+        description: "Average number of runnable and uninterruptible threads over 1m")
+    static let system_cpu_load_average_5m = MetricDefinition(
+        name: "system.cpu.load_average.5m", unit: "{thread}", kind: .gauge,
+        description: "Average number of runnable and uninterruptible threads over 5m")
+    static let system_cpu_load_average_15m = MetricDefinition(
+        name: "system.cpu.load_average.15m", unit: "{thread}", kind: .gauge,
+        description: "Average number of runnable and uninterruptible threads over 15m")
+    static let ws1_system_context_switches = MetricDefinition(
+        name: "ws1.system.context_switches", unit: "{switch}", kind: .deltaCounter,
+        description: "Context switches")
+    static let ws1_system_interrupts = MetricDefinition(
+        name: "ws1.system.interrupts", unit: "{interrupt}", kind: .deltaCounter,
+        description: "Interrupts serviced")
+    static let system_process_created = MetricDefinition(
+        name: "system.process.created", unit: "{process}", kind: .deltaCounter,
+        description: "Processes and threads created")
+    static let system_process_count = MetricDefinition(
+        name: "system.process.count", unit: "{process}", kind: .upDownCounter,
+        description: "Processes in each state")
+    static let ws1_system_pressure_average = MetricDefinition(
+        name: "ws1.system.pressure.average", unit: "1", kind: .gauge,
+        description: "Share of time in which some or all tasks waited for a resource, averaged by the kernel")
+    static let ws1_system_pressure_time = MetricDefinition(
+        name: "ws1.system.pressure.time", unit: "s", kind: .cumulativeCounter,
+        description: "Time since boot in which some or all tasks waited for a resource")
+    static let system_memory_limit = MetricDefinition(
+        name: "system.memory.limit", unit: "By", kind: .upDownCounter,
+        description: "Memory of the machine")
+    static let system_memory_linux_available = MetricDefinition(
+        name: "system.memory.linux.available", unit: "By", kind: .upDownCounter,
+        description: "Kernel's estimate of memory for new programs without swapping")
+    static let system_memory_usage = MetricDefinition(
+        name: "system.memory.usage", unit: "By", kind: .upDownCounter,
+        description: "Memory in each state; the states overlap")
+    static let ws1_system_memory_dirty = MetricDefinition(
+        name: "ws1.system.memory.dirty", unit: "By", kind: .upDownCounter,
+        description: "Memory waiting to be written to storage")
+    static let ws1_system_memory_slab = MetricDefinition(
+        name: "ws1.system.memory.slab", unit: "By", kind: .upDownCounter,
+        description: "Memory in the kernel's object caches")
+    static let ws1_system_paging_limit = MetricDefinition(
+        name: "ws1.system.paging.limit", unit: "By", kind: .upDownCounter,
+        description: "Swap space of the machine")
+    static let system_paging_usage = MetricDefinition(
+        name: "system.paging.usage", unit: "By", kind: .upDownCounter,
+        description: "Swap space in each state")
+    static let system_filesystem_limit = MetricDefinition(
+        name: "system.filesystem.limit", unit: "By", kind: .upDownCounter,
+        description: "Size of the file system")
+    static let system_filesystem_usage = MetricDefinition(
+        name: "system.filesystem.usage", unit: "By", kind: .upDownCounter,
+        description: "Space in each state; free is available to ordinary users")
+    static let ws1_system_filesystem_inodes_limit = MetricDefinition(
+        name: "ws1.system.filesystem.inodes.limit", unit: "{inode}", kind: .upDownCounter,
+        description: "Files that the file system can hold, if the number is fixed")
+    static let ws1_system_filesystem_inodes_free = MetricDefinition(
+        name: "ws1.system.filesystem.inodes.free", unit: "{inode}", kind: .upDownCounter,
+        description: "Files that the file system can still take, if the number is fixed")
+    static let system_disk_operations = MetricDefinition(
+        name: "system.disk.operations", unit: "{operation}", kind: .deltaCounter,
+        description: "Operations completed")
+    static let system_disk_io = MetricDefinition(
+        name: "system.disk.io", unit: "By", kind: .deltaCounter,
+        description: "Bytes read from and written to the device")
+    static let system_disk_io_time = MetricDefinition(
+        name: "system.disk.io_time", unit: "s", kind: .deltaCounter,
+        description: "Time in which the device was busy")
+    static let ws1_power_external = MetricDefinition(
+        name: "ws1.power.external", unit: "1", kind: .gauge,
+        description: "1 while external power is on line, else 0")
+    static let hw_battery_charge = MetricDefinition(
+        name: "hw.battery.charge", unit: "1", kind: .gauge,
+        description: "Remaining share of the batteries' charge")
+    static let hw_status = MetricDefinition(
+        name: "hw.status", unit: "1", kind: .upDownCounter,
+        description: "1 for the present state of the hardware")
+    static let ws1_battery_cycles = MetricDefinition(
+        name: "ws1.battery.cycles", unit: "{cycle}", kind: .gauge,
+        description: "Charge cycles of the most used battery")
+    static let ws1_battery_health = MetricDefinition(
+        name: "ws1.battery.health", unit: "1", kind: .gauge,
+        description: "Full charge as a share of the design charge")
+    static let hw_temperature = MetricDefinition(
+        name: "hw.temperature", unit: "Cel", kind: .gauge,
+        description: "Temperature of each sensor")
+    static let process_cpu_time = MetricDefinition(
+        name: "process.cpu.time", unit: "s", kind: .cumulativeCounter,
+        description: "Processor time used by the sampler")
+    static let process_memory_usage = MetricDefinition(
+        name: "process.memory.usage", unit: "By", kind: .upDownCounter,
+        description: "Resident memory of the sampler")
+    static let process_disk_io = MetricDefinition(
+        name: "process.disk.io", unit: "By", kind: .cumulativeCounter,
+        description: "Bytes that the sampler wrote to storage")
+    static let process_unix_file_descriptor_count = MetricDefinition(
+        name: "process.unix.file_descriptor.count", unit: "{file_descriptor}", kind: .upDownCounter,
+        description: "Open files of the sampler")
+    static let process_uptime = MetricDefinition(
+        name: "process.uptime", unit: "s", kind: .gauge,
+        description: "Time since the sampler started")
+    static let ws1_sampler_sent = MetricDefinition(
+        name: "ws1.sampler.sent", unit: "By", kind: .cumulativeCounter,
+        description: "Compressed bytes that the sampler sent to the collector")
+    static let ws1_sampler_queue_written = MetricDefinition(
+        name: "ws1.sampler.queue.written", unit: "By", kind: .cumulativeCounter,
+        description: "Bytes written to the queue's file and its log")
+    static let ws1_sampler_records_made = MetricDefinition(
+        name: "ws1.sampler.records.made", unit: "{record}", kind: .cumulativeCounter,
+        description: "Records made")
+    static let ws1_sampler_records_lost = MetricDefinition(
+        name: "ws1.sampler.records.lost", unit: "{record}", kind: .cumulativeCounter,
+        description: "Records dropped")
+    static let ws1_sampler_slowdown = MetricDefinition(
+        name: "ws1.sampler.slowdown", unit: "1", kind: .gauge,
+        description: "Factor by which a budget lengthens intervals")
+    static let ws1_sampler_budget_used = MetricDefinition(
+        name: "ws1.sampler.budget.used", unit: "1", kind: .gauge,
+        description: "Use of the budget that slows the sampler down, in its unit")
+    static let ws1_sampler_budget_allowed = MetricDefinition(
+        name: "ws1.sampler.budget.allowed", unit: "1", kind: .gauge,
+        description: "Limit of the budget that slows the sampler down, in its unit")
+}
+
+extension WireSystemSample: CatalogedSample {
+    package static let metricCatalog = entries()
+
+    private static func entries() -> [CatalogEntry<WireSystemSample>] {
+        var entries: [CatalogEntry<WireSystemSample>] = []
+        entries.append(
+            CatalogEntry(field: "identity.logical_cores", metric: Definitions.system_cpu_logical_count) { sample, emit in
+                if sample.identity.logicalCores != 0 {
+                    emit(Double(sample.identity.logicalCores), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "identity.boot_time", metric: Definitions.ws1_system_boot_time) { sample, emit in
+                if sample.identity.bootTime != 0 {
+                    emit(Double(sample.identity.bootTime) / 1_000_000, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "uptime_seconds", metric: Definitions.system_uptime) { sample, emit in
+                emit(Double(sample.uptimeSeconds), [:])
+            })
+        entries.append(
+            CatalogEntry(field: "interval_microseconds", metric: Definitions.ws1_system_sample_interval) { sample, emit in
+                if sample.hasIntervalMicroseconds {
+                    emit(Double(sample.intervalMicroseconds) / 1_000_000, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cpu.user", metric: Definitions.system_cpu_utilization) { sample, emit in
+                if sample.hasCpu {
+                    emit(Double(sample.cpu.user) / 10_000, ["cpu.mode": .text("user")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cpu.nice", metric: Definitions.system_cpu_utilization) { sample, emit in
+                if sample.hasCpu {
+                    emit(Double(sample.cpu.nice) / 10_000, ["cpu.mode": .text("nice")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cpu.system", metric: Definitions.system_cpu_utilization) { sample, emit in
+                if sample.hasCpu {
+                    emit(Double(sample.cpu.system) / 10_000, ["cpu.mode": .text("system")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cpu.idle", metric: Definitions.system_cpu_utilization) { sample, emit in
+                if sample.hasCpu {
+                    emit(Double(sample.cpu.idle) / 10_000, ["cpu.mode": .text("idle")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cpu.io_wait", metric: Definitions.system_cpu_utilization) { sample, emit in
+                if sample.hasCpu {
+                    emit(Double(sample.cpu.ioWait) / 10_000, ["cpu.mode": .text("iowait")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cpu.irq", metric: Definitions.system_cpu_utilization) { sample, emit in
+                if sample.hasCpu {
+                    emit(Double(sample.cpu.irq) / 10_000, ["cpu.mode": .text("interrupt")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cpu.soft_irq", metric: Definitions.system_cpu_utilization) { sample, emit in
+                if sample.hasCpu {
+                    emit(Double(sample.cpu.softIrq) / 10_000, ["cpu.mode": .text("softirq")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cpu.steal", metric: Definitions.system_cpu_utilization) { sample, emit in
+                if sample.hasCpu {
+                    emit(Double(sample.cpu.steal) / 10_000, ["cpu.mode": .text("steal")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cores.user", metric: Definitions.system_cpu_utilization) { sample, emit in
+                for element in sample.cores {
+                    emit(Double(element.user) / 10_000, ["cpu.mode": .text("user"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cores.nice", metric: Definitions.system_cpu_utilization) { sample, emit in
+                for element in sample.cores {
+                    emit(Double(element.nice) / 10_000, ["cpu.mode": .text("nice"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cores.system", metric: Definitions.system_cpu_utilization) { sample, emit in
+                for element in sample.cores {
+                    emit(Double(element.system) / 10_000, ["cpu.mode": .text("system"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cores.idle", metric: Definitions.system_cpu_utilization) { sample, emit in
+                for element in sample.cores {
+                    emit(Double(element.idle) / 10_000, ["cpu.mode": .text("idle"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cores.io_wait", metric: Definitions.system_cpu_utilization) { sample, emit in
+                for element in sample.cores {
+                    emit(Double(element.ioWait) / 10_000, ["cpu.mode": .text("iowait"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cores.irq", metric: Definitions.system_cpu_utilization) { sample, emit in
+                for element in sample.cores {
+                    emit(Double(element.irq) / 10_000, ["cpu.mode": .text("interrupt"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cores.soft_irq", metric: Definitions.system_cpu_utilization) { sample, emit in
+                for element in sample.cores {
+                    emit(Double(element.softIrq) / 10_000, ["cpu.mode": .text("softirq"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "cores.steal", metric: Definitions.system_cpu_utilization) { sample, emit in
+                for element in sample.cores {
+                    emit(Double(element.steal) / 10_000, ["cpu.mode": .text("steal"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "load.one_minute", metric: Definitions.system_cpu_load_average_1m) { sample, emit in
+                if sample.hasLoad {
+                    emit(Double(sample.load.oneMinute) / 100, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "load.five_minutes", metric: Definitions.system_cpu_load_average_5m) { sample, emit in
+                if sample.hasLoad {
+                    emit(Double(sample.load.fiveMinutes) / 100, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "load.fifteen_minutes", metric: Definitions.system_cpu_load_average_15m) { sample, emit in
+                if sample.hasLoad {
+                    emit(Double(sample.load.fifteenMinutes) / 100, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "activity.context_switches", metric: Definitions.ws1_system_context_switches) { sample, emit in
+                if sample.activity.hasContextSwitches {
+                    emit(Double(sample.activity.contextSwitches), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "activity.interrupts", metric: Definitions.ws1_system_interrupts) { sample, emit in
+                if sample.activity.hasInterrupts {
+                    emit(Double(sample.activity.interrupts), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "activity.processes_created", metric: Definitions.system_process_created) { sample, emit in
+                if sample.activity.hasProcessesCreated {
+                    emit(Double(sample.activity.processesCreated), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "activity.running", metric: Definitions.system_process_count) { sample, emit in
+                if sample.activity.hasRunning {
+                    emit(Double(sample.activity.running), ["process.state": .text("running")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "activity.blocked", metric: Definitions.system_process_count) { sample, emit in
+                if sample.activity.hasBlocked {
+                    emit(Double(sample.activity.blocked), ["process.state": .text("blocked")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.cpu.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.cpu.hasSome {
+                    emit(Double(sample.pressure.cpu.some.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("10s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.cpu.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.cpu.hasSome {
+                    emit(Double(sample.pressure.cpu.some.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("60s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.cpu.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.cpu.hasSome {
+                    emit(Double(sample.pressure.cpu.some.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("300s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.cpu.some.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+                if sample.pressure.cpu.hasSome {
+                    emit(Double(sample.pressure.cpu.some.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.cpu.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.cpu.hasFull {
+                    emit(Double(sample.pressure.cpu.full.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("10s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.cpu.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.cpu.hasFull {
+                    emit(Double(sample.pressure.cpu.full.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("60s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.cpu.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.cpu.hasFull {
+                    emit(Double(sample.pressure.cpu.full.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("300s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.cpu.full.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+                if sample.pressure.cpu.hasFull {
+                    emit(Double(sample.pressure.cpu.full.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.memory.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.memory.hasSome {
+                    emit(Double(sample.pressure.memory.some.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("10s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.memory.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.memory.hasSome {
+                    emit(Double(sample.pressure.memory.some.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("60s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.memory.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.memory.hasSome {
+                    emit(Double(sample.pressure.memory.some.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("300s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.memory.some.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+                if sample.pressure.memory.hasSome {
+                    emit(Double(sample.pressure.memory.some.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.memory.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.memory.hasFull {
+                    emit(Double(sample.pressure.memory.full.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("10s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.memory.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.memory.hasFull {
+                    emit(Double(sample.pressure.memory.full.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("60s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.memory.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.memory.hasFull {
+                    emit(Double(sample.pressure.memory.full.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("300s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.memory.full.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+                if sample.pressure.memory.hasFull {
+                    emit(Double(sample.pressure.memory.full.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.io.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.io.hasSome {
+                    emit(Double(sample.pressure.io.some.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("10s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.io.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.io.hasSome {
+                    emit(Double(sample.pressure.io.some.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("60s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.io.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.io.hasSome {
+                    emit(Double(sample.pressure.io.some.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("300s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.io.some.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+                if sample.pressure.io.hasSome {
+                    emit(Double(sample.pressure.io.some.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.io.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.io.hasFull {
+                    emit(Double(sample.pressure.io.full.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("10s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.io.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.io.hasFull {
+                    emit(Double(sample.pressure.io.full.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("60s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.io.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+                if sample.pressure.io.hasFull {
+                    emit(Double(sample.pressure.io.full.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("300s")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "pressure.io.full.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+                if sample.pressure.io.hasFull {
+                    emit(Double(sample.pressure.io.full.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.total", metric: Definitions.system_memory_limit) { sample, emit in
+                if sample.hasMemory {
+                    emit(Double(sample.memory.total), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.available", metric: Definitions.system_memory_linux_available) { sample, emit in
+                if sample.memory.hasAvailable {
+                    emit(Double(sample.memory.available), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.free", metric: Definitions.system_memory_usage) { sample, emit in
+                if sample.memory.hasFree {
+                    emit(Double(sample.memory.free), ["system.memory.state": .text("free")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.buffers", metric: Definitions.system_memory_usage) { sample, emit in
+                if sample.memory.hasBuffers {
+                    emit(Double(sample.memory.buffers), ["system.memory.state": .text("buffers")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.cached", metric: Definitions.system_memory_usage) { sample, emit in
+                if sample.memory.hasCached {
+                    emit(Double(sample.memory.cached), ["system.memory.state": .text("cached")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.dirty", metric: Definitions.ws1_system_memory_dirty) { sample, emit in
+                if sample.memory.hasDirty {
+                    emit(Double(sample.memory.dirty), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.slab", metric: Definitions.ws1_system_memory_slab) { sample, emit in
+                if sample.memory.hasSlab {
+                    emit(Double(sample.memory.slab), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.swap_total", metric: Definitions.ws1_system_paging_limit) { sample, emit in
+                if sample.memory.hasSwapTotal {
+                    emit(Double(sample.memory.swapTotal), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "memory.swap_free", metric: Definitions.system_paging_usage) { sample, emit in
+                if sample.memory.hasSwapFree {
+                    emit(Double(sample.memory.swapFree), ["system.paging.state": .text("free")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "file_systems.size", metric: Definitions.system_filesystem_limit) { sample, emit in
+                for element in sample.fileSystems {
+                    emit(Double(element.size), ["system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "file_systems.used", metric: Definitions.system_filesystem_usage) { sample, emit in
+                for element in sample.fileSystems {
+                    emit(Double(element.used), ["system.filesystem.state": .text("used"), "system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "file_systems.available", metric: Definitions.system_filesystem_usage) { sample, emit in
+                for element in sample.fileSystems {
+                    emit(Double(element.available), ["system.filesystem.state": .text("free"), "system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "file_systems.inodes", metric: Definitions.ws1_system_filesystem_inodes_limit) { sample, emit in
+                for element in sample.fileSystems {
+                    if element.inodes != 0 {
+                        emit(Double(element.inodes), ["system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                    }
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "file_systems.inodes_free", metric: Definitions.ws1_system_filesystem_inodes_free) { sample, emit in
+                for element in sample.fileSystems {
+                    if element.inodes != 0 {
+                        emit(Double(element.inodesFree), ["system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                    }
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "block_devices.reads", metric: Definitions.system_disk_operations) { sample, emit in
+                for element in sample.blockDevices {
+                    emit(Double(element.reads), ["disk.io.direction": .text("read"), "system.device": .text(element.name)])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "block_devices.writes", metric: Definitions.system_disk_operations) { sample, emit in
+                for element in sample.blockDevices {
+                    emit(Double(element.writes), ["disk.io.direction": .text("write"), "system.device": .text(element.name)])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "block_devices.read_bytes", metric: Definitions.system_disk_io) { sample, emit in
+                for element in sample.blockDevices {
+                    emit(Double(element.readBytes), ["disk.io.direction": .text("read"), "system.device": .text(element.name)])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "block_devices.written_bytes", metric: Definitions.system_disk_io) { sample, emit in
+                for element in sample.blockDevices {
+                    emit(Double(element.writtenBytes), ["disk.io.direction": .text("write"), "system.device": .text(element.name)])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "block_devices.busy_microseconds", metric: Definitions.system_disk_io_time) { sample, emit in
+                for element in sample.blockDevices {
+                    emit(Double(element.busyMicroseconds) / 1_000_000, ["system.device": .text(element.name)])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "power.external_power", metric: Definitions.ws1_power_external) { sample, emit in
+                if sample.power.hasExternalPower {
+                    emit(sample.power.externalPower ? 1 : 0, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "power.battery_level", metric: Definitions.hw_battery_charge) { sample, emit in
+                if sample.power.hasBatteryLevel {
+                    emit(Double(sample.power.batteryLevel) / 10_000, ["hw.type": .text("battery")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "power.state", metric: Definitions.hw_status) { sample, emit in
+                if sample.hasPower {
+                    let present: String? =
+                        switch sample.power.state {
+                        case .charging: "charging"
+                        case .discharging: "discharging"
+                        case .notCharging: "not_charging"
+                        case .full: "full"
+                        default: nil
+                        }
+                    for state in present == nil ? [] : ["charging", "discharging", "not_charging", "full"] {
+                        var own: MetricAttributes = ["hw.type": .text("battery")]
+                        own["hw.state"] = .text(state)
+                        emit(state == present ? 1 : 0, own)
+                    }
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "power.cycle_count", metric: Definitions.ws1_battery_cycles) { sample, emit in
+                if sample.power.hasCycleCount {
+                    emit(Double(sample.power.cycleCount), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "power.health", metric: Definitions.ws1_battery_health) { sample, emit in
+                if sample.power.hasHealth {
+                    emit(Double(sample.power.health) / 10_000, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "temperatures.millidegrees", metric: Definitions.hw_temperature) { sample, emit in
+                for element in sample.temperatures {
+                    emit(Double(element.millidegrees) / 1_000, ["hw.type": .text("temperature"), "hw.id": .text(element.sensor)])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.cpu_time_microseconds", metric: Definitions.process_cpu_time) { sample, emit in
+                if sample.hasSelf_p {
+                    emit(Double(sample.self_p.cpuTimeMicroseconds) / 1_000_000, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.resident_bytes", metric: Definitions.process_memory_usage) { sample, emit in
+                if sample.hasSelf_p {
+                    emit(Double(sample.self_p.residentBytes), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.written_bytes", metric: Definitions.process_disk_io) { sample, emit in
+                if sample.self_p.hasWrittenBytes {
+                    emit(Double(sample.self_p.writtenBytes), ["disk.io.direction": .text("write")])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.open_files", metric: Definitions.process_unix_file_descriptor_count) { sample, emit in
+                if sample.self_p.hasOpenFiles {
+                    emit(Double(sample.self_p.openFiles), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.uptime_microseconds", metric: Definitions.process_uptime) { sample, emit in
+                if sample.hasSelf_p {
+                    emit(Double(sample.self_p.uptimeMicroseconds) / 1_000_000, [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.sent_bytes", metric: Definitions.ws1_sampler_sent) { sample, emit in
+                if sample.self_p.hasSentBytes {
+                    emit(Double(sample.self_p.sentBytes), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.queue_written_bytes", metric: Definitions.ws1_sampler_queue_written) { sample, emit in
+                if sample.self_p.hasQueueWrittenBytes {
+                    emit(Double(sample.self_p.queueWrittenBytes), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.records_made", metric: Definitions.ws1_sampler_records_made) { sample, emit in
+                if sample.self_p.hasRecordsMade {
+                    emit(Double(sample.self_p.recordsMade), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.records_lost", metric: Definitions.ws1_sampler_records_lost) { sample, emit in
+                if sample.self_p.hasRecordsLost {
+                    emit(Double(sample.self_p.recordsLost), [:])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.slowdown.factor", metric: Definitions.ws1_sampler_slowdown) { sample, emit in
+                if sample.self_p.hasSlowdown {
+                    emit(Double(sample.self_p.slowdown.factor) / 100, ["ws1.budget": .text(sample.self_p.slowdown.budget)])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.slowdown.used", metric: Definitions.ws1_sampler_budget_used) { sample, emit in
+                if sample.self_p.hasSlowdown {
+                    emit(Double(sample.self_p.slowdown.used), ["ws1.budget": .text(sample.self_p.slowdown.budget)])
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "self.slowdown.allowed", metric: Definitions.ws1_sampler_budget_allowed) { sample, emit in
+                if sample.self_p.hasSlowdown {
+                    emit(Double(sample.self_p.slowdown.allowed), ["ws1.budget": .text(sample.self_p.slowdown.budget)])
+                }
+            })
+        return entries
+    }
+
+    package var sampleInterval: UInt64? {
+        hasIntervalMicroseconds ? intervalMicroseconds : nil
+    }
+}
