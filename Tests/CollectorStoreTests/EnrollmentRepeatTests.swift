@@ -106,9 +106,10 @@ import WireModel
         let former = try await metadata.enroll(token: try await token().token, request: request())
         try await metadata.unenroll(device: former.deviceID)
         let token = try await token()
-        var returning = request(2)
-        returning.deviceID = former.deviceID.data
-        await #expect(throws: EnrollError.deviceConflict) { [returning] in
+        var asking = request(2)
+        asking.deviceID = former.deviceID.data
+        let returning = asking
+        await #expect(throws: EnrollError.deviceConflict) {
             _ = try await metadata.enroll(token: token.token, request: returning)
         }
         let new = try await metadata.enroll(token: token.token, request: request(2))
