@@ -139,18 +139,6 @@ import Testing
         #expect(html.contains("attribute=s%3Aa&amp;attribute=c%3A&amp;"))
     }
 
-    @Test func notEachCoreIsAChartUnlessAskedFor() async throws {
-        for (attribute, expected) in [
-            ("cpu.mode:user", ["cpu.mode:user", "cpu.logical_number:"]),
-            ("cpu.logical_number:3", ["cpu.logical_number:3"]),
-        ] {
-            let harness = try harness()
-            _ = try await page(harness, [("metric", "system.cpu.utilization"), ("attribute", attribute)])
-            #expect(asked(harness, "/metrics/series")?.all("attribute") == expected)
-            #expect(asked(harness, "/metrics/distribution")?.all("attribute") == expected)
-        }
-    }
-
     @Test func aDeviceIsFoundByWordsAndKeepsItsIDInEachAddress() async throws {
         let harness = try harness([
             "GET /api/v1/devices": .init(

@@ -288,7 +288,7 @@ class Metrics:
 
     def charts(self):
         """The charts that a device's page shows first. Call it after `files`."""
-        lines = [HEADER, "extension MetricCharts {", "    /// Of a machine.", "    static let usual = ["]
+        lines = [HEADER, "extension MetricCharts {", "    /// The charts of a machine.", "    static let usual = ["]
         for chart in self.schema.options.Extensions[self.schema.extension("chart")]:
             for name in chart.metric:
                 if name not in self.definitions:

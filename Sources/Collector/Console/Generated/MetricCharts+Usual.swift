@@ -1,7 +1,7 @@
 // Written by Tools/generate-wire from Schemas/wire/v1. Do not edit.
 
 extension MetricCharts {
-    /// Of a machine.
+    /// The charts of a machine.
     static let usual = [
         Group(
             id: "processor", title: "Processor", metrics: ["system.cpu.utilization"],

@@ -42,7 +42,7 @@ extension WireNetworkAdapterSample: CatalogedSample {
             CatalogEntry(field: "adapters.speed_megabits", metric: Definitions.hw_network_bandwidth_limit) { sample, emit in
                 for element in sample.adapters {
                     if element.hasSpeedMegabits {
-                        var attributes: MetricAttributes = ["hw.type": .text("network"), "network.interface.name": .text(element.name), "hw.id": .text(element.name), "ws1.network.interface.index": .integer(Int64(clamping: element.index))]
+                        var attributes: MetricAttributes = ["network.interface.name": .text(element.name), "hw.id": .text(element.name), "ws1.network.interface.index": .integer(Int64(clamping: element.index))]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.speedMegabits) * 125_000, attributes)
                     }

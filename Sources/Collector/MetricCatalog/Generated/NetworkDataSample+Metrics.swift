@@ -5,53 +5,53 @@ extension Definitions {
     static let ws1_network_sample_interval = MetricDefinition(
         name: "ws1.network.sample.interval", unit: "s", kind: .gauge,
         description: "Time since the previous NetworkData sample")
+    static let ws1_network_class_io_increase = MetricDefinition(
+        name: "ws1.network.class.io.increase", unit: "By", kind: .deltaCounter,
+        description: "Bytes transferred since the previous sample, over the interfaces of a class")
+    static let ws1_network_class_packet_count_increase = MetricDefinition(
+        name: "ws1.network.class.packet.count.increase", unit: "{packet}", kind: .deltaCounter,
+        description: "Packets transferred since the previous sample, over the interfaces of a class")
+    static let ws1_network_class_errors_increase = MetricDefinition(
+        name: "ws1.network.class.errors.increase", unit: "{error}", kind: .deltaCounter,
+        description: "Packets with errors since the previous sample, over the interfaces of a class")
+    static let ws1_network_class_packet_dropped_increase = MetricDefinition(
+        name: "ws1.network.class.packet.dropped.increase", unit: "{packet}", kind: .deltaCounter,
+        description: "Packets dropped without an error since the previous sample, over the interfaces of a class")
     static let ws1_network_class_io = MetricDefinition(
-        name: "ws1.network.class.io", unit: "By", kind: .deltaCounter,
-        description: "Bytes transferred, over the interfaces of a class")
-    static let ws1_network_class_packet_count = MetricDefinition(
-        name: "ws1.network.class.packet.count", unit: "{packet}", kind: .deltaCounter,
-        description: "Packets transferred, over the interfaces of a class")
-    static let ws1_network_class_errors = MetricDefinition(
-        name: "ws1.network.class.errors", unit: "{error}", kind: .deltaCounter,
-        description: "Packets with errors, over the interfaces of a class")
-    static let ws1_network_class_packet_dropped = MetricDefinition(
-        name: "ws1.network.class.packet.dropped", unit: "{packet}", kind: .deltaCounter,
-        description: "Packets dropped without an error, over the interfaces of a class")
-    static let ws1_network_class_io_total = MetricDefinition(
-        name: "ws1.network.class.io.total", unit: "By", kind: .cumulativeCounter,
+        name: "ws1.network.class.io", unit: "By", kind: .cumulativeCounter,
         description: "Bytes transferred since they were created, over the present interfaces of a class")
-    static let ws1_network_class_packet_count_total = MetricDefinition(
-        name: "ws1.network.class.packet.count.total", unit: "{packet}", kind: .cumulativeCounter,
+    static let ws1_network_class_packet_count = MetricDefinition(
+        name: "ws1.network.class.packet.count", unit: "{packet}", kind: .cumulativeCounter,
         description: "Packets transferred since they were created, over the present interfaces of a class")
-    static let ws1_network_class_errors_total = MetricDefinition(
-        name: "ws1.network.class.errors.total", unit: "{error}", kind: .cumulativeCounter,
+    static let ws1_network_class_errors = MetricDefinition(
+        name: "ws1.network.class.errors", unit: "{error}", kind: .cumulativeCounter,
         description: "Packets with errors since they were created, over the present interfaces of a class")
-    static let ws1_network_class_packet_dropped_total = MetricDefinition(
-        name: "ws1.network.class.packet.dropped.total", unit: "{packet}", kind: .cumulativeCounter,
+    static let ws1_network_class_packet_dropped = MetricDefinition(
+        name: "ws1.network.class.packet.dropped", unit: "{packet}", kind: .cumulativeCounter,
         description: "Packets dropped without an error since they were created, over the present interfaces of a class")
+    static let ws1_network_io_increase = MetricDefinition(
+        name: "ws1.network.io.increase", unit: "By", kind: .deltaCounter,
+        description: "Bytes transferred since the previous sample")
+    static let ws1_network_packet_count_increase = MetricDefinition(
+        name: "ws1.network.packet.count.increase", unit: "{packet}", kind: .deltaCounter,
+        description: "Packets transferred since the previous sample")
+    static let ws1_network_errors_increase = MetricDefinition(
+        name: "ws1.network.errors.increase", unit: "{error}", kind: .deltaCounter,
+        description: "Packets with errors since the previous sample")
+    static let ws1_network_packet_dropped_increase = MetricDefinition(
+        name: "ws1.network.packet.dropped.increase", unit: "{packet}", kind: .deltaCounter,
+        description: "Packets dropped without an error since the previous sample")
     static let system_network_io = MetricDefinition(
-        name: "system.network.io", unit: "By", kind: .deltaCounter,
-        description: "Bytes transferred")
-    static let system_network_packet_count = MetricDefinition(
-        name: "system.network.packet.count", unit: "{packet}", kind: .deltaCounter,
-        description: "Packets transferred")
-    static let system_network_errors = MetricDefinition(
-        name: "system.network.errors", unit: "{error}", kind: .deltaCounter,
-        description: "Packets with errors")
-    static let system_network_packet_dropped = MetricDefinition(
-        name: "system.network.packet.dropped", unit: "{packet}", kind: .deltaCounter,
-        description: "Packets dropped without an error")
-    static let ws1_network_io_total = MetricDefinition(
-        name: "ws1.network.io.total", unit: "By", kind: .cumulativeCounter,
+        name: "system.network.io", unit: "By", kind: .cumulativeCounter,
         description: "Bytes transferred since the interface was created")
-    static let ws1_network_packet_count_total = MetricDefinition(
-        name: "ws1.network.packet.count.total", unit: "{packet}", kind: .cumulativeCounter,
+    static let system_network_packet_count = MetricDefinition(
+        name: "system.network.packet.count", unit: "{packet}", kind: .cumulativeCounter,
         description: "Packets transferred since the interface was created")
-    static let ws1_network_errors_total = MetricDefinition(
-        name: "ws1.network.errors.total", unit: "{error}", kind: .cumulativeCounter,
+    static let system_network_errors = MetricDefinition(
+        name: "system.network.errors", unit: "{error}", kind: .cumulativeCounter,
         description: "Packets with errors since the interface was created")
-    static let ws1_network_packet_dropped_total = MetricDefinition(
-        name: "ws1.network.packet.dropped.total", unit: "{packet}", kind: .cumulativeCounter,
+    static let system_network_packet_dropped = MetricDefinition(
+        name: "system.network.packet.dropped", unit: "{packet}", kind: .cumulativeCounter,
         description: "Packets dropped without an error since the interface was created")
     static let ws1_network_tcp_opens = MetricDefinition(
         name: "ws1.network.tcp.opens", unit: "{connection}", kind: .deltaCounter,
@@ -88,7 +88,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.received_bytes", metric: Definitions.ws1_network_class_io) { sample, emit in
+            CatalogEntry(field: "classes.delta.received_bytes", metric: Definitions.ws1_network_class_io_increase) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
                         emit(Double(element.delta.receivedBytes), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -96,7 +96,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.sent_bytes", metric: Definitions.ws1_network_class_io) { sample, emit in
+            CatalogEntry(field: "classes.delta.sent_bytes", metric: Definitions.ws1_network_class_io_increase) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
                         emit(Double(element.delta.sentBytes), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -104,7 +104,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.received_packets", metric: Definitions.ws1_network_class_packet_count) { sample, emit in
+            CatalogEntry(field: "classes.delta.received_packets", metric: Definitions.ws1_network_class_packet_count_increase) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
                         emit(Double(element.delta.receivedPackets), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -112,7 +112,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.sent_packets", metric: Definitions.ws1_network_class_packet_count) { sample, emit in
+            CatalogEntry(field: "classes.delta.sent_packets", metric: Definitions.ws1_network_class_packet_count_increase) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
                         emit(Double(element.delta.sentPackets), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -120,7 +120,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.received_errors", metric: Definitions.ws1_network_class_errors) { sample, emit in
+            CatalogEntry(field: "classes.delta.received_errors", metric: Definitions.ws1_network_class_errors_increase) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
                         emit(Double(element.delta.receivedErrors), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -128,7 +128,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.sent_errors", metric: Definitions.ws1_network_class_errors) { sample, emit in
+            CatalogEntry(field: "classes.delta.sent_errors", metric: Definitions.ws1_network_class_errors_increase) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
                         emit(Double(element.delta.sentErrors), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -136,7 +136,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.received_drops", metric: Definitions.ws1_network_class_packet_dropped) { sample, emit in
+            CatalogEntry(field: "classes.delta.received_drops", metric: Definitions.ws1_network_class_packet_dropped_increase) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
                         emit(Double(element.delta.receivedDrops), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -144,7 +144,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.sent_drops", metric: Definitions.ws1_network_class_packet_dropped) { sample, emit in
+            CatalogEntry(field: "classes.delta.sent_drops", metric: Definitions.ws1_network_class_packet_dropped_increase) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
                         emit(Double(element.delta.sentDrops), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -152,7 +152,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.received_bytes", metric: Definitions.ws1_network_class_io_total) { sample, emit in
+            CatalogEntry(field: "classes.total.received_bytes", metric: Definitions.ws1_network_class_io) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
                         emit(Double(element.total.receivedBytes), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -160,7 +160,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.sent_bytes", metric: Definitions.ws1_network_class_io_total) { sample, emit in
+            CatalogEntry(field: "classes.total.sent_bytes", metric: Definitions.ws1_network_class_io) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
                         emit(Double(element.total.sentBytes), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -168,7 +168,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.received_packets", metric: Definitions.ws1_network_class_packet_count_total) { sample, emit in
+            CatalogEntry(field: "classes.total.received_packets", metric: Definitions.ws1_network_class_packet_count) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
                         emit(Double(element.total.receivedPackets), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -176,7 +176,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.sent_packets", metric: Definitions.ws1_network_class_packet_count_total) { sample, emit in
+            CatalogEntry(field: "classes.total.sent_packets", metric: Definitions.ws1_network_class_packet_count) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
                         emit(Double(element.total.sentPackets), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -184,7 +184,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.received_errors", metric: Definitions.ws1_network_class_errors_total) { sample, emit in
+            CatalogEntry(field: "classes.total.received_errors", metric: Definitions.ws1_network_class_errors) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
                         emit(Double(element.total.receivedErrors), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -192,7 +192,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.sent_errors", metric: Definitions.ws1_network_class_errors_total) { sample, emit in
+            CatalogEntry(field: "classes.total.sent_errors", metric: Definitions.ws1_network_class_errors) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
                         emit(Double(element.total.sentErrors), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -200,7 +200,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.received_drops", metric: Definitions.ws1_network_class_packet_dropped_total) { sample, emit in
+            CatalogEntry(field: "classes.total.received_drops", metric: Definitions.ws1_network_class_packet_dropped) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
                         emit(Double(element.total.receivedDrops), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -208,7 +208,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.sent_drops", metric: Definitions.ws1_network_class_packet_dropped_total) { sample, emit in
+            CatalogEntry(field: "classes.total.sent_drops", metric: Definitions.ws1_network_class_packet_dropped) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
                         emit(Double(element.total.sentDrops), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
@@ -216,7 +216,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.received_bytes", metric: Definitions.system_network_io) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.received_bytes", metric: Definitions.ws1_network_io_increase) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
                         var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
@@ -226,7 +226,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.sent_bytes", metric: Definitions.system_network_io) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.sent_bytes", metric: Definitions.ws1_network_io_increase) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
                         var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
@@ -236,7 +236,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.received_packets", metric: Definitions.system_network_packet_count) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.received_packets", metric: Definitions.ws1_network_packet_count_increase) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
                         var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name), "system.device": .text(element.name)]
@@ -246,7 +246,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.sent_packets", metric: Definitions.system_network_packet_count) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.sent_packets", metric: Definitions.ws1_network_packet_count_increase) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
                         var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name), "system.device": .text(element.name)]
@@ -256,7 +256,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.received_errors", metric: Definitions.system_network_errors) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.received_errors", metric: Definitions.ws1_network_errors_increase) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
                         var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
@@ -266,7 +266,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.sent_errors", metric: Definitions.system_network_errors) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.sent_errors", metric: Definitions.ws1_network_errors_increase) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
                         var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
@@ -276,7 +276,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.received_drops", metric: Definitions.system_network_packet_dropped) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.received_drops", metric: Definitions.ws1_network_packet_dropped_increase) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
                         var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
@@ -286,7 +286,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.sent_drops", metric: Definitions.system_network_packet_dropped) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.sent_drops", metric: Definitions.ws1_network_packet_dropped_increase) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
                         var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
@@ -296,7 +296,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.received_bytes", metric: Definitions.ws1_network_io_total) { sample, emit in
+            CatalogEntry(field: "interfaces.total.received_bytes", metric: Definitions.system_network_io) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
                         var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
@@ -306,7 +306,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.sent_bytes", metric: Definitions.ws1_network_io_total) { sample, emit in
+            CatalogEntry(field: "interfaces.total.sent_bytes", metric: Definitions.system_network_io) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
                         var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
@@ -316,7 +316,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.received_packets", metric: Definitions.ws1_network_packet_count_total) { sample, emit in
+            CatalogEntry(field: "interfaces.total.received_packets", metric: Definitions.system_network_packet_count) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
                         var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name), "system.device": .text(element.name)]
@@ -326,7 +326,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.sent_packets", metric: Definitions.ws1_network_packet_count_total) { sample, emit in
+            CatalogEntry(field: "interfaces.total.sent_packets", metric: Definitions.system_network_packet_count) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
                         var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name), "system.device": .text(element.name)]
@@ -336,7 +336,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.received_errors", metric: Definitions.ws1_network_errors_total) { sample, emit in
+            CatalogEntry(field: "interfaces.total.received_errors", metric: Definitions.system_network_errors) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
                         var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
@@ -346,7 +346,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.sent_errors", metric: Definitions.ws1_network_errors_total) { sample, emit in
+            CatalogEntry(field: "interfaces.total.sent_errors", metric: Definitions.system_network_errors) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
                         var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
@@ -356,7 +356,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.received_drops", metric: Definitions.ws1_network_packet_dropped_total) { sample, emit in
+            CatalogEntry(field: "interfaces.total.received_drops", metric: Definitions.system_network_packet_dropped) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
                         var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
@@ -366,7 +366,7 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.sent_drops", metric: Definitions.ws1_network_packet_dropped_total) { sample, emit in
+            CatalogEntry(field: "interfaces.total.sent_drops", metric: Definitions.system_network_packet_dropped) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
                         var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]

@@ -16,7 +16,10 @@ extension Definitions {
         description: "Time since the previous sample")
     static let system_cpu_utilization = MetricDefinition(
         name: "system.cpu.utilization", unit: "1", kind: .gauge,
-        description: "Share of time spent in each mode since the previous sample, over all cores or per core")
+        description: "Share of time spent in each mode since the previous sample, over all cores")
+    static let ws1_system_core_utilization = MetricDefinition(
+        name: "ws1.system.core.utilization", unit: "1", kind: .gauge,
+        description: "Share of time spent in each mode since the previous sample, per core")
     static let system_cpu_load_average_1m = MetricDefinition(
         name: "system.cpu.load_average.1m", unit: "{thread}", kind: .gauge,
         description: "Average number of runnable and uninterruptible threads over 1m")
@@ -35,9 +38,9 @@ extension Definitions {
     static let system_process_created = MetricDefinition(
         name: "system.process.created", unit: "{process}", kind: .deltaCounter,
         description: "Processes and threads created")
-    static let system_process_count = MetricDefinition(
-        name: "system.process.count", unit: "{process}", kind: .upDownCounter,
-        description: "Processes in each state")
+    static let ws1_system_thread_count = MetricDefinition(
+        name: "ws1.system.thread.count", unit: "{thread}", kind: .upDownCounter,
+        description: "Threads in each state")
     static let ws1_system_pressure_average = MetricDefinition(
         name: "ws1.system.pressure.average", unit: "1", kind: .gauge,
         description: "Share of time in which some or all tasks waited for a resource, averaged by the kernel")
@@ -56,8 +59,8 @@ extension Definitions {
     static let ws1_system_memory_dirty = MetricDefinition(
         name: "ws1.system.memory.dirty", unit: "By", kind: .upDownCounter,
         description: "Memory waiting to be written to storage")
-    static let ws1_system_memory_slab = MetricDefinition(
-        name: "ws1.system.memory.slab", unit: "By", kind: .upDownCounter,
+    static let system_memory_linux_slab_usage = MetricDefinition(
+        name: "system.memory.linux.slab.usage", unit: "By", kind: .upDownCounter,
         description: "Memory in the kernel's object caches")
     static let ws1_system_paging_limit = MetricDefinition(
         name: "ws1.system.paging.limit", unit: "By", kind: .upDownCounter,
@@ -94,7 +97,7 @@ extension Definitions {
         description: "Remaining share of the batteries' charge")
     static let hw_status = MetricDefinition(
         name: "hw.status", unit: "1", kind: .upDownCounter,
-        description: "1 for the present state of the hardware")
+        description: "1 for the present state of the hardware, 0 for others")
     static let ws1_battery_cycles = MetricDefinition(
         name: "ws1.battery.cycles", unit: "{cycle}", kind: .gauge,
         description: "Charge cycles of the most used battery")
@@ -104,8 +107,8 @@ extension Definitions {
     static let hw_temperature = MetricDefinition(
         name: "hw.temperature", unit: "Cel", kind: .gauge,
         description: "Temperature of each sensor")
-    static let process_cpu_time = MetricDefinition(
-        name: "process.cpu.time", unit: "s", kind: .cumulativeCounter,
+    static let ws1_sampler_cpu_time = MetricDefinition(
+        name: "ws1.sampler.cpu.time", unit: "s", kind: .cumulativeCounter,
         description: "Processor time used by the sampler")
     static let process_memory_usage = MetricDefinition(
         name: "process.memory.usage", unit: "By", kind: .upDownCounter,
@@ -218,49 +221,49 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "cores.user", metric: Definitions.system_cpu_utilization) { sample, emit in
+            CatalogEntry(field: "cores.user", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
                     emit(Double(element.user) / 10_000, ["cpu.mode": .text("user"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
-            CatalogEntry(field: "cores.nice", metric: Definitions.system_cpu_utilization) { sample, emit in
+            CatalogEntry(field: "cores.nice", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
                     emit(Double(element.nice) / 10_000, ["cpu.mode": .text("nice"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
-            CatalogEntry(field: "cores.system", metric: Definitions.system_cpu_utilization) { sample, emit in
+            CatalogEntry(field: "cores.system", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
                     emit(Double(element.system) / 10_000, ["cpu.mode": .text("system"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
-            CatalogEntry(field: "cores.idle", metric: Definitions.system_cpu_utilization) { sample, emit in
+            CatalogEntry(field: "cores.idle", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
                     emit(Double(element.idle) / 10_000, ["cpu.mode": .text("idle"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
-            CatalogEntry(field: "cores.io_wait", metric: Definitions.system_cpu_utilization) { sample, emit in
+            CatalogEntry(field: "cores.io_wait", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
                     emit(Double(element.ioWait) / 10_000, ["cpu.mode": .text("iowait"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
-            CatalogEntry(field: "cores.irq", metric: Definitions.system_cpu_utilization) { sample, emit in
+            CatalogEntry(field: "cores.irq", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
                     emit(Double(element.irq) / 10_000, ["cpu.mode": .text("interrupt"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
-            CatalogEntry(field: "cores.soft_irq", metric: Definitions.system_cpu_utilization) { sample, emit in
+            CatalogEntry(field: "cores.soft_irq", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
                     emit(Double(element.softIrq) / 10_000, ["cpu.mode": .text("softirq"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
-            CatalogEntry(field: "cores.steal", metric: Definitions.system_cpu_utilization) { sample, emit in
+            CatalogEntry(field: "cores.steal", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
                     emit(Double(element.steal) / 10_000, ["cpu.mode": .text("steal"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
@@ -302,15 +305,15 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "activity.running", metric: Definitions.system_process_count) { sample, emit in
+            CatalogEntry(field: "activity.running", metric: Definitions.ws1_system_thread_count) { sample, emit in
                 if sample.activity.hasRunning {
-                    emit(Double(sample.activity.running), ["process.state": .text("running")])
+                    emit(Double(sample.activity.running), ["ws1.system.thread.state": .text("running")])
                 }
             })
         entries.append(
-            CatalogEntry(field: "activity.blocked", metric: Definitions.system_process_count) { sample, emit in
+            CatalogEntry(field: "activity.blocked", metric: Definitions.ws1_system_thread_count) { sample, emit in
                 if sample.activity.hasBlocked {
-                    emit(Double(sample.activity.blocked), ["process.state": .text("blocked")])
+                    emit(Double(sample.activity.blocked), ["ws1.system.thread.state": .text("blocked")])
                 }
             })
         entries.append(
@@ -494,7 +497,7 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "memory.slab", metric: Definitions.ws1_system_memory_slab) { sample, emit in
+            CatalogEntry(field: "memory.slab", metric: Definitions.system_memory_linux_slab_usage) { sample, emit in
                 if sample.memory.hasSlab {
                     emit(Double(sample.memory.slab), [:])
                 }
@@ -584,7 +587,7 @@ extension WireSystemSample: CatalogedSample {
         entries.append(
             CatalogEntry(field: "power.battery_level", metric: Definitions.hw_battery_charge) { sample, emit in
                 if sample.power.hasBatteryLevel {
-                    emit(Double(sample.power.batteryLevel) / 10_000, ["hw.type": .text("battery")])
+                    emit(Double(sample.power.batteryLevel) / 10_000, ["hw.id": .text("battery")])
                 }
             })
         entries.append(
@@ -594,12 +597,11 @@ extension WireSystemSample: CatalogedSample {
                         switch sample.power.state {
                         case .charging: "charging"
                         case .discharging: "discharging"
-                        case .notCharging: "not_charging"
-                        case .full: "full"
+                        case .notCharging, .full: "ok"
                         default: nil
                         }
-                    for state in present == nil ? [] : ["charging", "discharging", "not_charging", "full"] {
-                        var own: MetricAttributes = ["hw.type": .text("battery")]
+                    for state in present == nil ? [] : ["charging", "discharging", "ok"] {
+                        var own: MetricAttributes = ["hw.id": .text("battery"), "hw.type": .text("battery")]
                         own["hw.state"] = .text(state)
                         emit(state == present ? 1 : 0, own)
                     }
@@ -620,11 +622,11 @@ extension WireSystemSample: CatalogedSample {
         entries.append(
             CatalogEntry(field: "temperatures.millidegrees", metric: Definitions.hw_temperature) { sample, emit in
                 for element in sample.temperatures {
-                    emit(Double(element.millidegrees) / 1_000, ["hw.type": .text("temperature"), "hw.id": .text(element.sensor)])
+                    emit(Double(element.millidegrees) / 1_000, ["hw.id": .text(element.sensor)])
                 }
             })
         entries.append(
-            CatalogEntry(field: "self.cpu_time_microseconds", metric: Definitions.process_cpu_time) { sample, emit in
+            CatalogEntry(field: "self.cpu_time_microseconds", metric: Definitions.ws1_sampler_cpu_time) { sample, emit in
                 if sample.hasSelf_p {
                     emit(Double(sample.self_p.cpuTimeMicroseconds) / 1_000_000, [:])
                 }

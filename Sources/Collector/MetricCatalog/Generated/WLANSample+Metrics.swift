@@ -9,10 +9,10 @@ extension Definitions {
         name: "ws1.wlan.channel.width", unit: "Hz", kind: .gauge,
         description: "Width of the channel")
     static let ws1_wlan_signal = MetricDefinition(
-        name: "ws1.wlan.signal", unit: "{dBm}", kind: .gauge,
+        name: "ws1.wlan.signal", unit: "dB{mW}", kind: .gauge,
         description: "Level of the access point's signal")
     static let ws1_wlan_noise = MetricDefinition(
-        name: "ws1.wlan.noise", unit: "{dBm}", kind: .gauge,
+        name: "ws1.wlan.noise", unit: "dB{mW}", kind: .gauge,
         description: "Level of the noise on the channel")
     static let ws1_wlan_bit_rate = MetricDefinition(
         name: "ws1.wlan.bit_rate", unit: "bit/s", kind: .gauge,

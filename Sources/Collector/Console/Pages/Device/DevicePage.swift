@@ -57,8 +57,6 @@ struct DevicePage: Page {
         for metric in metrics { query.add("metric", metric) }
         query.add("step", "\(step)")
         query.add("aggregate", "mean,rate")
-        // Not each core by itself.
-        query.add("attribute", "cpu.logical_number:")
         let answer: JSONValue
         do { answer = try await visit.api.get("\(subject.path)/samples/series", query) } catch let problem as APIProblem
             where problem.status == 400

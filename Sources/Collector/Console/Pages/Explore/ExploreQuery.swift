@@ -26,9 +26,6 @@ struct ExploreQuery {
         ofMetric + ["device", "by", "statistic", "aggregate", "sample"] + TimeRange.names + list
     /// The parameters of the list of devices.
     private static let list = ["atLeast", "atMost", "sort"]
-    /// Each core by itself would be as many charts as there are cores.
-    private static let core = "cpu.logical_number"
-    private static let metricOfCores = "system.cpu.utilization"
     private static let buckets: Int64 = 100
 
     let base: String
@@ -59,11 +56,7 @@ struct ExploreQuery {
 
     /// The parameters that all routes about a metric have.
     var selection: FormFields {
-        var selection = fields.only(Self.ofMetric).with("metric", metric).with("test", testFlag)
-        if metric == Self.metricOfCores, !fields.all("attribute").contains(where: { $0.hasPrefix("\(Self.core):") }) {
-            selection.add("attribute", "\(Self.core):")
-        }
-        return selection
+        fields.only(Self.ofMetric).with("metric", metric).with("test", testFlag)
     }
 
     private var testFlag: String? {
