@@ -48,10 +48,12 @@ enum Room: String {
 }
 
 func target(
-    _ name: String, in room: Room, _ dependencies: [Target.Dependency], exclude: [String] = []
+    _ name: String, in room: Room, _ dependencies: [Target.Dependency], exclude: [String] = [],
+    additional: [SwiftSetting] = []
 ) -> Target {
     .target(
-        name: name, dependencies: dependencies, path: room.path(name), exclude: exclude, swiftSettings: settings)
+        name: name, dependencies: dependencies, path: room.path(name), exclude: exclude,
+        swiftSettings: settings + additional)
 }
 
 func program(_ name: String, _ commands: Target.Dependency) -> Target {
@@ -215,7 +217,9 @@ let package = Package(
                 "TelemetryBasics", "WireModel", "JSON", "MetricCatalog", "RecordViews", "CollectorStore", "PostgreSQL",
                 "ClickHouse",
                 logging,
-            ]),
+            ],
+            // Tests kill the program at these points. A shipped program must not have them (Tools/checks/failpoints).
+            additional: [.define("FAILPOINTS", .when(configuration: .debug))]),
         // Moves a data directory into a cluster; only its command uses it.
         target(
             "ClusterMove", in: .collector,

@@ -101,7 +101,7 @@ final class ClusterDeployment: Sendable {
     func log(_ place: Int) -> String { Program.text("\(directory)/collector-\(place).log") }
 
     /// Returns when the collector is ready.
-    /// - Parameter failpoint: where the collector kills itself, as `WS1_FAILPOINT` has it.
+    /// - Parameter failpoint: where the collector kills itself, as `WS1_TEST_FAILPOINT` has it.
     func start(_ place: Int, failpoint: String? = nil) async throws {
         let path = "\(directory)/collector-\(place).log"
         let child = try ChildProcess(
@@ -111,7 +111,7 @@ final class ClusterDeployment: Sendable {
                 "127.0.0.1:\(ports[place])",
             ],
             environment: Program.environment(
-                environment.merging(failpoint.map { ["WS1_FAILPOINT": $0] } ?? [:]) { first, _ in first }),
+                environment.merging(failpoint.map { ["WS1_TEST_FAILPOINT": $0] } ?? [:]) { first, _ in first }),
             output: path, errors: path)
         collectors.withLock { $0[place] = child }
         try await until("collector \(place) is ready") { await self.isReady(place) }
@@ -156,7 +156,7 @@ final class ClusterDeployment: Sendable {
     func run(_ arguments: [String], failpoint: String? = nil) async throws -> Program.Outcome {
         try await Program.collector.run(
             arguments + ["--config", configuration],
-            environment: environment.merging(failpoint.map { ["WS1_FAILPOINT": $0] } ?? [:]) { first, _ in first })
+            environment: environment.merging(failpoint.map { ["WS1_TEST_FAILPOINT": $0] } ?? [:]) { first, _ in first })
     }
 
     @discardableResult
