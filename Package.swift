@@ -224,23 +224,27 @@ let package = Package(
         target(
             "ClusterMove", in: .collector,
             ["TelemetryBasics", "WireModel", "CollectorStore", "ClusterStore", "ClusterRegistry", logging]),
-        // Not part of the collector; only the command uses both.
-        target(
-            "FleetSimulator", in: .collector,
-            ["TelemetryBasics", "WireModel", "CollectorAPI", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
         target(
             "CollectorCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console", "CollectorAPI",
                 "CollectorStore", "ClusterStore", "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL",
                 "ClickHouse",
-                "FleetSimulator", "WireModel",
+                "WireModel",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,
                 argumentParser,
                 yams, nioCore, nioPosix, lifecycle, unixSignals, logging,
             ]),
         program("ws1collector", "CollectorCommands"),
+        // A tool for tests of a collector. It is no product, so nobody ships it.
+        target(
+            "FleetSimulator", in: .collector,
+            [
+                "TelemetryBasics", "WireModel", "CommandKit", "CollectorAPI", "Gzip", argumentParser, asyncHTTPClient,
+                nioCore, nioHTTP1,
+            ]),
+        program("fleet-simulator", "FleetSimulator"),
 
         // Tests.
         .target(
@@ -331,7 +335,6 @@ let package = Package(
                 "TelemetryBasics", "WireModel", "JSON", "Console", "SQLite", "MetricCatalog", "CollectorStore",
                 "CommandKit",
                 "CollectorCommands",
-                "FleetSimulator",
                 "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
@@ -357,7 +360,8 @@ let package = Package(
                 crypto, logging,
             ]),
         tests(
-            "FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
+            "FleetSimulator",
+            ["WireModel", "CollectorStore", "Collector", argumentParser, hummingbird, hummingbirdTesting, logging]),
         tests("BrowserTestKit", ["JSON", nioCore, nioPosix, nioHTTP1]),
         .testTarget(
             name: "ExactlyOnceTests",
@@ -369,6 +373,7 @@ let package = Package(
                 "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "TelemetryTestKit", "BrowserTestKit",
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
                 nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",
+                "fleet-simulator",
             ],
             exclude: [
                 "Support/wall-clock.c", "Support/disk-writes.c", "Support/journal.c", "Support/interrupts.c",

@@ -25,7 +25,7 @@ package struct CollectorCommand: AsyncParsableCommand {
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
             OrganizationCommand.self, DeviceCACommand.self, ClusterCommand.self, MoveCommand.self,
             VerifyCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self, BackupCommand.self,
-            RestoreCommand.self, ExportCommand.self, RebuildCommand.self, SimulateCommand.self,
+            RestoreCommand.self, ExportCommand.self, RebuildCommand.self,
         ])
 
     package init() {}

@@ -108,14 +108,14 @@ extension Deployment {
         let token = try JSONDecoder().decode(Token.self, from: try await request("/tokens", .POST, body: body)).token
         let file = "\(directory)/enrollment-\(organization)"
         try Data(token.utf8).write(to: URL(fileURLWithPath: file))
-        let outcome = try await Program.collector.run(
+        let outcome = try await Program.simulator.run(
             [
-                "simulate", "--collector", collectorURL, "--enrollment-token-file", file,
+                "--collector", collectorURL, "--enrollment-token-file", file,
                 "--token-file", "\(collectorData)/administrator-token", "--devices", String(count), "--seconds", "10",
                 "--speed", "5", "--sample-interval", "2", "--transmit-interval", "4", "--beacon-interval", "4",
                 "--faults", "none", "--no-outage",
             ], limit: .seconds(120))
-        guard outcome.succeeded else { throw EndToEndError("simulate: \(outcome)") }
+        guard outcome.succeeded else { throw EndToEndError("fleet-simulator: \(outcome)") }
         return try await devices("organization=\(organization)&test=true&limit=1000")
     }
 

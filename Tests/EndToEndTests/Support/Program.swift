@@ -1,10 +1,11 @@
 import Foundation
 
-/// One of our programs, as built beside the running tests.
+/// One of our programs or tools, as built beside the running tests.
 enum Program: String {
     case agent = "ws1agent"
     case collector = "ws1collector"
     case log = "ws1log"
+    case simulator = "fleet-simulator"
 
     /// What a finished run said.
     struct Outcome: CustomStringConvertible, Sendable {

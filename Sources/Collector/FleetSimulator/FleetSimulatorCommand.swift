@@ -1,14 +1,13 @@
 import ArgumentParser
-import CollectorStore
 import CommandKit
-import FleetSimulator
 import Foundation
 import TelemetryBasics
 import WireModel
 
-struct SimulateCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "simulate",
+/// `fleet-simulator`: a tool for tests of a collector, which nobody ships.
+package struct FleetSimulatorCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "fleet-simulator",
         abstract:
             "Let a fleet of simulated devices send to a collector, with faults, and check every record afterwards.",
         discussion: """
@@ -24,9 +23,9 @@ struct SimulateCommand: AsyncParsableCommand {
 
             Examples:
               ws1collector token create --enrollment --uses 1200 --data DIR > fleet-token
-              ws1collector simulate --collector http://127.0.0.1:8420 --enrollment-token-file fleet-token \\
+              fleet-simulator --collector http://127.0.0.1:8420 --enrollment-token-file fleet-token \\
                 --token-file DIR/administrator-token --devices 1000 --seconds 120
-              ws1collector simulate --collector http://127.0.0.1:8420 --enrollment-token-file fleet-token \\
+              fleet-simulator --collector http://127.0.0.1:8420 --enrollment-token-file fleet-token \\
                 --token-file DIR/administrator-token --devices 200 --seconds 600 --speed 0 --faults lost-answer,rollback --json
             """)
 
@@ -78,14 +77,19 @@ struct SimulateCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    func run() async throws {
+    package init() {}
+
+    /// Call it on the main thread, before another thread exists.
+    package static func runAndExit() -> Never { Program.runAndExit(Self.self) }
+
+    package func run() async throws {
         let transport = HTTPFleetTransport(collector: try url(), connections: concurrency)
         let outcome: Result<FleetReport, any Error>
         do {
             var fleet = FleetRun(
                 try plan(), transport: transport,
                 enrollmentToken: try Self.token(enrollmentTokenFile, "--enrollment-token-file"),
-                personToken: try Self.token(tokenFile, "--token-file"), start: SystemStoreClock().now())
+                personToken: try Self.token(tokenFile, "--token-file"), start: SystemClock.wallMicroseconds())
             try await fleet.check()
             outcome = .success(try await fleet.run())
         } catch let error as FleetUnready { outcome = .failure(refusal(error)) } catch { outcome = .failure(error) }

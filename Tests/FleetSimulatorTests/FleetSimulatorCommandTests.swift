@@ -1,17 +1,16 @@
 import ArgumentParser
-import FleetSimulator
 import Testing
 
-@testable import CollectorCommands
+@testable import FleetSimulator
 
-@Suite("simulate")
-struct SimulateCommandTests {
+@Suite("The command of the fleet simulator")
+struct FleetSimulatorCommandTests {
     private static let needed = [
         "--collector", "http://127.0.0.1:1", "--enrollment-token-file", "/e", "--token-file", "/t",
     ]
 
     private func plan(_ arguments: [String]) throws -> FleetPlan {
-        try SimulateCommand.parse(Self.needed + arguments).plan()
+        try FleetSimulatorCommand.parse(Self.needed + arguments).plan()
     }
 
     @Test func flagsBecomeThePlan() throws {

@@ -1,0 +1,3 @@
+import FleetSimulator
+
+FleetSimulatorCommand.runAndExit()
