@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import CollectorAPI
 import CollectorStore
 import CommandKit
 import Foundation
@@ -32,14 +33,15 @@ struct DeviceCACommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("The authority's common name.", valueName: "name"))
         var name = "ws1-telemetry devices"
 
-        @Option(help: ArgumentHelp("Days for which it is valid, 1 to 36500.", valueName: "days"))
+        @Option(
+            help: ArgumentHelp("Days for which it is valid, 1 to \(SharedRanges.days.upperBound).", valueName: "days"))
         var days = 3650
 
         func run() async throws {
             let settings = try data.dataSettings()
             let directory = settings.data
-            guard (1...36_500).contains(days) else {
-                throw CommandError(.usage, "--days is \(days); expected 1 to 36500.")
+            guard SharedRanges.days.contains(days) else {
+                throw CommandError(.usage, "--days is \(days); expected 1 to \(SharedRanges.days.upperBound).")
             }
             guard (1...64).contains(name.unicodeScalars.count) else {
                 throw CommandError(.usage, "--name has \(name.unicodeScalars.count) characters; expected 1 to 64.")

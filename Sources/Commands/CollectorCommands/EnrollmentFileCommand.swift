@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import CollectorAPI
 import CollectorStore
 import CommandKit
 import Foundation
@@ -80,8 +81,9 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
     func run() async throws {
         let settings = try options.dataSettings()
-        guard (1...36_500).contains(expiresDays) else {
-            throw CommandError(.usage, "--expires-days is \(expiresDays); expected 1 to 36500.")
+        guard SharedRanges.days.contains(expiresDays) else {
+            throw CommandError(
+                .usage, "--expires-days is \(expiresDays); expected 1 to \(SharedRanges.days.upperBound).")
         }
         guard uses >= 1 else { throw CommandError(.usage, "--uses is \(uses); expected 1 or more.") }
         guard url == (output == nil) else {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CollectorAPI
 import CollectorStore
 import CommandKit
 import Foundation
@@ -74,15 +75,19 @@ struct PurgeCommand: AsyncParsableCommand {
         }
         guard let days = Self.days(olderThan) else {
             throw CommandError(
-                .usage, "--older-than is \(olderThan); expected days or weeks such as 14d or 2w, 1 to 36500 days.")
+                .usage,
+                "--older-than is \(olderThan); expected days or weeks such as 14d or 2w, 1 to \(SharedRanges.days.upperBound) days."
+            )
         }
         return days
     }
 
     static func days(_ text: String) -> Int? {
-        guard let unit = text.last, let number = Int(text.dropLast()), number > 0, number <= 36_500 else { return nil }
+        guard let unit = text.last, let number = Int(text.dropLast()), SharedRanges.days.contains(number) else {
+            return nil
+        }
         let days = unit == "d" ? number : unit == "w" ? number * 7 : 0
-        return (1...36_500).contains(days) ? days : nil
+        return SharedRanges.days.contains(days) ? days : nil
     }
 
     private func purgeRecords(_ data: any CollectorData, days: Int) async throws {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import CollectorAPI
 import CollectorStore
 import CommandKit
 import Foundation
@@ -62,8 +63,9 @@ struct TokenCommand: AsyncParsableCommand {
         private var expiresInSeconds: Int64? {
             get throws {
                 guard let expiresDays else { return nil }
-                guard (1...36_500).contains(expiresDays) else {
-                    throw CommandError(.usage, "--expires-days is \(expiresDays); expected 1 to 36500.")
+                guard SharedRanges.days.contains(expiresDays) else {
+                    throw CommandError(
+                        .usage, "--expires-days is \(expiresDays); expected 1 to \(SharedRanges.days.upperBound).")
                 }
                 return Int64(expiresDays) * 86_400
             }

@@ -2,6 +2,7 @@ import ClickHouse
 import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import TelemetryBasics
 import WireModel
 
 /// Lists records: pages backwards and forwards, and the newest of each device.
@@ -54,7 +55,7 @@ struct RecordListing: Sendable {
         let stream = query.stream
         // A slice's day is that of its receipt or a later one, unless a clock was set back in between: hence one day
         // more.
-        let since = query.receivedSince.map { UTCDay(microseconds: $0 - 86_400_000_000) }
+        let since = query.receivedSince.map { UTCDay(microseconds: $0 - CivilDate.microsecondsPerDay) }
         let kept = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
             let kept = try ChainTable.keptDays(stream, in: session)
             guard let devices = query.devices.few else { return kept }

@@ -8,7 +8,6 @@ import WireModel
 /// Lists what an administrator should know, newest first, and mutes what somebody knows already. Viewers read,
 /// operators mute.
 struct NoticeRoutes: Sendable {
-    private static let bodyBytes = 4 * 1024
     private static let longestMute: Int64 = 366 * 86_400 * 1_000_000
 
     let notices: NoticeService
@@ -46,7 +45,7 @@ struct NoticeRoutes: Sendable {
         _ = try QueryParameters(request, known: [])
         // Who mutes for good sends no body.
         guard request.headers[.contentType] != nil else { return try await mute(until: nil, context) }
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
             let until = try fields.time("until")
             try fields.finish()

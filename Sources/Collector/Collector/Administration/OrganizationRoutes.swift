@@ -9,8 +9,6 @@ import WireModel
 
 /// Organizations. An administrator of all organizations makes them; a person of one organization sees only that one.
 struct OrganizationRoutes: Sendable {
-    static let bodyBytes = 4 * 1024
-
     let metadata: MetadataService
     let reader: BodyReader
     let logger: Logger
@@ -55,7 +53,7 @@ struct OrganizationRoutes: Sendable {
                 "Only an administrator of all organizations may create one; the token belongs to \(person.organization ?? "")."
             )
         }
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
             let name = try fields.text("name")
             try fields.finish()

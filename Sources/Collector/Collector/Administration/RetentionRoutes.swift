@@ -1,3 +1,4 @@
+import CollectorAPI
 import CollectorStore
 import Foundation
 import Hummingbird
@@ -8,9 +9,6 @@ import WireModel
 /// Shows which records are kept, and removes records early. A day's file contains the records of all organizations, so
 /// this is for administrators of all organizations. An organization deletes its own logs with `DELETE /api/v1/logs`.
 struct RetentionRoutes: Sendable {
-    static let bodyBytes = 4 * 1024
-    static let days = 1...36_500
-
     let metadata: MetadataService
     let store: any RecordStore
     let reader: BodyReader
@@ -50,9 +48,9 @@ struct RetentionRoutes: Sendable {
     private func purge(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let person = try personOfAll(context)
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
-            let days = try fields.integer("olderThanDays", Self.days)
+            let days = try fields.integer("olderThanDays", SharedRanges.days)
             var streams: Set<StreamName> = []
             for (place, name) in try fields.texts("streams").enumerated() {
                 guard let stream = StreamName(name: name) else {

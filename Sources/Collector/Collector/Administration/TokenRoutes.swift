@@ -9,8 +9,6 @@ import WireModel
 
 /// Tokens of people, scripts and enrollment. An organization's administrator sees and makes only its tokens.
 struct TokenRoutes: Sendable {
-    static let bodyBytes = 4 * 1024
-
     let metadata: MetadataService
     let trust: EnrollmentTrust
     let reader: BodyReader
@@ -49,7 +47,7 @@ struct TokenRoutes: Sendable {
     private func create(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let person = context.person
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             let document = try TokenDocument(body, person: person, now: context.now)
             let new = document.token
             let made: (row: TokenRow, secret: String)

@@ -8,8 +8,6 @@ import WireModel
 
 /// Devices as people see them, and the actions of administrators.
 struct DeviceRoutes: Sendable {
-    static let bodyBytes = 4 * 1024
-
     let metadata: MetadataService
     let reader: BodyReader
     let logger: Logger
@@ -72,7 +70,7 @@ struct DeviceRoutes: Sendable {
         guard request.headers[.contentType] != nil else {
             return try await revoke(context, closingToken: false)
         }
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
             let closesToken = try fields.flag("closeEnrollmentToken") ?? false
             try fields.finish()
@@ -129,7 +127,7 @@ struct DeviceRoutes: Sendable {
     private func setPredecessor(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let (id, person) = (try await metadata.known(context).id, context.person)
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
             guard fields.names.contains("device") else {
                 throw Problem.invalidField("device", "is missing; null for none.")

@@ -10,7 +10,6 @@ import WireModel
 ///
 /// A device learns of a person's decision with the next answer to a batch or to the request for commands.
 struct DoNotDisturbRoutes: Sendable {
-    static let bodyBytes = 4 * 1024
     static let requestIDBytes = 16
 
     let metadata: MetadataService
@@ -33,7 +32,7 @@ struct DoNotDisturbRoutes: Sendable {
 
     private func decide(_ request: Request, _ context: DeviceContext) async throws -> Response {
         let device = context.device
-        return try await reader.read(request, context, limit: .small(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .small(BodyReader.fewFieldsBytes)) { body in
             let decision = try decode(WireSetDoNotDisturb.self, body)
             guard decision.requestID.count == Self.requestIDBytes else {
                 throw Problem.malformed(
@@ -56,7 +55,7 @@ struct DoNotDisturbRoutes: Sendable {
     private func put(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let (device, person) = (try await metadata.known(context), context.person)
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
             guard let isOn = try fields.flag("on") else {
                 throw Problem.invalidField("on", "is missing; true or false.")

@@ -23,6 +23,8 @@ struct BodyReader: Sendable {
     /// The bytes of a body that are read before it occupies a place in the budget. With the most accepted connections
     /// this is 8 MiB.
     private static let unplacedBytes = 4096
+    /// The most bytes of a body with a few short fields. The longest names fit in, whatever their characters.
+    static let fewFieldsBytes = 4096
 
     let batchLimit: Limit
     let budget: IngestBudget

@@ -8,9 +8,6 @@ import WireModel
 
 /// Quotas of applications' logs that differ from the default. Viewers see them, administrators set them.
 struct LogQuotaRoutes: Sendable {
-    private static let bodyBytes = 4 * 1024
-    private static let bytes = 5_000_000...1_000_000_000_000_000
-
     let metadata: MetadataService
     let reader: BodyReader
     let logger: Logger
@@ -36,9 +33,9 @@ struct LogQuotaRoutes: Sendable {
 
     private func put(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
-            let bytes = try fields.integer("bytes", Self.bytes)
+            let bytes = try fields.integer("bytes", SharedRanges.quotaBytes)
             try fields.finish()
             guard let bytes else { throw Problem.invalidField("bytes", "is missing.") }
             return try await set(bytes, context)

@@ -5,12 +5,11 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import TelemetryBasics
 import WireModel
 
 /// Logs as people see them: the list of chunks, the lines in them, and deletion. Viewers read, operators delete.
 struct LogRoutes: Sendable {
-    private static let microsecondsPerDay: Int64 = 86_400_000_000
-
     let archive: LogArchive
     let metadata: MetadataService
     let streams: RequestShares
@@ -107,11 +106,13 @@ struct LogRoutes: Sendable {
             )
         }
         if let text = query.text("olderThanDays") {
-            guard let days = Int64(text), (1...36_500).contains(days) else {
-                throw Problem.invalidParameter("olderThanDays", "is \(text); expected 1 to 36500.")
+            guard let days = Int(text), SharedRanges.days.contains(days) else {
+                throw Problem.invalidParameter(
+                    "olderThanDays", "is \(text); expected 1 to \(SharedRanges.days.upperBound).")
             }
             // From midnight, so a confirmation stays valid for a while.
-            logs.receivedBefore = (context.now / Self.microsecondsPerDay - days) * Self.microsecondsPerDay
+            let today = context.now / CivilDate.microsecondsPerDay
+            logs.receivedBefore = (today - Int64(days)) * CivilDate.microsecondsPerDay
         }
         guard let confirmation = query.text("confirm") else {
             return try LogDeletionView(try await metadata.deletion(logs), isDone: false).response()

@@ -9,8 +9,6 @@ import WireModel
 
 /// Compares, restores and tries out revisions of profiles, and counts the devices that apply them.
 struct ProfileRevisionRoutes: Sendable {
-    static let bodyBytes = 4 * 1024
-
     let metadata: MetadataService
     let pins: CertificatePinCheck
     let reader: BodyReader
@@ -87,7 +85,7 @@ struct ProfileRevisionRoutes: Sendable {
     private func rollback(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let (organization, person) = (try context.organization, context.person)
-        return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
+        return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
             let application = try fields.text("application") ?? ""
             let revision = try fields.integer("revision", 1...UInt64(Int64.max))

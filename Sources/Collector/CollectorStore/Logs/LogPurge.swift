@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// Deletes logs older than an administrator says; works beside a running collector, as transactions order the two.
@@ -28,7 +29,7 @@ package struct LogPurge: Sendable {
     package func query(olderThanDays days: Int, organization: String?, application: String?) -> LogQuery {
         LogQuery(
             organization: organization, application: application, withTest: true,
-            receivedBefore: clock.now() - Int64(days) * 86_400_000_000)
+            receivedBefore: clock.now() - Int64(days) * CivilDate.microsecondsPerDay)
     }
 
     package func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {

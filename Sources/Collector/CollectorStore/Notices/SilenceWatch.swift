@@ -88,7 +88,7 @@ struct SilencePlan: Equatable {
     static let reportedIndividually = 20
     /// A device that becomes silent again within this time continues its notice, so it is not delivered again and
     /// again.
-    static let dayMicroseconds: Int64 = 86_400_000_000
+    static let dayMicroseconds: Int64 = CivilDate.microsecondsPerDay
     /// The same for the notice of many devices. It is shorter, because it is another outage.
     static let manyAgainMicroseconds: Int64 = 3_600_000_000
 

@@ -47,7 +47,7 @@ actor RecordReader {
         var page = RecordPageBuilder(query: query, limit: .max, isForward: true)
         // A file's day is that of a receipt in it or a later one, unless a clock was set back in between: hence a day
         // before.
-        let firstDay = query.receivedSince.map { UTCDay(microseconds: $0 - 86_400_000_000) }
+        let firstDay = query.receivedSince.map { UTCDay(microseconds: $0 - CivilDate.microsecondsPerDay) }
         let first = [after?.day, firstDay].compactMap { $0 }.max() ?? UTCDay(number: 0)
         let partitions = try partitions(of: query.stream)
         for partition in partitions where partition.day >= first {

@@ -1,4 +1,5 @@
 import Collector
+import CollectorAPI
 import CollectorStore
 import CommandKit
 import Foundation
@@ -45,13 +46,10 @@ struct Settings: ProgramSettings, Equatable {
 
     static let keyStyle = SettingKeyStyle.dashes
 
-    private static let manyBytes = 1_000_000_000_000_000
     private static let bodyBytes = 64 * 1024...256 * 1024 * 1024
     private static let inflatedBytes = 64 * 1024...1024 * 1024 * 1024
     private static let counts = 1...1_000_000
-    private static let quotaBytes = LogLimits.chunkBytes...manyBytes
-    private static let retentionDays = 1...36_500
-    private static let retentionBytes = 1 << 20...Int64(manyBytes)
+    private static let retentionBytes = 1 << 20...Int64(SharedRanges.petabyte)
 
     static let table: [Setting<Settings>] =
         [
@@ -122,11 +120,11 @@ struct Settings: ProgramSettings, Equatable {
                 "Requests per second of one device on average, bursts twice as many; more are answered 429. Collectors of a cluster share it",
                 value: "count"),
             Setting(
-                "record-device-bytes", \.recordQuotas.deviceBytes, .integer(quotaBytes),
+                "record-device-bytes", \.recordQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of records that one device may store in a day (UTC); then it is answered 429 and keeps further ones",
                 value: "bytes", reload: .atOnce),
             Setting(
-                "record-organization-bytes", \.recordQuotas.organizationBytes, .integer(quotaBytes),
+                "record-organization-bytes", \.recordQuotas.organizationBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of records that all devices of an organization may store in a day (UTC)", value: "bytes",
                 fallback: "1000 times --record-device-bytes", example: "1000000000000", reload: .atOnce),
             Setting(
@@ -135,15 +133,15 @@ struct Settings: ProgramSettings, Equatable {
                 value: "count",
                 reload: .atOnce),
             Setting(
-                "log-quota-bytes", \.logQuotas.applicationBytes, .integer(quotaBytes),
+                "log-quota-bytes", \.logQuotas.applicationBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per organization and application; more is refused", value: "bytes",
                 reload: .atOnce),
             Setting(
-                "log-organization-bytes", \.logQuotas.organizationBytes, .integer(quotaBytes),
+                "log-organization-bytes", \.logQuotas.organizationBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per organization, all applications together", value: "bytes",
                 fallback: "50 times --log-quota-bytes", example: "10000000000", reload: .atOnce),
             Setting(
-                "log-device-bytes", \.logQuotas.deviceBytes, .integer(quotaBytes),
+                "log-device-bytes", \.logQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per device, all applications together", value: "bytes",
                 fallback: "twice --log-quota-bytes", example: "400000000", reload: .atOnce),
             Setting(
@@ -154,14 +152,14 @@ struct Settings: ProgramSettings, Equatable {
                 "log-applications", \.logQuotas.applicationsPerOrganization, .integer(counts),
                 "The most applications whose logs an organization's devices may send", value: "count", reload: .atOnce),
             Setting(
-                "retention-status-days", \.retention.status.days, .integer(retentionDays),
+                "retention-status-days", \.retention.status.days, .integer(SharedRanges.days),
                 "Days for which beacons and command results are kept", value: "days", reload: .atOnce),
             Setting(
-                "retention-event-days", \.retention.event.days, .integer(retentionDays),
+                "retention-event-days", \.retention.event.days, .integer(SharedRanges.days),
                 "Days for which events are kept",
                 value: "days", reload: .atOnce),
             Setting(
-                "retention-sample-days", \.retention.sample.days, .integer(retentionDays),
+                "retention-sample-days", \.retention.sample.days, .integer(SharedRanges.days),
                 "Days for which samples are kept", value: "days", reload: .atOnce),
             Setting(
                 "retention-status-bytes", \.retention.status.bytes, .integer(retentionBytes),
@@ -176,7 +174,7 @@ struct Settings: ProgramSettings, Equatable {
                 "The most bytes of the sample stream", value: "bytes", fallback: "no limit", example: "200000000000",
                 reload: .atOnce),
             Setting(
-                "disk-notice-bytes", \.diskNoticeBytes, .integer(0...manyBytes),
+                "disk-notice-bytes", \.diskNoticeBytes, .integer(0...SharedRanges.petabyte),
                 "Free disk space in bytes below which a notice is raised; 0: never", value: "bytes"),
             Setting(
                 "notice-webhook", \.noticeWebhook, .webhook,

@@ -57,7 +57,6 @@ package struct WatchedCertificate: Equatable, Sendable {
 
 /// The days before the end at which a token or certificate is reported. Pure.
 enum ExpiryThreshold {
-    private static let dayMicroseconds: Int64 = 86_400 * 1_000_000
     /// The thresholds in days, ascending. Each is reported once; the smallest reached threshold stands for the larger
     /// ones.
     private static let thresholds: [Int64] = [7, 30]
@@ -65,7 +64,7 @@ enum ExpiryThreshold {
     /// The smallest reached threshold in days; `nil` if none is reached.
     static func days(until expires: Int64, at now: Int64) -> Int64? {
         let (left, overflow) = expires.subtractingReportingOverflow(now)
-        return overflow ? nil : thresholds.first { left <= $0 * dayMicroseconds }
+        return overflow ? nil : thresholds.first { left <= $0 * CivilDate.microsecondsPerDay }
     }
 }
 

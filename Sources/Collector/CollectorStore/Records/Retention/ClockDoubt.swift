@@ -1,4 +1,5 @@
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Why the wall clock cannot be trusted for the age of records. A wrong clock could remove all of them. Pure.
@@ -63,7 +64,7 @@ struct ClockConsensus: Equatable {
     static let least = 5
     /// A device's newest record is at most a day old when it is sent (the longest sampling and sending intervals). They
     /// cannot explain twice that.
-    static let toleranceMicroseconds: Int64 = 2 * 86_400_000_000
+    static let toleranceMicroseconds: Int64 = 2 * CivilDate.microsecondsPerDay
 
     private var behind: [DeviceID: Int64] = [:]
     private var order: [DeviceID] = []

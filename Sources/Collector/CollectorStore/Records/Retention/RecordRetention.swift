@@ -35,7 +35,7 @@ package actor RecordRetention {
     private static let writeMicroseconds: Int64 = 3_600_000_000
     /// How long devices are waited for after a start, and the gap in the records that requires it.
     private static let hearingMicroseconds: Int64 = 3_600_000_000
-    private static let gapMicroseconds: Int64 = 86_400_000_000
+    private static let gapMicroseconds: Int64 = CivilDate.microsecondsPerDay
     /// How long the clocks of most devices must be behind before an administrator is asked. A fleet that is switched on
     /// after days first sends old records. Until then nothing is removed.
     private static let suspicionMicroseconds: Int64 = 900_000_000

@@ -1,3 +1,4 @@
+import TelemetryBasics
 import WireModel
 
 /// Decides which files of a stream retention removes. Pure.
@@ -27,15 +28,13 @@ package enum RetentionPlan {
         package var reason: Reason
     }
 
-    private static let microsecondsPerDay: Int64 = 86_400_000_000
-
     /// - Parameters:
     ///   - files: all files of one stream, in any order.
     ///   - now: the collector's clock, in microseconds since 1970.
     /// - Returns: oldest first.
     package static func removals(of files: [File], at now: Int64, limits: RetentionLimits.Stream) -> [Removal] {
         let today = UTCDay(microseconds: now)
-        let (oldest, overflow) = now.subtractingReportingOverflow(Int64(limits.days) * microsecondsPerDay)
+        let (oldest, overflow) = now.subtractingReportingOverflow(Int64(limits.days) * CivilDate.microsecondsPerDay)
         var left = files.reduce(0) { $0 + $1.bytes }
         var removals: [Removal] = []
         for file in files.sorted(by: { $0.day < $1.day }) {
