@@ -34,10 +34,18 @@ package enum GzipCodec {
 
     package static func decompress(_ data: Data, limits: InflateLimits = .standard) throws(GzipError) -> Data {
         var result = Data()
-        try data.withContiguousBytes { (buffer) throws(GzipError) in
-            try decompress(buffer, limits: limits) { result.append(contentsOf: $0) }
-        }
+        try decompress(data, limits: limits) { result.append(contentsOf: $0) }
         return result
+    }
+
+    /// Inflates without holding the whole output.
+    /// - Parameter output: called with each piece, which is valid during the call.
+    package static func decompress(
+        _ data: Data, limits: InflateLimits, output: (UnsafeRawBufferPointer) -> Void
+    ) throws(GzipError) {
+        try data.withContiguousBytes { (buffer) throws(GzipError) in
+            try decompress(buffer, limits: limits, output: output)
+        }
     }
 
     private static func decompress(

@@ -51,6 +51,41 @@ import WireModel
         #expect(try bytes(plan, form) == before)
     }
 
+    /// What a device sends for a chunk of its manifest.
+    @Test(arguments: [LogFilter(), LogFilter(level: .warning)], [150_000, LogLimits.chunkBytes])
+    func `A chunk is sent if its text has the digest of the manifest`(_ filter: LogFilter, _ maximum: Int) throws {
+        let plan = try plan(filter, maximumBytes: maximum)
+        let (texts, bodies) = (try bytes(plan, .plain), try bytes(plan, .gzip))
+        let reader = try ChunkReader(plan, in: store.directory)
+        for (position, chunk) in plan.chunks.enumerated() {
+            #expect(try reader.gzip(chunk, ifTextHas: Digest.of(texts[position])) == bodies[position])
+            #expect(try reader.gzip(chunk, ifTextHas: Digest.of(bodies[position])) == nil)
+        }
+    }
+
+    @Test(arguments: [LogFilter(), LogFilter(level: .warning)])
+    func `A chunk that is sent is read once`(_ filter: LogFilter) throws {
+        let plan = try plan(filter)
+        let chunk = try #require(plan.chunks.first)
+        #expect(plan.chunks.count == 1 && chunk.rawDigest == nil, "the chunk spans both segments")
+        let digest = Digest.of(try bytes(plan, .plain)[0])
+        let reader = try ChunkReader(plan, in: store.directory)
+        let before = try bytesRead()
+        _ = try #require(try reader.gzip(chunk, ifTextHas: digest))
+        let read = try bytesRead() - before
+        let stored = try store.read(sealed.file(.sealed)).count + store.read(sealed.file(.index)).count
+        // The measurement itself reads a little.
+        #expect(read < stored + activeText.count + 20_000, "\(read) of \(stored) and \(activeText.count) bytes")
+    }
+
+    /// The bytes that this thread has read.
+    private func bytesRead() throws -> Int {
+        let bytes = try #require(try Files<FileError>.read("/proc/thread-self/io", maximumBytes: 4096))
+        let line = try #require(
+            String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("rchar: ") })
+        return try #require(Int(line.dropFirst(7)))
+    }
+
     @Test func linesWrittenAfterThePlanAreNotPartOfIt() throws {
         let plan = try plan()
         try store.write(activeText + Array("2026-11-21T23:51:28.123456Z I 2009999 - later\n".utf8), active.file(.text))
@@ -77,6 +112,18 @@ import WireModel
         let reader = try ChunkReader(plan, in: store.directory)
         var sink = MemoryChunkSink()
         #expect { try reader.write(plan.chunks[0], as: .plain, to: &sink) } throws: {
+            ($0 as? LogStoreError)?.code == .damaged
+        }
+    }
+
+    @Test func `A damaged block is not sent`() throws {
+        let plan = try plan()
+        let digest = Digest.of(try bytes(plan, .plain)[0])
+        var stored = try store.read(sealed.file(.sealed))
+        stored[stored.count / 2] ^= 0x10
+        try store.write(stored, sealed.file(.sealed))
+        let reader = try ChunkReader(plan, in: store.directory)
+        #expect { try reader.gzip(plan.chunks[0], ifTextHas: digest) } throws: {
             ($0 as? LogStoreError)?.code == .damaged
         }
     }

@@ -72,10 +72,8 @@ struct StoredLogs: UploadSource {
         do {
             return try await BlockingWork.run { () throws(LogStoreError) in
                 let reader = try ChunkReader(plan, in: directory)
-                guard try reader.rawDigest(of: planned) == chunk.rawDigest else { return .gone(.unreadable) }
-                var sink = MemoryChunkSink()
-                _ = try reader.write(planned, as: .gzip, to: &sink)
-                return .compressed(sink.data)
+                guard let data = try reader.gzip(planned, ifTextHas: chunk.rawDigest) else { return .gone(.unreadable) }
+                return .compressed(data)
             }
         } catch {
             switch error.code {

@@ -55,6 +55,25 @@ package final class ChunkReader {
         return try write(chunk, as: .plain, to: &sink).digest
     }
 
+    /// The gzip form of a chunk, if its text has a digest; `nil` if its text has another one.
+    ///
+    /// Reads the files once. The digest is computed from the bytes that are returned, so no later change of a file can
+    /// slip in between. The digest of a whole sealed segment comes from sealing.
+    /// - Throws: as ``write(_:as:to:)``.
+    package func gzip(_ chunk: ChunkPlan.Chunk, ifTextHas rawDigest: Data) throws(LogStoreError) -> Data? {
+        if let known = chunk.rawDigest, known != rawDigest { return nil }
+        var sink = MemoryChunkSink()
+        _ = try write(chunk, as: .gzip, to: &sink)
+        guard chunk.rawDigest == nil else { return sink.data }
+        var hash = SHA256()
+        do throws(GzipError) {
+            try GzipCodec.decompress(sink.data, limits: .sealedSegment) { hash.update(bufferPointer: $0) }
+        } catch {
+            throw changed(chunk)
+        }
+        return Data(hash.finalize()) == rawDigest ? sink.data : nil
+    }
+
     private func writePlain(_ chunk: ChunkPlan.Chunk, to sink: inout some ChunkSink) throws(LogStoreError) -> Int {
         var bytes = 0
         for part in chunk.parts {
